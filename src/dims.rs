@@ -1,0 +1,120 @@
+//! Kinds of dimensions: the set algebra that everything else rests on.
+//!
+//! In a binary contraction `left, right -> out` every dimension is one of four kinds, by where its label occurs:
+//!
+//! | kind | left | right | out |
+//! |---|---|---|---|
+//! | `c` | yes | yes | yes |
+//! | `m` | yes | no | yes |
+//! | `n` | no | yes | yes |
+//! | `k` | yes | yes | no |
+//!
+//! Invariant: the labels of one tensor are distinct here. Repeated labels and labels of one tensor only become unary
+//! steps before a contraction is formed ([`crate::tree`]), so they are an error in this module, not a fifth kind.
+
+pub use einsum_parser::Label;
+use serde::{Deserialize, Serialize};
+
+/// The part that a dimension plays in a binary contraction (thesis, section 2.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    C,
+    M,
+    N,
+    K,
+}
+
+impl Kind {
+    /// The letter used in plans and JSON.
+    pub const fn letter(self) -> &'static str {
+        match self {
+            Kind::C => "c",
+            Kind::M => "m",
+            Kind::N => "n",
+            Kind::K => "k",
+        }
+    }
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.letter())
+    }
+}
+
+/// The dimensions of a binary contraction, by kind; each list in the order of `out` (c, m, n) or of `left` (k).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Kinds {
+    pub c: Vec<Label>,
+    pub m: Vec<Label>,
+    pub n: Vec<Label>,
+    pub k: Vec<Label>,
+}
+
+impl Kinds {
+    /// The kind of a label, if the contraction has it.
+    pub fn of(&self, label: Label) -> Option<Kind> {
+        [(&self.c, Kind::C), (&self.m, Kind::M), (&self.n, Kind::N), (&self.k, Kind::K)]
+            .into_iter()
+            .find_map(|(labels, kind)| labels.contains(&label).then_some(kind))
+    }
+
+    /// All labels with their kind: c, m, n, then k.
+    pub fn iter(&self) -> impl Iterator<Item = (Label, Kind)> + '_ {
+        let tag = |labels: &'_ [Label], kind: Kind| labels.iter().map(move |&l| (l, kind)).collect::<Vec<_>>();
+        [tag(&self.c, Kind::C), tag(&self.m, Kind::M), tag(&self.n, Kind::N), tag(&self.k, Kind::K)]
+            .into_iter()
+            .flatten()
+    }
+}
+
+/// Why three label lists are no binary contraction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ClassifyError {
+    #[error("a label occurs twice in one tensor")]
+    Repeated(Label),
+    #[error("a label of one operand is neither in the other operand nor in out")]
+    Lonely(Label),
+    #[error("a label of out is in neither operand")]
+    Unknown(Label),
+}
+
+/// Sorts the labels of `left, right -> out` into kinds by set algebra.
+///
+/// # Errors
+/// A label twice in one tensor, in one operand only, or in `out` only.
+///
+/// ```
+/// use einsum_dist::dims::{classify, Kind, Label};
+/// let (m, k, n) = (Label(0), Label(1), Label(2));
+/// let kinds = classify(&[m, k], &[k, n], &[m, n]).unwrap();
+/// assert_eq!(kinds.of(k), Some(Kind::K));
+/// ```
+pub fn classify(left: &[Label], right: &[Label], out: &[Label]) -> Result<Kinds, ClassifyError> {
+    for labels in [left, right, out] {
+        if let Some((i, &l)) = labels.iter().enumerate().find(|(i, l)| labels[..*i].contains(l)) {
+            debug_assert!(i > 0);
+            return Err(ClassifyError::Repeated(l));
+        }
+    }
+    let mut kinds = Kinds::default();
+    for &l in out {
+        match (left.contains(&l), right.contains(&l)) {
+            (true, true) => kinds.c.push(l),
+            (true, false) => kinds.m.push(l),
+            (false, true) => kinds.n.push(l),
+            (false, false) => return Err(ClassifyError::Unknown(l)),
+        }
+    }
+    for &l in left.iter().filter(|l| !out.contains(l)) {
+        if !right.contains(&l) {
+            return Err(ClassifyError::Lonely(l));
+        }
+        kinds.k.push(l);
+    }
+    match right.iter().find(|l| !out.contains(l) && !left.contains(l)) {
+        Some(&l) => Err(ClassifyError::Lonely(l)),
+        None => Ok(kinds),
+    }
+}

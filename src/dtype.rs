@@ -1,0 +1,64 @@
+//! The element types known at run time.
+//!
+//! Everything between the parser and the executor counts elements and moves bytes; only [`crate::kernel`] and the thin
+//! public wrappers know a Rust element type. [`Dtype`] is the bridge. Deliberately absent: integers, half precision.
+
+use serde::{Deserialize, Serialize};
+
+/// Element type of every tensor of one plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dtype {
+    Float32,
+    Float64,
+    Complex64,
+    Complex128,
+}
+
+impl Dtype {
+    /// Bytes of one element.
+    pub const fn size(self) -> usize {
+        match self {
+            Dtype::Float32 => 4,
+            Dtype::Float64 | Dtype::Complex64 => 8,
+            Dtype::Complex128 => 16,
+        }
+    }
+
+    /// NumPy's name of the type.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dtype::Float32 => "float32",
+            Dtype::Float64 => "float64",
+            Dtype::Complex64 => "complex64",
+            Dtype::Complex128 => "complex128",
+        }
+    }
+
+    pub const fn is_complex(self) -> bool {
+        matches!(self, Dtype::Complex64 | Dtype::Complex128)
+    }
+
+    /// Operations of one multiply-add: 2, or 8 for complex numbers.
+    pub const fn flops_per_multiply_add(self) -> u64 {
+        if self.is_complex() { 8 } else { 2 }
+    }
+
+    /// The type that holds both without loss, as NumPy promotes.
+    pub fn promote(self, other: Dtype) -> Dtype {
+        let complex = self.is_complex() || other.is_complex();
+        let double = |d: Dtype| matches!(d, Dtype::Float64 | Dtype::Complex128);
+        match (complex, double(self) || double(other)) {
+            (false, false) => Dtype::Float32,
+            (false, true) => Dtype::Float64,
+            (true, false) => Dtype::Complex64,
+            (true, true) => Dtype::Complex128,
+        }
+    }
+}
+
+impl std::fmt::Display for Dtype {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}

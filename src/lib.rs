@@ -1,0 +1,4 @@
+//! einsum-dist
+
+pub mod dims;
+pub mod dtype;
