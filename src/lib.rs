@@ -1,4 +1,7 @@
 //! einsum-dist
 
+pub mod comm;
 pub mod dims;
 pub mod dtype;
+pub mod kernel;
+pub mod memory;

@@ -1,0 +1,18 @@
+//! What can go wrong while bytes move.
+
+/// A failed transfer or collective call.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CommError {
+    /// The two ends disagree about a transfer: a bug of the schedule.
+    #[error("a transfer from rank {from} to rank {to} has {sent} bytes at its source and {expected} at its target")]
+    Size { from: usize, to: usize, sent: u64, expected: u64 },
+    /// An MPI function returned an error.
+    #[error("{call} failed: {message}")]
+    Mpi { call: &'static str, message: String },
+    /// Another rank ended the run.
+    #[error("rank {rank} failed: {message}")]
+    Peer { rank: usize, message: String },
+    /// A buffer for packing could not be had.
+    #[error(transparent)]
+    Memory(#[from] crate::memory::OutOfMemory),
+}

@@ -1,0 +1,94 @@
+//! How bytes move between two ranks, and how ranks agree.
+//!
+//! An [`Endpoint`] belongs to the communication thread of one rank. The thread posts transfers ([`Endpoint::send`],
+//! [`Endpoint::recv`]), polls ([`Endpoint::poll`]) and sleeps ([`Endpoint::idle`]). Both ends post the transfers of a pair
+//! of ranks in the same order; nothing else matches them.
+//!
+//! ```text
+//! rank 0                               rank 1
+//! send(7, peer 1, [box of B])          recv(4, peer 0, [box of R])       the boxes hold equally many elements in all
+//! poll -> [{7, 4096 bytes}]            poll -> [{4, 4096 bytes}]         R's boxes, row-major, now hold B's
+//! ```
+//!
+//! Invariants: a transfer is complete at both ends or the run failed; bytes are counted where they are moved; a transfer
+//! without bytes is never posted. Deliberately absent: tasks, schedules, retries.
+
+mod error;
+#[cfg(feature = "mpi")]
+pub mod mpi;
+pub mod shared;
+mod waker;
+
+pub use error::CommError;
+pub use waker::Waker;
+
+use std::time::Duration;
+
+use crate::memory::{ReadLease, WriteLease};
+
+/// A finished transfer: the caller's ticket, and the bytes that this end moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    pub ticket: usize,
+    pub bytes: u64,
+}
+
+/// One rank's end of a transport.
+pub enum Endpoint {
+    /// Ranks of one process; a transfer is one copy by the receiver (throttled on request).
+    Shared(shared::Endpoint),
+    /// MPI messages.
+    #[cfg(feature = "mpi")]
+    Message(mpi::Endpoint),
+}
+
+macro_rules! each {
+    ($self:expr, $end:ident => $body:expr) => {
+        match $self {
+            Endpoint::Shared($end) => $body,
+            #[cfg(feature = "mpi")]
+            Endpoint::Message($end) => $body,
+        }
+    };
+}
+
+impl Endpoint {
+    /// Starts sending the boxes, one behind another, to `peer`; returns at once.
+    ///
+    /// # Errors
+    /// The transport refused.
+    pub fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) -> Result<(), CommError> {
+        each!(self, end => end.send(ticket, peer, from))
+    }
+
+    /// Starts receiving into the boxes, one behind another, from `peer`; returns at once.
+    ///
+    /// # Errors
+    /// The transport refused.
+    pub fn recv(&mut self, ticket: usize, peer: usize, into: Vec<WriteLease>) -> Result<(), CommError> {
+        each!(self, end => end.recv(ticket, peer, into))
+    }
+
+    /// Makes progress and appends what is finished to `done`; never blocks.
+    ///
+    /// # Errors
+    /// A transfer failed, its sizes differ at the two ends, or a peer ended the run.
+    pub fn poll(&mut self, done: &mut Vec<Completion>) -> Result<(), CommError> {
+        each!(self, end => end.poll(done))
+    }
+
+    /// Sleeps until something may have changed, or for `longest`; `in_flight` says that transfers need progress.
+    pub fn idle(&mut self, in_flight: bool, longest: Duration) {
+        each!(self, end => end.idle(in_flight, longest))
+    }
+
+    /// What other threads of this rank use to end [`Endpoint::idle`].
+    pub fn waker(&self) -> Waker {
+        each!(self, end => end.waker())
+    }
+
+    /// Bytes that the endpoint has allocated to pack boxes that are not dense: the most at any time.
+    pub fn packing_bytes(&self) -> usize {
+        each!(self, end => end.packing_bytes())
+    }
+}

@@ -1,0 +1,221 @@
+//! Transfers between ranks of one process: the receiver copies straight out of the sender's buffer.
+//!
+//! The sender's read lease travels through a mailbox per pair of ranks and is dropped when the copy is done, so a send is
+//! complete exactly when its bytes have been read (rendezvous; nothing is buffered).
+//!
+//! A *throttled* fabric holds every finished copy back until a link of the given bandwidth would have delivered it. The
+//! link of a pair carries one transfer at a time; waiting costs no processor time. It serves tests and benchmarks of overlap.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::{CommError, Completion, Waker};
+use crate::memory::{ReadLease, WriteLease};
+
+/// What connects the ranks of one process.
+#[derive(Debug)]
+pub struct Fabric {
+    ranks: usize,
+    /// Offers from `source` to `target`, at `source * ranks + target`.
+    mailboxes: Vec<Mutex<VecDeque<Offer>>>,
+    wakers: Vec<Waker>,
+    bytes_per_second: Option<f64>,
+    failure: Mutex<Option<(usize, String)>>,
+}
+
+#[derive(Debug)]
+struct Offer {
+    from: Vec<ReadLease>,
+    taken: Arc<AtomicBool>,
+}
+
+impl Fabric {
+    /// Connects `ranks` ranks; with a bandwidth, each directed pair is a link of that many bytes per second.
+    pub fn new(ranks: usize, bytes_per_second: Option<f64>) -> Arc<Fabric> {
+        Arc::new(Fabric {
+            ranks,
+            mailboxes: (0..ranks * ranks).map(|_| Mutex::default()).collect(),
+            wakers: (0..ranks).map(|_| Waker::default()).collect(),
+            bytes_per_second,
+            failure: Mutex::default(),
+        })
+    }
+
+    /// The end of `rank`.
+    pub fn endpoint(self: &Arc<Self>, rank: usize) -> Endpoint {
+        Endpoint { fabric: self.clone(), rank, sends: Vec::new(), recvs: Vec::new(), links: vec![None; self.ranks] }
+    }
+
+    /// Ends the run for every rank: each sees [`CommError::Peer`] at its next poll. The first failure stays.
+    pub fn fail(&self, rank: usize, message: &str) {
+        lock(&self.failure).get_or_insert_with(|| (rank, message.to_owned()));
+        self.wakers.iter().for_each(Waker::wake);
+    }
+
+    /// The first failure, if the run has failed.
+    pub fn failure(&self) -> Option<(usize, String)> {
+        lock(&self.failure).clone()
+    }
+
+    /// Drops what a failed run left behind.
+    pub fn clear(&self) {
+        self.mailboxes.iter().for_each(|mailbox| lock(mailbox).clear());
+        *lock(&self.failure) = None;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+#[derive(Debug)]
+struct PendingSend {
+    ticket: usize,
+    peer: usize,
+    bytes: u64,
+    taken: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+struct PendingRecv {
+    ticket: usize,
+    peer: usize,
+    into: Vec<WriteLease>,
+    /// Set when the bytes are copied but the throttled link still carries them.
+    arriving: Option<(Instant, Offer)>,
+}
+
+/// One rank's end of a [`Fabric`].
+#[derive(Debug)]
+pub struct Endpoint {
+    fabric: Arc<Fabric>,
+    rank: usize,
+    sends: Vec<PendingSend>,
+    recvs: Vec<PendingRecv>,
+    /// When the throttled link from each rank is free again.
+    links: Vec<Option<Instant>>,
+}
+
+impl Endpoint {
+    pub(super) fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) -> Result<(), CommError> {
+        let bytes = from.iter().map(|lease| lease.bytes() as u64).sum();
+        let taken = Arc::new(AtomicBool::new(false));
+        lock(&self.fabric.mailboxes[self.rank * self.fabric.ranks + peer])
+            .push_back(Offer { from, taken: taken.clone() });
+        self.fabric.wakers[peer].wake();
+        self.sends.push(PendingSend { ticket, peer, bytes, taken });
+        Ok(())
+    }
+
+    pub(super) fn recv(&mut self, ticket: usize, peer: usize, into: Vec<WriteLease>) -> Result<(), CommError> {
+        self.recvs.push(PendingRecv { ticket, peer, into, arriving: None });
+        Ok(())
+    }
+
+    pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<(), CommError> {
+        if let Some((rank, message)) = self.fabric.failure() {
+            return Err(CommError::Peer { rank, message });
+        }
+        self.sends.retain(|send| {
+            let taken = send.taken.load(Ordering::Acquire);
+            if taken {
+                done.push(Completion { ticket: send.ticket, bytes: send.bytes });
+            }
+            !taken
+        });
+        let mut at = 0;
+        while at < self.recvs.len() {
+            // Transfers of a pair match in order: a later one waits until the earlier ones have their offer.
+            let peer = self.recvs[at].peer;
+            let first = self.recvs[..at].iter().all(|earlier| earlier.peer != peer || earlier.arriving.is_some());
+            if first && self.recvs[at].arriving.is_none() {
+                self.take_offer(at)?;
+            }
+            match &self.recvs[at].arriving {
+                Some((when, _)) if *when <= Instant::now() => self.finish_recv(at, done),
+                _ => at += 1,
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn idle(&mut self, _in_flight: bool, longest: Duration) {
+        let now = Instant::now();
+        let next = self.recvs.iter().filter_map(|r| r.arriving.as_ref().map(|(when, _)| when.duration_since(now))).min();
+        self.waker().sleep(next.map_or(longest, |next| next.min(longest)));
+    }
+
+    pub(super) fn waker(&self) -> Waker {
+        self.fabric.wakers[self.rank].clone()
+    }
+
+    pub(super) fn packing_bytes(&self) -> usize {
+        0
+    }
+
+    fn take_offer(&mut self, at: usize) -> Result<(), CommError> {
+        let recv = &mut self.recvs[at];
+        let mailbox = &self.fabric.mailboxes[recv.peer * self.fabric.ranks + self.rank];
+        let Some(offer) = lock(mailbox).pop_front() else { return Ok(()) };
+        let sent: u64 = offer.from.iter().map(|lease| lease.bytes() as u64).sum();
+        let expected: u64 = recv.into.iter().map(|lease| lease.bytes() as u64).sum();
+        if sent != expected {
+            return Err(CommError::Size { from: recv.peer, to: self.rank, sent, expected });
+        }
+        copy(&offer.from, &mut recv.into);
+        let when = match self.fabric.bytes_per_second {
+            None => Instant::now(),
+            Some(rate) => {
+                let start = self.links[recv.peer].map_or_else(Instant::now, |free| free.max(Instant::now()));
+                start + Duration::from_secs_f64(sent as f64 / rate)
+            }
+        };
+        self.links[recv.peer] = Some(when);
+        recv.arriving = Some((when, offer));
+        Ok(())
+    }
+
+    fn finish_recv(&mut self, at: usize, done: &mut Vec<Completion>) {
+        let recv = self.recvs.remove(at);
+        let bytes = recv.into.iter().map(|lease| lease.bytes() as u64).sum();
+        if let Some((_, offer)) = recv.arriving {
+            drop(offer.from);
+            offer.taken.store(true, Ordering::Release);
+            self.fabric.wakers[recv.peer].wake();
+        }
+        done.push(Completion { ticket: recv.ticket, bytes });
+    }
+}
+
+impl Drop for Endpoint {
+    /// A run that ended early leaves offers in the mailboxes; they hold leases of this rank's buffers.
+    fn drop(&mut self) {
+        for send in &self.sends {
+            lock(&self.fabric.mailboxes[self.rank * self.fabric.ranks + send.peer]).clear();
+        }
+    }
+}
+
+/// Copies the boxes of the source, one behind another, into those of the target.
+fn copy(from: &[ReadLease], into: &mut [WriteLease]) {
+    let same = from.len() == into.len() && from.iter().zip(into.iter()).all(|(f, i)| f.extents() == i.extents());
+    if same {
+        from.iter().zip(into).for_each(|(from, into)| into.copy_from(from));
+        return;
+    }
+    let mut packed = vec![0; from.iter().map(ReadLease::bytes).sum()];
+    let mut rest = packed.as_mut_slice();
+    for lease in from {
+        let (head, tail) = rest.split_at_mut(lease.bytes());
+        lease.pack(head);
+        rest = tail;
+    }
+    let mut rest = packed.as_slice();
+    for lease in into {
+        let (head, tail) = rest.split_at(lease.bytes());
+        lease.unpack(head);
+        rest = tail;
+    }
+}

@@ -1,0 +1,3 @@
+//! Kernels.
+mod element;
+pub use element::Element;

@@ -1,0 +1,33 @@
+//! Counts the bytes that a rank's buffers take, and their peak.
+//!
+//! Every owned allocation of the engine (arena, exchange and packing buffers, blocks of distributed tensors) reports
+//! here, so that "peak measured" is a count and not an estimate.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Live and peak bytes; shared by everything that allocates for one rank.
+#[derive(Debug, Default)]
+pub struct Footprint {
+    live: AtomicUsize,
+    peak: AtomicUsize,
+}
+
+impl Footprint {
+    pub fn add(&self, bytes: usize) {
+        let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.peak.fetch_max(live, Ordering::Relaxed);
+    }
+
+    pub fn remove(&self, bytes: usize) {
+        self.live.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// The most bytes that were live at once.
+    pub fn peak(&self) -> usize {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    pub fn live(&self) -> usize {
+        self.live.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,232 @@
+//! Leases: the right to read, or to read and write, one box of one buffer until dropped.
+//!
+//! A lease is [`Send`], so a sender's lease can travel to the thread of the receiver, which copies out of it and drops it.
+//!
+//! Invariant: while a [`WriteLease`] lives, no other lease touches its box (the ledger of [`Store`] sees to it); so a
+//! `&self`/`&mut self` view of the right element type is sound.
+
+use std::sync::Arc;
+
+use ndarray::{ArrayViewD, ArrayViewMutD, IxDyn, ShapeBuilder};
+
+use super::{Store, Strided};
+use crate::dtype::Dtype;
+use crate::kernel::Element;
+
+/// Why a lease was refused: always a wrong schedule or a bug, never bad input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LeaseError {
+    #[error("there is no buffer {buffer}")]
+    NoBuffer { buffer: usize },
+    #[error("a region leaves buffer {buffer}")]
+    Outside { buffer: usize },
+    #[error("buffer {buffer} is an operand and read only")]
+    ReadOnly { buffer: usize },
+    #[error("a region of buffer {buffer} is still in use")]
+    Conflict { buffer: usize },
+}
+
+/// What both kinds of lease are: a place, a shape, and an entry in the ledger.
+#[derive(Debug)]
+struct Lease {
+    store: Arc<Store>,
+    id: u64,
+    buffer: usize,
+    offset: isize,
+    strided: Strided,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.store.release(self.id);
+    }
+}
+
+impl Lease {
+    fn dtype(&self) -> Dtype {
+        self.store.slot(self.buffer).dtype
+    }
+
+    fn start(&self) -> *mut u8 {
+        let slot = self.store.slot(self.buffer);
+        if self.strided.elements() == 0 {
+            return slot.origin;
+        }
+        // SAFETY: the box lies inside the slot's array (checked by `Store::locate`) and has an element, so its first
+        // element is inside the allocation that the slot describes.
+        unsafe { slot.origin.offset(self.offset * self.dtype().size() as isize) }
+    }
+
+    fn bytes(&self) -> usize {
+        self.strided.elements() * self.dtype().size()
+    }
+
+    fn dense_bytes(&self) -> Option<(*mut u8, usize)> {
+        self.strided.is_dense().then(|| (self.start(), self.bytes()))
+    }
+
+    /// The runs of dense bytes, in row-major order, as (byte offset from the start, bytes).
+    fn for_each_run(&self, mut visit: impl FnMut(isize, usize)) {
+        let size = self.dtype().size();
+        let (dims, run) = self.strided.dense_suffix();
+        if self.strided.elements() > 0 {
+            let leading = self.strided.extents.len() - dims;
+            self.strided.for_each_leading(leading, |offset| visit(offset * size as isize, run * size));
+        }
+    }
+
+    /// Extents and strides as ndarray wants them: negative strides move the origin to the lowest address.
+    fn array_parts<T: Element>(&self) -> (*mut T, IxDyn, IxDyn, Vec<usize>) {
+        assert!(T::DTYPE == self.dtype(), "the buffer holds {}, not {}", self.dtype(), T::DTYPE);
+        let mut start = self.start().cast::<T>();
+        let mut flipped = Vec::new();
+        let mut strides = Vec::with_capacity(self.strided.strides.len());
+        for (d, (&stride, &extent)) in self.strided.strides.iter().zip(&self.strided.extents).enumerate() {
+            strides.push(stride.unsigned_abs());
+            if stride < 0 && extent > 0 {
+                if self.strided.elements() > 0 {
+                    // SAFETY: moves to the last index of this dimension, which is an element of the box.
+                    start = unsafe { start.offset(stride * (extent as isize - 1)) };
+                }
+                flipped.push(d);
+            }
+        }
+        (start, IxDyn(&self.strided.extents), IxDyn(&strides), flipped)
+    }
+}
+
+/// The right to read one box.
+#[derive(Debug)]
+pub struct ReadLease(Lease);
+
+/// The right to read and write one box.
+#[derive(Debug)]
+pub struct WriteLease(Lease);
+
+impl ReadLease {
+    pub(super) fn new(store: Arc<Store>, id: u64, buffer: usize, offset: isize, strided: Strided) -> ReadLease {
+        ReadLease(Lease { store, id, buffer, offset, strided })
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    pub fn extents(&self) -> &[usize] {
+        &self.0.strided.extents
+    }
+
+    /// The box as an array.
+    ///
+    /// # Panics
+    /// When `T` is not the element type of the buffer.
+    pub fn view<T: Element>(&self) -> ArrayViewD<'_, T> {
+        let (start, extents, strides, flipped) = self.0.array_parts::<T>();
+        // SAFETY: every index reaches an element of the box, which holds initialised `T` (the slot came from memory of
+        // this dtype, zeroed or the user's), and no lease that writes it is alive while this one is.
+        let mut view = unsafe { ArrayViewD::from_shape_ptr(extents.strides(strides), start.cast_const()) };
+        for d in flipped {
+            view.invert_axis(ndarray::Axis(d));
+        }
+        view
+    }
+
+    /// The bytes of the box where they lie one behind another in row-major order.
+    pub fn as_dense(&self) -> Option<&[u8]> {
+        // SAFETY: a dense box is `bytes` initialised bytes, and nobody writes them while the lease lives.
+        self.0.dense_bytes().map(|(start, bytes)| unsafe { std::slice::from_raw_parts(start, bytes) })
+    }
+
+    /// Copies the box, row-major, into `out`, which has exactly its bytes.
+    pub fn pack(&self, out: &mut [u8]) {
+        assert!(out.len() == self.bytes(), "the target has the size of the box");
+        let (start, mut done) = (self.0.start(), 0);
+        self.0.for_each_run(|offset, bytes| {
+            // SAFETY: the run lies inside the leased box; `out` is a distinct exclusive slice with room (asserted).
+            unsafe { std::ptr::copy_nonoverlapping(start.offset(offset), out[done..done + bytes].as_mut_ptr(), bytes) };
+            done += bytes;
+        });
+    }
+}
+
+impl WriteLease {
+    pub(super) fn new(store: Arc<Store>, id: u64, buffer: usize, offset: isize, strided: Strided) -> WriteLease {
+        WriteLease(Lease { store, id, buffer, offset, strided })
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    pub fn extents(&self) -> &[usize] {
+        &self.0.strided.extents
+    }
+
+    /// The box as an array to write into.
+    ///
+    /// # Panics
+    /// When `T` is not the element type of the buffer.
+    pub fn view_mut<T: Element>(&mut self) -> ArrayViewMutD<'_, T> {
+        let (start, extents, strides, flipped) = self.0.array_parts::<T>();
+        // SAFETY: as in `ReadLease::view`, and no other lease of any kind overlaps the box. Writable slots come from an
+        // owned dense array or from an `ArrayViewMut`, so distinct indices are distinct elements.
+        let mut view = unsafe { ArrayViewMutD::from_shape_ptr(extents.strides(strides), start) };
+        for d in flipped {
+            view.invert_axis(ndarray::Axis(d));
+        }
+        view
+    }
+
+    /// The bytes of the box where they lie one behind another in row-major order.
+    pub fn as_dense_mut(&mut self) -> Option<&mut [u8]> {
+        // SAFETY: a dense box is `bytes` initialised bytes, and nobody else touches them while the lease lives.
+        self.0.dense_bytes().map(|(start, bytes)| unsafe { std::slice::from_raw_parts_mut(start, bytes) })
+    }
+
+    /// Fills the box, row-major, from `from`, which has exactly its bytes.
+    pub fn unpack(&mut self, from: &[u8]) {
+        assert!(from.len() == self.bytes(), "the source has the size of the box");
+        let (start, mut done) = (self.0.start(), 0);
+        self.0.for_each_run(|offset, bytes| {
+            // SAFETY: the run lies inside the exclusively leased box; `from` is a distinct slice with enough bytes.
+            unsafe { std::ptr::copy_nonoverlapping(from[done..done + bytes].as_ptr(), start.offset(offset), bytes) };
+            done += bytes;
+        });
+    }
+
+    /// Copies a box of the same extents and element type, whatever the strides of the two.
+    pub fn copy_from(&mut self, from: &ReadLease) {
+        assert!(self.extents() == from.extents() && self.0.dtype() == from.0.dtype(), "the boxes have one shape");
+        if let Some(dense) = from.as_dense() {
+            self.unpack(dense);
+        } else if let Some(dense) = self.as_dense_mut() {
+            from.pack(dense);
+        } else {
+            self.copy_runs(from);
+        }
+    }
+
+    fn copy_runs(&mut self, from: &ReadLease) {
+        let (source, target) = (&from.0.strided, &self.0.strided);
+        let dims = source.dense_suffix().0.min(target.dense_suffix().0);
+        let leading = target.extents.len() - dims;
+        let size = self.0.dtype().size();
+        let run: usize = target.extents[leading..].iter().product::<usize>() * size;
+        let mut offsets = Vec::with_capacity(target.extents[..leading].iter().product());
+        source.for_each_leading(leading, |offset| offsets.push(offset));
+        let (read, write) = (from.0.start(), self.0.start());
+        let mut sources = offsets.into_iter();
+        target.for_each_leading(leading, |offset| {
+            let Some(source) = sources.next() else { return };
+            // SAFETY: both offsets are elements of their boxes and `run` bytes from there are dense in both; the boxes
+            // do not overlap, since a write lease excludes every other lease of its box.
+            unsafe {
+                std::ptr::copy_nonoverlapping(
+                    read.offset(source * size as isize),
+                    write.offset(offset * size as isize),
+                    run,
+                );
+            }
+        });
+    }
+}

@@ -1,0 +1,22 @@
+//! Buffers, and the only way to touch them: leases.
+//!
+//! A rank's buffers live in a [`Store`]: some own their memory ([`Aligned`]), some borrow an operand or an output of the
+//! user for one run. Nobody else holds a pointer into them. A task leases the boxes that it reads and writes; the ledger of
+//! the store refuses a lease that would overlap a live one in a conflicting way, so a wrong schedule ends in an error
+//! and never in a data race, whatever verified it before.
+//!
+//! Invariants: a lease keeps its store alive; a store whose memory is borrowed is dropped before the borrow ends
+//! ([`Store::close`]). Deliberately absent: any knowledge of tasks, ranks or labels, and overlays of several buffers on
+//! the same memory.
+
+mod aligned;
+mod footprint;
+mod lease;
+mod strided;
+mod store;
+
+pub use aligned::{Aligned, OutOfMemory};
+pub use footprint::Footprint;
+pub use lease::{LeaseError, ReadLease, WriteLease};
+pub use store::{Slot, Store};
+pub use strided::Strided;

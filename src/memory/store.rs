@@ -1,0 +1,158 @@
+//! The buffers of one rank and the ledger of who reads and writes which box of them.
+//!
+//! Invariant: two live leases of one buffer overlap only if both read. Cost of a lease: one lock and a comparison with
+//! the live leases of the same buffer, of which there are a handful.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use ndarray::{ArrayViewD, ArrayViewMutD};
+
+use super::lease::{LeaseError, ReadLease, WriteLease};
+use super::{Aligned, Strided};
+use crate::dtype::Dtype;
+use crate::kernel::Element;
+
+/// One buffer: where its element `[0, 0, ..]` lies, its shape, and whether tasks may write it.
+#[derive(Debug)]
+pub struct Slot {
+    pub(super) origin: *mut u8,
+    pub(super) dtype: Dtype,
+    pub(super) strided: Strided,
+    writable: bool,
+    _owner: Option<Arc<Aligned>>,
+}
+
+// SAFETY: a slot is an address with a shape. Memory behind it is touched only through leases, which the ledger keeps
+// apart; owned memory is kept alive by `_owner`, borrowed memory by the contract of `Slot::borrowed*` and `Store::close`.
+unsafe impl Send for Slot {}
+// SAFETY: as above; a shared slot only hands its address to leases.
+unsafe impl Sync for Slot {}
+
+impl Slot {
+    /// A dense row-major buffer in owned memory, which must hold it.
+    pub fn owned(memory: Arc<Aligned>, dtype: Dtype, extents: &[usize]) -> Slot {
+        let strided = Strided::row_major(extents);
+        assert!(memory.len() >= strided.elements() * dtype.size(), "the memory holds the buffer");
+        Slot { origin: memory.as_ptr(), dtype, strided, writable: true, _owner: Some(memory) }
+    }
+
+    /// An operand of the user, read only. The store that takes it must be closed before the view's borrow ends.
+    pub fn borrowed<T: Element>(view: &ArrayViewD<'_, T>) -> Slot {
+        Slot {
+            origin: view.as_ptr().cast_mut().cast(),
+            dtype: T::DTYPE,
+            strided: Strided { extents: view.shape().to_vec(), strides: view.strides().to_vec() },
+            writable: false,
+            _owner: None,
+        }
+    }
+
+    /// An output of the user. The store that takes it must be closed before the view's borrow ends.
+    pub fn borrowed_mut<T: Element>(view: &mut ArrayViewMutD<'_, T>) -> Slot {
+        let strided = Strided { extents: view.shape().to_vec(), strides: view.strides().to_vec() };
+        Slot { origin: view.as_mut_ptr().cast(), dtype: T::DTYPE, strided, writable: true, _owner: None }
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    id: u64,
+    buffer: usize,
+    bounds: Vec<Range<usize>>,
+    write: bool,
+}
+
+#[derive(Debug, Default)]
+struct Ledger {
+    next: u64,
+    live: Vec<Entry>,
+}
+
+/// The buffers of one rank during one run.
+#[derive(Debug)]
+pub struct Store {
+    slots: Vec<Slot>,
+    ledger: Mutex<Ledger>,
+}
+
+impl Store {
+    /// A store over these slots; the index in the list names the buffer.
+    pub fn open(slots: Vec<Slot>) -> Arc<Store> {
+        Arc::new(Store { slots, ledger: Mutex::default() })
+    }
+
+    /// Ends the store; afterwards no lease of it exists, so memory that its slots borrowed is free again.
+    ///
+    /// A lease that is still alive would read or write memory that may be gone: the process ends instead.
+    pub fn close(self: Arc<Store>) {
+        if Arc::try_unwrap(self).is_err() {
+            eprintln!("einsum-dist: a buffer is still in use at the end of a run; this is a bug");
+            std::process::abort();
+        }
+    }
+
+    /// Leases the box `bounds` of `buffer` for reading.
+    ///
+    /// # Errors
+    /// The buffer does not exist, the box leaves it, or a live lease writes into the box.
+    pub fn read(self: &Arc<Self>, buffer: usize, bounds: &[Range<usize>]) -> Result<ReadLease, LeaseError> {
+        let (offset, strided) = self.locate(buffer, bounds)?;
+        let id = self.enter(buffer, bounds, false)?;
+        Ok(ReadLease::new(self.clone(), id, buffer, offset, strided))
+    }
+
+    /// Leases the box `bounds` of `buffer` for reading and writing.
+    ///
+    /// # Errors
+    /// As [`Store::read`]; also when a live lease reads the box, and when the buffer is an operand.
+    pub fn write(self: &Arc<Self>, buffer: usize, bounds: &[Range<usize>]) -> Result<WriteLease, LeaseError> {
+        let (offset, strided) = self.locate(buffer, bounds)?;
+        if !self.slots[buffer].writable {
+            return Err(LeaseError::ReadOnly { buffer });
+        }
+        let id = self.enter(buffer, bounds, true)?;
+        Ok(WriteLease::new(self.clone(), id, buffer, offset, strided))
+    }
+
+    pub(super) fn slot(&self, buffer: usize) -> &Slot {
+        &self.slots[buffer]
+    }
+
+    pub(super) fn release(&self, id: u64) {
+        let mut ledger = self.lock();
+        if let Some(at) = ledger.live.iter().position(|e| e.id == id) {
+            ledger.live.swap_remove(at);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ledger> {
+        // A panic while the lock is held cannot leave the list half changed: both changes are one call.
+        self.ledger.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn locate(&self, buffer: usize, bounds: &[Range<usize>]) -> Result<(isize, Strided), LeaseError> {
+        let slot = self.slots.get(buffer).ok_or(LeaseError::NoBuffer { buffer })?;
+        let inside = bounds.len() == slot.strided.extents.len()
+            && bounds.iter().zip(&slot.strided.extents).all(|(b, &e)| b.start <= b.end && b.end <= e);
+        if inside { Ok(slot.strided.slice(bounds)) } else { Err(LeaseError::Outside { buffer }) }
+    }
+
+    fn enter(&self, buffer: usize, bounds: &[Range<usize>], write: bool) -> Result<u64, LeaseError> {
+        let mut ledger = self.lock();
+        let overlaps = |other: &[Range<usize>]| bounds.iter().zip(other).all(|(a, b)| a.start < b.end && b.start < a.end);
+        let empty = |b: &[Range<usize>]| b.iter().any(|r| r.is_empty());
+        let clash = !empty(bounds)
+            && ledger
+                .live
+                .iter()
+                .any(|e| e.buffer == buffer && (e.write || write) && !empty(&e.bounds) && overlaps(&e.bounds));
+        if clash {
+            return Err(LeaseError::Conflict { buffer });
+        }
+        let id = ledger.next;
+        ledger.next += 1;
+        ledger.live.push(Entry { id, buffer, bounds: bounds.to_vec(), write });
+        Ok(id)
+    }
+}

@@ -1,0 +1,80 @@
+//! The shape of memory: extents and strides, in elements, of an n-dimensional array or of a box inside one.
+//!
+//! Invariant: `extents` and `strides` have the same length. Strides may be zero or negative (views of the user).
+
+use std::ops::Range;
+
+/// Extents and strides of an array, in elements; the address of element `[0, 0, ..]` is kept elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Strided {
+    pub extents: Vec<usize>,
+    pub strides: Vec<isize>,
+}
+
+impl Strided {
+    /// The dense row-major array of these extents.
+    pub fn row_major(extents: &[usize]) -> Strided {
+        let mut strides = vec![0; extents.len()];
+        let mut step = 1isize;
+        for (stride, &extent) in strides.iter_mut().zip(extents).rev() {
+            *stride = step;
+            step = step.saturating_mul(extent.max(1) as isize);
+        }
+        Strided { extents: extents.to_vec(), strides }
+    }
+
+    pub fn elements(&self) -> usize {
+        self.extents.iter().product()
+    }
+
+    /// The box `bounds` inside: its offset in elements, and its own extents with the same strides.
+    pub fn slice(&self, bounds: &[Range<usize>]) -> (isize, Strided) {
+        debug_assert!(bounds.len() == self.extents.len());
+        let offset = bounds.iter().zip(&self.strides).map(|(b, &s)| b.start as isize * s).sum();
+        (offset, Strided { extents: bounds.iter().map(|b| b.len()).collect(), strides: self.strides.clone() })
+    }
+
+    /// How many trailing dimensions are one dense row-major run, and the elements of that run.
+    pub fn dense_suffix(&self) -> (usize, usize) {
+        let (mut dims, mut run) = (0, 1usize);
+        for (&extent, &stride) in self.extents.iter().zip(&self.strides).rev() {
+            if extent != 1 && stride != run as isize {
+                break;
+            }
+            dims += 1;
+            run *= extent;
+        }
+        (dims, run)
+    }
+
+    /// All elements lie one behind another in row-major order.
+    pub fn is_dense(&self) -> bool {
+        self.elements() == 0 || self.dense_suffix().0 == self.extents.len()
+    }
+
+    /// Calls `visit(offset)` for every index of the leading `dims` dimensions in row-major order, `offset` in elements.
+    pub fn for_each_leading(&self, dims: usize, mut visit: impl FnMut(isize)) {
+        if self.extents[..dims].contains(&0) {
+            return;
+        }
+        let mut index = vec![0usize; dims];
+        let mut offset = 0isize;
+        loop {
+            visit(offset);
+            let mut d = dims;
+            loop {
+                if d == 0 {
+                    return;
+                }
+                d -= 1;
+                index[d] += 1;
+                offset += self.strides[d];
+                if index[d] < self.extents[d] {
+                    break;
+                }
+                offset -= self.strides[d] * index[d] as isize;
+                index[d] = 0;
+            }
+        }
+    }
+}
