@@ -1,7 +1,10 @@
 //! einsum-dist
 
+pub mod algorithm;
 pub mod comm;
 pub mod dims;
+pub mod dist;
 pub mod dtype;
 pub mod kernel;
 pub mod memory;
+pub mod schedule;

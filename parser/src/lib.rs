@@ -1,4 +1,102 @@
-//! Labels of an einsum expression.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Label(pub u32);
+//! Text to [`Expression`]: einsum expressions, trees of them in square brackets, and einsum_ir trees.
+//!
+//! ```text
+//! text --lexer--> tokens --brackets--> form --parse_terms | parse_ir--> arena --check--> Expression
+//! ```
+//!
+//! | form | example |
+//! |---|---|
+//! | [`Form::Einsum`] | `mk,kn->mn`, `ij,jk,kl` (implicit output), `...ij,...jk->...ik`, `->` |
+//! | [`Form::Tree`]: every bracket contains an arrow | `[ij,jk->ik],kl->il` |
+//! | [`Form::EinsumIr`]: brackets without an arrow list names | `[m0,c0,k0],[n0,c0,k0]->[m0,n0,c0]` |
+//!
+//! Invariants: an [`Expression`] passed every check that needs no extents; every [`Span`] lies on character
+//! boundaries of the text; parsing takes time linear in the text and never recurses, so neither 100,000 terms
+//! nor 100,000 levels of brackets are a problem.
+//!
+//! Deliberately absent: extents, shapes, the implicit output's labels (they depend on what an ellipsis stands
+//! for), contraction order, files and the command line.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod brackets;
+mod builder;
+mod check;
+mod display;
+mod error;
+mod expression;
+mod lexer;
+mod message;
+mod parse_ir;
+mod parse_terms;
+mod render;
+mod span;
+mod stray;
+
+pub use error::{ErrorKind, ParseError};
+pub use expression::{Expression, Form, Index, IndexKind, Label, Node, NodeId, NodeKind, Term};
+pub use render::render_carets;
+pub use span::Span;
+
+/// Longest text accepted, in bytes. Each node, label and operand takes at least one byte of the text (or is
+/// one of three at its ends), so that all of their numbers fit `u32`.
+const LONGEST: usize = u32::MAX as usize / 2;
+
+/// Parses an expression in any of the three forms and checks all that can be checked without extents.
+///
+/// ```
+/// use einsum_parser::{Form, parse};
+///
+/// let product = parse("mk, kn -> mn")?;
+/// assert_eq!(product.form(), Form::Einsum);
+/// assert_eq!(product.names(), ["m", "k", "n"]);
+/// assert_eq!(product.to_string(), "mk,kn->mn");
+///
+/// let tree = parse("[ij,jk->ik],kl->il")?;
+/// assert_eq!(tree.form(), Form::Tree);
+/// assert_eq!(tree.operands().count(), 3);
+/// assert_eq!(tree.nodes().len(), 5);
+///
+/// let ir = parse("[[3,0]->[0,3]],[3,10]->[0,10]")?;
+/// assert_eq!(ir.form(), Form::EinsumIr);
+/// assert_eq!(ir.names(), ["3", "0", "10"]);
+/// # Ok::<(), einsum_parser::ParseError>(())
+/// ```
+///
+/// # Errors
+///
+/// The first mistake found, with the place it is at:
+///
+/// ```
+/// let error = einsum_parser::parse("mk,kn->mx").unwrap_err();
+/// assert_eq!(error.kind, einsum_parser::ErrorKind::UnknownOutputLabel);
+/// assert_eq!(error.labels(), ["x"]);
+/// assert_eq!(
+///     error.render(),
+///     "\
+/// output label `x` is in none of the inputs
+///   |
+///   | mk,kn->mx
+///   |         ^ not in any input
+///   = help: the inputs have the labels `m`, `k`, `n`
+/// "
+/// );
+/// ```
+pub fn parse(text: &str) -> Result<Expression, ParseError> {
+    let whole = Span::new(0, text.len());
+    if text.len() > LONGEST {
+        return Err(ParseError::new(text, ErrorKind::TooLong, Span::at(0)));
+    }
+    let tokens = lexer::tokens(text)?;
+    if tokens.is_empty() {
+        let kind = if text.is_empty() { ErrorKind::Empty } else { ErrorKind::OnlyWhiteSpace };
+        return Err(ParseError::new(text, kind, whole));
+    }
+    let expression = match brackets::shape(text, &tokens)? {
+        brackets::Shape::Terms { form } => parse_terms::parse(text, &tokens, form)?,
+        brackets::Shape::Ir { list } => parse_ir::parse(text, &tokens, list)?,
+    };
+    check::outputs(&expression)?;
+    Ok(expression)
+}

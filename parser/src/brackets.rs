@@ -1,0 +1,50 @@
+//! Which form the text is written in, by the one rule: if an innermost bracket contains no arrow, the whole
+//! text is an einsum_ir tree.
+//!
+//! Brackets are balanced afterwards: the parsers rely on it. A bracket that is never closed is found here,
+//! before the parsers stumble over what it swallows.
+//!
+//! Deliberately absent: what may stand inside a bracket.
+
+use crate::lexer::{Token, TokenKind};
+use crate::{ErrorKind, Form, ParseError, Span};
+
+pub(crate) enum Shape {
+    /// Every label is one character.
+    Terms { form: Form },
+    /// An einsum_ir tree, because the bracket `list` contains no arrow.
+    Ir { list: Span },
+}
+
+/// The form of the text, its brackets being balanced.
+pub(crate) fn shape(text: &str, tokens: &[Token]) -> Result<Shape, ParseError> {
+    let mut open = Vec::new();
+    let mut list = None;
+    // The last `[` with neither bracket nor arrow since.
+    let mut plain: Option<Span> = None;
+    let mut form = Form::Einsum;
+    for token in tokens {
+        match token.kind {
+            TokenKind::Open => {
+                form = Form::Tree;
+                open.push(token.span);
+                plain = Some(token.span);
+            }
+            TokenKind::Close => {
+                if open.pop().is_none() {
+                    return Err(ParseError::new(text, ErrorKind::UnopenedBracket, token.span));
+                }
+                if let Some(start) = plain.take() {
+                    list = list.or(Some(start.to(token.span)));
+                }
+            }
+            TokenKind::Arrow => plain = None,
+            TokenKind::Comma | TokenKind::Ellipsis | TokenKind::Word => {}
+        }
+    }
+    match (open.pop(), list) {
+        (Some(unclosed), _) => Err(ParseError::new(text, ErrorKind::UnclosedBracket, unclosed)),
+        (None, Some(list)) => Ok(Shape::Ir { list }),
+        (None, None) => Ok(Shape::Terms { form }),
+    }
+}

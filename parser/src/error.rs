@@ -1,0 +1,178 @@
+//! What can be wrong with a text: one kind per mistake, with its places.
+//!
+//! Invariant: the span and all related spans lie on character boundaries of the text, which the error owns,
+//! so that it can be rendered anywhere. Deliberately absent: the wording, see `message`.
+
+use std::sync::Arc;
+
+use crate::{Span, message, render_carets};
+
+/// A text that is no expression: what is wrong, and where.
+///
+/// `to_string()` is the message, one line; [`ParseError::render`] shows the place too.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", message::message(self))]
+pub struct ParseError {
+    /// What is wrong.
+    pub kind: ErrorKind,
+    /// Where; empty for something missing between two characters.
+    pub span: Span,
+    /// Other places that explain the mistake, each with a few words.
+    pub related: Vec<(Span, String)>,
+    /// The whole text as typed.
+    pub text: Arc<str>,
+    pub(crate) labels: Vec<String>,
+    pub(crate) advice: Option<String>,
+}
+
+/// The mistakes that [`parse`](crate::parse) tells apart.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// More than 2 GiB of text.
+    TooLong,
+    /// No text at all.
+    Empty,
+    /// Nothing but white space.
+    OnlyWhiteSpace,
+    /// The text ends in `-`: the shell took the `>` for a redirection.
+    UnquotedArrow,
+    /// `- >`.
+    SpaceInArrow,
+    /// `-` without `>`.
+    LoneDash,
+    /// `>` without `-`.
+    LoneGreater,
+    /// `=>`, `→` or another arrow in place of `->`.
+    ForeignArrow,
+    /// `. . .`.
+    SpaceInEllipsis,
+    /// `.` or `..`.
+    TooFewDots,
+    /// `....` or more.
+    TooManyDots,
+    /// `=`.
+    EqualsSign,
+    /// `:`.
+    Colon,
+    /// `;`.
+    Semicolon,
+    /// `"`.
+    Quote,
+    /// `@`.
+    AtSign,
+    /// `(` or `)`.
+    Parenthesis,
+    /// `[` without `]`.
+    UnclosedBracket,
+    /// `]` without `[`.
+    UnopenedBracket,
+    /// Two arrows in one einsum.
+    SecondArrow,
+    /// A comma after the arrow.
+    SecondOutput,
+    /// A bracket after the arrow, where none (or, in an einsum_ir tree, no subtree) may stand.
+    BracketInOutput,
+    /// More text after the output of an einsum_ir tree.
+    TextAfterOutput,
+    /// A bracket around other brackets, without an arrow of its own.
+    MissingArrowInBracket,
+    /// A tree without an arrow outside all brackets.
+    MissingOuterArrow,
+    /// One bracket around the whole expression.
+    BracketedWhole,
+    /// A comma at the end of the text, with nothing after it.
+    TrailingComma,
+    /// `][`.
+    MissingCommaBetweenBrackets,
+    /// A label directly before `[`.
+    MissingCommaBeforeBracket,
+    /// A label directly after `]`.
+    MissingCommaAfterBracket,
+    /// An output label that none of the inputs has.
+    UnknownOutputLabel,
+    /// An output label that only inputs further inside have.
+    SummedAwayLabel,
+    /// A label twice in one output.
+    RepeatedOutputLabel,
+    /// Two ellipses in one term.
+    SecondEllipsis,
+    /// An ellipsis in an output, none in its inputs.
+    EllipsisNotInInputs,
+    /// An ellipsis in an einsum_ir tree.
+    EllipsisInIr,
+    /// Names outside brackets, in an einsum_ir tree.
+    BareName,
+    /// An output outside brackets, in an einsum_ir tree.
+    BareOutput,
+    /// An arrow directly after names, in an einsum_ir tree: probably only some brackets have an arrow.
+    ArrowAmongNames,
+    /// A bracket among names.
+    BracketAmongNames,
+    /// White space between two names.
+    SpaceInName,
+    /// A character that is neither letter, digit nor `_` in a name of an einsum_ir tree.
+    BadNameCharacter,
+    /// Nothing before a comma in a list of names.
+    EmptyName,
+    /// A comma at the end of a list of names.
+    TrailingCommaInList,
+    /// No bracket before a comma or arrow, in an einsum_ir tree.
+    MissingOperand,
+    /// No bracket after an arrow, in an einsum_ir tree.
+    MissingOutput,
+}
+
+impl ParseError {
+    pub(crate) fn new(text: &str, kind: ErrorKind, span: Span) -> Self {
+        // A text that is too long to parse is too long to copy as well.
+        let text = if kind == ErrorKind::TooLong { "" } else { text };
+        Self { kind, span, related: Vec::new(), text: text.into(), labels: Vec::new(), advice: None }
+    }
+
+    pub(crate) fn relate(mut self, place: Span, words: &str) -> Self {
+        self.related.push((place, words.to_owned()));
+        self
+    }
+
+    pub(crate) fn concerning<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        self.labels.extend(names.into_iter().map(str::to_owned));
+        self
+    }
+
+    pub(crate) fn advise(mut self, advice: String) -> Self {
+        self.advice = Some(advice);
+        self
+    }
+
+    /// What is wrong, in one sentence.
+    #[must_use]
+    pub fn message(&self) -> String {
+        message::message(self)
+    }
+
+    /// A few words to stand beside the caret.
+    #[must_use]
+    pub fn label(&self) -> String {
+        message::label(self.kind).to_owned()
+    }
+
+    /// What to do about it, where that is likely to be clear.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        self.advice.clone().or_else(|| message::help(self.kind).map(str::to_owned))
+    }
+
+    /// The names of the labels concerned.
+    #[must_use]
+    pub fn labels(&self) -> &[String] {
+        &self.labels
+    }
+
+    /// The message, the text with carets under the places, and the help; several lines.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut places = vec![(self.span, self.label())];
+        places.extend(self.related.iter().cloned());
+        render_carets(&self.text, &self.message(), &places, self.help().as_deref())
+    }
+}

@@ -1,0 +1,211 @@
+//! The parsed expression: an arena of nodes in post-order over the text as typed.
+//!
+//! Invariants: children stand before their parent and the root is last; operands are numbered in written
+//! order; labels are numbered in order of first appearance; only the root of a [`Form::Einsum`] may lack its
+//! output. Being an arena, an expression of any depth is cloned, compared and dropped without recursion.
+//!
+//! Deliberately absent: construction (see `builder`) and any way to change an expression.
+
+use crate::Span;
+
+/// A dimension's name: index into [`Expression::names`], numbered in order of first appearance.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Label(pub u32);
+
+/// A node: index into [`Expression::nodes`].
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+/// Which of the three notations the text is written in.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// One einsum without brackets; every label is one character: `mk,kn->mn`.
+    Einsum,
+    /// Every bracket contains an arrow and is contracted first: `[ij,jk->ik],kl->il`.
+    Tree,
+    /// Brackets without an arrow are lists of names: `[m0,k0],[k0,n0]->[m0,n0]`.
+    EinsumIr,
+}
+
+/// A parsed expression; see [`parse`](crate::parse).
+///
+/// `==` compares the text and all places too; [`Expression::same_structure`] does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expression {
+    pub(crate) text: String,
+    pub(crate) form: Form,
+    pub(crate) names: Vec<String>,
+    pub(crate) nodes: Vec<Node>,
+}
+
+/// A node of the tree and where it is written, its brackets included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Where the node is written.
+    pub span: Span,
+    /// What it is.
+    pub kind: NodeKind,
+}
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeKind {
+    /// A leaf.
+    Operand {
+        /// Position among the operands, in written order.
+        index: usize,
+        /// Its indices.
+        term: Term,
+    },
+    /// An einsum of one or more inputs.
+    Einsum {
+        /// The inputs, in written order.
+        inputs: Vec<NodeId>,
+        /// `None`: implicit, which only the root of [`Form::Einsum`] can be.
+        output: Option<Term>,
+    },
+}
+
+/// The indices of one operand or output; none for a 0-dimensional one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// Where the term is written (with its brackets in an einsum_ir tree); empty for an empty term.
+    pub span: Span,
+    /// The indices, in written order.
+    pub indices: Vec<Index>,
+}
+
+/// One index of a term.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Index {
+    /// Where the index is written.
+    pub span: Span,
+    /// What it is.
+    pub kind: IndexKind,
+}
+
+/// What an index of a term is.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum IndexKind {
+    /// One dimension.
+    Label(Label),
+    /// `...`: any number of dimensions; at most one per term, none in an einsum_ir tree.
+    Ellipsis,
+}
+
+impl Expression {
+    /// The text as typed. `to_string()` gives the canonical text instead.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The notation of the text.
+    #[must_use]
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// The names of all labels; [`Label`] is an index into this.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The name of a label.
+    ///
+    /// # Panics
+    ///
+    /// If `label` is of another expression, with more labels than this one.
+    #[must_use]
+    pub fn name(&self, label: Label) -> &str {
+        &self.names[label.0 as usize]
+    }
+
+    /// The root, which is the last node.
+    #[must_use]
+    pub fn root(&self) -> NodeId {
+        // Below `u32::MAX`: there are fewer nodes than bytes in the longest text accepted, plus three.
+        NodeId((self.nodes.len() - 1) as u32)
+    }
+
+    /// All nodes in post-order: children before parents.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// One node.
+    ///
+    /// # Panics
+    ///
+    /// If `id` is of another expression, with more nodes than this one.
+    #[must_use]
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// The operands' terms, in written order.
+    pub fn operands(&self) -> impl Iterator<Item = &Term> {
+        self.nodes.iter().filter_map(|node| match &node.kind {
+            NodeKind::Operand { term, .. } => Some(term),
+            NodeKind::Einsum { .. } => None,
+        })
+    }
+
+    /// Whether both are the same tree with the same names, however they were typed.
+    ///
+    /// ```
+    /// use einsum_parser::parse;
+    /// assert!(parse(" mk, kn -> mn ")?.same_structure(&parse("mk,kn->mn")?));
+    /// # Ok::<(), einsum_parser::ParseError>(())
+    /// ```
+    #[must_use]
+    pub fn same_structure(&self, other: &Self) -> bool {
+        self.form == other.form
+            && self.names == other.names
+            && self.nodes.len() == other.nodes.len()
+            && self.nodes.iter().zip(&other.nodes).all(|(a, b)| a.same_structure(b))
+    }
+}
+
+impl Node {
+    /// The indices of what the node yields: an operand's own or an einsum's output; `None` where that is
+    /// implicit.
+    #[must_use]
+    pub fn term(&self) -> Option<&Term> {
+        match &self.kind {
+            NodeKind::Operand { term, .. } => Some(term),
+            NodeKind::Einsum { output, .. } => output.as_ref(),
+        }
+    }
+
+    fn same_structure(&self, other: &Self) -> bool {
+        let same_inputs = match (&self.kind, &other.kind) {
+            (NodeKind::Operand { index: a, .. }, NodeKind::Operand { index: b, .. }) => a == b,
+            (NodeKind::Einsum { inputs: a, .. }, NodeKind::Einsum { inputs: b, .. }) => a == b,
+            _ => false,
+        };
+        let kinds = |node: &Self| -> Option<Vec<IndexKind>> {
+            Some(node.term()?.indices.iter().map(|index| index.kind).collect())
+        };
+        same_inputs && kinds(self) == kinds(other)
+    }
+}
+
+impl Term {
+    /// The labels in written order, without the ellipsis.
+    pub fn labels(&self) -> impl Iterator<Item = Label> {
+        self.indices.iter().filter_map(|index| match index.kind {
+            IndexKind::Label(label) => Some(label),
+            IndexKind::Ellipsis => None,
+        })
+    }
+
+    /// Where the ellipsis is written, if there is one.
+    #[must_use]
+    pub fn ellipsis(&self) -> Option<Span> {
+        self.indices.iter().find(|index| index.kind == IndexKind::Ellipsis).map(|index| index.span)
+    }
+}

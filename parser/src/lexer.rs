@@ -1,0 +1,83 @@
+//! Text to tokens, the same for all three forms.
+//!
+//! A [`TokenKind::Word`] is a run of label characters without white space: in an einsum_ir tree one name, in
+//! the other forms one label per character. What cannot start a token is explained by `stray`.
+//!
+//! Deliberately absent: any knowledge of where a token may stand.
+
+use nom::branch::alt;
+use nom::bytes::complete::{tag, take_while, take_while1};
+use nom::character::complete::char;
+use nom::combinator::{consumed, value, verify};
+use nom::sequence::preceded;
+use nom::{IResult, Parser};
+
+use crate::{ParseError, Span, stray};
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TokenKind {
+    Open,
+    Close,
+    Comma,
+    Arrow,
+    Ellipsis,
+    Word,
+}
+
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Token {
+    pub kind: TokenKind,
+    pub span: Span,
+}
+
+impl Token {
+    pub fn of<'a>(&self, text: &'a str) -> &'a str {
+        &text[self.span.start..self.span.end]
+    }
+}
+
+fn is_label(c: char) -> bool {
+    !c.is_whitespace() && !"=:;()[].,\"@->".contains(c)
+}
+
+fn space(input: &str) -> IResult<&str, &str> {
+    take_while(char::is_whitespace).parse(input)
+}
+
+fn token(input: &str) -> IResult<&str, TokenKind> {
+    // All dots at once, so that a fourth one is not taken for the start of the next token.
+    let dots = verify(take_while1(|c| c == '.'), |dots: &str| dots.len() == 3);
+    alt((
+        value(TokenKind::Word, take_while1(is_label)),
+        value(TokenKind::Comma, char(',')),
+        value(TokenKind::Arrow, tag("->")),
+        value(TokenKind::Open, char('[')),
+        value(TokenKind::Close, char(']')),
+        value(TokenKind::Ellipsis, dots),
+    ))
+    .parse(input)
+}
+
+/// All tokens of the text, or what is wrong with the first character that starts none.
+pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
+    let text_end = text.trim_end().len();
+    let mut rest = &text[..text_end];
+    let mut tokens = Vec::new();
+    while !rest.is_empty() {
+        let Ok((after, (found, kind))) = preceded(space, consumed(token)).parse(rest) else {
+            return Err(stray::explain(text, text_end - rest.trim_start().len()));
+        };
+        let end = text_end - after.len();
+        tokens.push(Token { kind, span: Span::new(end - found.len(), end) });
+        rest = after;
+    }
+    Ok(tokens)
+}
+
+/// From the first token to the last.
+pub(crate) fn extent(tokens: &[Token]) -> Span {
+    match (tokens.first(), tokens.last()) {
+        (Some(first), Some(last)) => first.span.to(last.span),
+        _ => Span::at(0),
+    }
+}

@@ -1,0 +1,176 @@
+//! A text with carets under its places, for a terminal.
+//!
+//! The text is shown on one line (a line break in it becomes a space). Places far apart in a long text get a
+//! line each, clipped around them. The first place is marked `^`, the others `-`.
+//!
+//! Invariant: any spans, in any order, inside the text or not, are rendered without a panic. Columns are
+//! counted in characters, where combining ones take none and East Asian wide ones two.
+//!
+//! Deliberately absent: colour and the terminal's width.
+
+use std::iter::repeat_n;
+use std::ops::Range;
+
+use crate::Span;
+
+/// Columns of text that are shown at once.
+const SHOWN: usize = 100;
+/// Columns of text before the first place of a clipped line.
+const BEFORE: usize = 30;
+/// Columns that a marked place takes at most when it is clipped.
+const LONGEST_MARK: usize = 40;
+
+/// The text as columns.
+struct Line {
+    shown: Vec<char>,
+    /// Byte offset and first column of each character, and of the end.
+    bytes: Vec<usize>,
+    columns: Vec<usize>,
+}
+
+/// A place in characters, with what to say about it.
+struct Mark<'a> {
+    start: usize,
+    end: usize,
+    primary: bool,
+    words: &'a str,
+}
+
+/// The message, the text with carets under all places (the first is the main one), each with its own words,
+/// and the help.
+///
+/// ```
+/// use einsum_parser::{Span, render_carets};
+/// let places = [(Span::new(4, 5), "6 here".to_owned()), (Span::new(1, 2), "5 here".to_owned())];
+/// assert_eq!(
+///     render_carets("mk,nk->mn", "label `k` has two extents", &places, None),
+///     "\
+/// label `k` has two extents
+///   |
+///   | mk,nk->mn
+///   |     ^ 6 here
+///   |  - 5 here
+/// "
+/// );
+/// ```
+#[must_use]
+pub fn render_carets(text: &str, message: &str, places: &[(Span, String)], help: Option<&str>) -> String {
+    let line = Line::new(text);
+    let mut marks: Vec<Mark<'_>> =
+        places.iter().enumerate().map(|(position, (span, words))| line.mark(*span, position == 0, words)).collect();
+    marks.sort_by_key(|mark| mark.start);
+    let mut out = format!("{message}\n");
+    if !line.shown.is_empty() && !marks.is_empty() {
+        out.push_str("  |\n");
+    }
+    let mut rest = marks.as_mut_slice();
+    while let Some(first) = rest.first().filter(|_| !line.shown.is_empty()) {
+        let window = line.window(first.start);
+        let near = line.columns[window.end];
+        let beside = |mark: &&Mark<'_>| {
+            let end = line.columns[mark.end].min(line.columns[mark.start] + LONGEST_MARK);
+            mark.start == first.start || end <= near
+        };
+        let count = rest.iter().take_while(beside).count();
+        let (together, later) = rest.split_at_mut(count);
+        together.sort_by_key(|mark| !mark.primary);
+        line.draw(&mut out, window, together);
+        rest = later;
+    }
+    if let Some(help) = help {
+        out.push_str("  = help: ");
+        out.push_str(help);
+        out.push('\n');
+    }
+    out
+}
+
+impl Line {
+    fn new(text: &str) -> Self {
+        let text = text.trim_end();
+        let mut line = Self { shown: Vec::new(), bytes: Vec::new(), columns: Vec::new() };
+        let mut column = 0;
+        for (byte, c) in text.char_indices() {
+            let c = visible(c);
+            line.bytes.push(byte);
+            line.columns.push(column);
+            line.shown.push(c);
+            column += width(c);
+        }
+        line.bytes.push(text.len());
+        line.columns.push(column);
+        line
+    }
+
+    fn mark<'a>(&self, span: Span, primary: bool, words: &'a str) -> Mark<'a> {
+        let last = self.shown.len();
+        // A span that starts inside a character marks all of it.
+        let start = self.bytes.partition_point(|byte| *byte <= span.start).saturating_sub(1);
+        let end = self.bytes.partition_point(|byte| *byte < span.end).min(last);
+        Mark { start, end: end.max(start), primary, words }
+    }
+
+    /// The characters to show when the first of the places is at character `first`.
+    fn window(&self, first: usize) -> Range<usize> {
+        let last = self.shown.len();
+        let all = self.columns[last];
+        if all <= SHOWN {
+            return 0..last;
+        }
+        let from = self.columns[first].saturating_sub(BEFORE).min(all - SHOWN);
+        let start = self.columns.partition_point(|column| *column < from);
+        let end = self.columns.partition_point(|column| *column <= from + SHOWN) - 1;
+        start..end
+    }
+
+    fn draw(&self, out: &mut String, window: Range<usize>, marks: &[Mark<'_>]) {
+        let before = if window.start > 0 { "… " } else { "" };
+        let after = if window.end < self.shown.len() { " …" } else { "" };
+        out.push_str("  | ");
+        out.push_str(before);
+        out.extend(&self.shown[window.clone()]);
+        out.push_str(after);
+        out.push('\n');
+        for mark in marks {
+            let from = self.columns[mark.start] - self.columns[window.start] + before.chars().count();
+            let end = self.columns[mark.end.min(window.end).max(mark.start)];
+            let length = (end - self.columns[mark.start]).max(1);
+            out.push_str("  | ");
+            out.extend(repeat_n(' ', from));
+            out.extend(repeat_n(if mark.primary { '^' } else { '-' }, length));
+            if !mark.words.is_empty() {
+                out.push(' ');
+                out.push_str(mark.words);
+            }
+            out.push('\n');
+        }
+    }
+}
+
+/// The character, or what stands for it where it would move the cursor or not be seen.
+fn visible(c: char) -> char {
+    if c.is_whitespace() {
+        return ' ';
+    }
+    let seen = matches!(c, '\'' | '"' | '\\') || width(c) == 0 || c.escape_debug().count() == 1;
+    if seen { c } else { char::REPLACEMENT_CHARACTER }
+}
+
+/// Columns that a terminal gives the character. Only the large blocks are told apart.
+fn width(c: char) -> usize {
+    match u32::from(c) {
+        0x0300..=0x036F | 0x1AB0..=0x1AFF | 0x1DC0..=0x1DFF | 0x20D0..=0x20FF | 0xFE00..=0xFE0F | 0xFE20..=0xFE2F => 0,
+        0x1100..=0x115F
+        | 0x2E80..=0x303E
+        | 0x3041..=0xA4CF
+        | 0xAC00..=0xD7A3
+        | 0xF900..=0xFAFF
+        | 0xFE30..=0xFE6F
+        | 0xFF00..=0xFF60
+        | 0xFFE0..=0xFFE6
+        | 0x1F300..=0x1F64F
+        | 0x1F900..=0x1F9FF
+        | 0x20000..=0x3FFFD => 2,
+        _ => 1,
+    }
+}

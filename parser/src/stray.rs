@@ -1,0 +1,72 @@
+//! What is wrong with a character that starts no token.
+//!
+//! Each such character has its own usual cause (a shell, a flag, another notation) and so its own mistake.
+//!
+//! Deliberately absent: characters that are legal labels but suspicious. The one exception, an arrow of
+//! another notation, is asked for by the parsers where an arrow is missing.
+
+use crate::{ErrorKind, ParseError, Span};
+
+/// Dashes that word processors and other alphabets put for `-`.
+const DASHES: &[char] = &['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}'];
+
+/// Single characters that mean `->` elsewhere. They are legal labels as long as there is a real arrow.
+const ARROWS: &[char] = &['→', '⇒', '⟶', '⟹', '⟼', '↦', '➔', '➙', '➛', '➜', '➝', '➞', '⇨', '➡'];
+
+/// The first arrow of another notation inside `place`.
+pub(crate) fn foreign_arrow(text: &str, place: Span) -> Option<Span> {
+    let inside = &text[place.start..place.end];
+    let (at, arrow) = inside.char_indices().find(|(_, c)| ARROWS.contains(c))?;
+    let start = place.start + at;
+    Some(Span::new(start, start + arrow.len_utf8()))
+}
+
+/// Explains the character at byte `at`, which is neither white space nor the start of a token.
+pub(crate) fn explain(text: &str, at: usize) -> ParseError {
+    let rest = &text[at..];
+    let (kind, length) = match rest.as_bytes().first() {
+        Some(b'.') => dots(rest),
+        Some(b'-') => dash(rest),
+        Some(b'>') => match text[..at].chars().next_back().filter(|c| DASHES.contains(c)) {
+            Some(dash) => {
+                let place = Span::new(at - dash.len_utf8(), at + 1);
+                return ParseError::new(text, ErrorKind::ForeignArrow, place);
+            }
+            None => (ErrorKind::LoneGreater, 1),
+        },
+        Some(b'=') if rest.starts_with("=>") => (ErrorKind::ForeignArrow, 2),
+        Some(b'=') => (ErrorKind::EqualsSign, 1),
+        Some(b':') => (ErrorKind::Colon, 1),
+        Some(b';') => (ErrorKind::Semicolon, 1),
+        Some(b'"') => (ErrorKind::Quote, 1),
+        Some(b'@') => (ErrorKind::AtSign, 1),
+        // Only the parentheses are left: every other character starts a token.
+        _ => (ErrorKind::Parenthesis, 1),
+    };
+    ParseError::new(text, kind, Span::new(at, at + length))
+}
+
+fn dots(rest: &str) -> (ErrorKind, usize) {
+    let run = rest.len() - rest.trim_start_matches('.').len();
+    if run > 3 {
+        return (ErrorKind::TooManyDots, run);
+    }
+    let spread = rest.find(|c: char| c != '.' && !c.is_whitespace()).unwrap_or(rest.len());
+    let spread = rest[..spread].trim_end();
+    if spread.len() > run && spread.matches('.').count() == 3 {
+        (ErrorKind::SpaceInEllipsis, spread.len())
+    } else {
+        (ErrorKind::TooFewDots, run)
+    }
+}
+
+fn dash(rest: &str) -> (ErrorKind, usize) {
+    let after = rest[1..].trim_start();
+    if after.is_empty() {
+        (ErrorKind::UnquotedArrow, 1)
+    } else if after.starts_with('>') {
+        (ErrorKind::SpaceInArrow, rest.len() - after.len() + 1)
+    } else {
+        (ErrorKind::LoneDash, 1)
+    }
+}

@@ -1,0 +1,101 @@
+//! A contraction as one rank sees it.
+
+use std::ops::Range;
+
+use crate::dims::Label;
+use crate::dist::{Bounds, Distribution, Region, is_empty};
+use crate::schedule::{Accumulate, Buffer, BufferId, Builder, Home, View, Work};
+
+/// A tensor, how it lies over the ranks, and the buffer of this rank's block (none beyond the grid of ranks).
+#[derive(Debug, Clone)]
+pub struct Tensor {
+    pub node: usize,
+    pub labels: Vec<Label>,
+    pub shape: Vec<usize>,
+    pub distribution: Distribution,
+    pub buffer: Option<BufferId>,
+}
+
+/// `left, right -> out`, as one rank sees it.
+#[derive(Debug, Clone)]
+pub struct Contraction {
+    pub left: Tensor,
+    pub right: Tensor,
+    pub out: Tensor,
+    /// `out` holds values of the user that are scaled by beta and added onto.
+    pub onto: bool,
+}
+
+/// A range of one dimension, in coordinates of the whole tensor.
+pub type Restriction = (Label, Range<usize>);
+
+impl Tensor {
+    /// The block of a rank as a box of the tensor: even cuts give one box.
+    pub fn block(&self, rank: usize) -> Bounds {
+        let region = self.distribution.block_or_empty(&self.shape, rank);
+        region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
+    }
+
+    /// The range of `label` in the block of a rank.
+    pub fn tile(&self, rank: usize, label: Label) -> Range<usize> {
+        self.block(rank)[self.dim(label)].clone()
+    }
+
+    /// The position of a label that the tensor has.
+    pub fn dim(&self, label: Label) -> usize {
+        self.labels.iter().position(|&l| l == label).unwrap_or_else(|| panic!("the tensor has the dimension"))
+    }
+
+    /// The part of a box of the tensor that the restrictions leave.
+    pub fn restrict(&self, mut bounds: Bounds, restrictions: &[Restriction]) -> Bounds {
+        for (label, range) in restrictions {
+            for (dim, _) in self.labels.iter().enumerate().filter(|(_, l)| *l == label) {
+                bounds[dim] = bounds[dim].start.max(range.start)..bounds[dim].end.min(range.end);
+                bounds[dim].end = bounds[dim].end.max(bounds[dim].start);
+            }
+        }
+        bounds
+    }
+
+    /// A box of the tensor that lies in this rank's block, as a view of its buffer.
+    pub fn view(&self, rank: usize, bounds: &[Range<usize>]) -> Option<View> {
+        let region = self.distribution.block(&self.shape, rank)?;
+        let bounds = if is_empty(bounds) { bounds.iter().map(|_| 0..0).collect() } else { region.locate(bounds)? };
+        Some(View { buffer: self.buffer?, bounds })
+    }
+
+    /// This rank's block, restricted, as a view of its buffer.
+    pub fn own(&self, rank: usize, restrictions: &[Restriction]) -> Option<View> {
+        let region: Region = self.distribution.block(&self.shape, rank)?;
+        // Not through `locate`: a dimension that is empty must not lose the extents of the others.
+        let block = self.block(rank);
+        let kept = self.restrict(block.clone(), restrictions);
+        let bounds = kept.iter().zip(&block).map(|(k, b)| k.start - b.start..k.end - b.start).collect();
+        debug_assert!(region.boxes().len() <= 1);
+        Some(View { buffer: self.buffer?, bounds })
+    }
+
+    /// Declares a buffer for boxes of this tensor of at most these extents.
+    pub fn scratch(&self, builder: &mut Builder, extents: Vec<usize>) -> BufferId {
+        let labels = self.labels.clone();
+        builder.declare(Buffer { node: self.node, labels, extents, home: Home::Exchange, place: None })
+    }
+}
+
+/// The box `[0..e0, 0..e1, ..]` of a buffer.
+pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
+    View { buffer, bounds: bounds.iter().map(|b| 0..b.len()).collect() }
+}
+
+/// Appends one contraction, or what it comes to when there is nothing to multiply.
+pub fn contract(builder: &mut Builder, left: View, right: View, out: View, accumulate: Accumulate) {
+    if out.elements() == 0 {
+        return;
+    }
+    let nothing = left.elements() == 0 || right.elements() == 0;
+    match accumulate {
+        Accumulate::Overwrite if nothing => builder.work(Work::Fill { out }),
+        Accumulate::Add if nothing => {}
+        _ => builder.work(Work::Contract { left, right, out, accumulate }),
+    }
+}

@@ -1,0 +1,130 @@
+//! The distributed algorithms: functions that append to a schedule.
+//!
+//! | algorithm | left | right | out | moves |
+//! |---|---|---|---|---|
+//! | `local` | rank 0 | rank 0 | rank 0 | nothing |
+//! | `c` | c/p | c/p | c/p | nothing |
+//! | `ring-mn` | m/p | n/p | m/p (or mirrored: n/p) | the operand that out is not cut like |
+//! | `ring-k` | k/p | k/p | m/p (or n/p) | out, as partial sums |
+//!
+//! Each generator gets the contraction as one rank sees it ([`Contraction`]: labels, shapes, distributions, this rank's
+//! buffers) and appends that rank's tasks; it never calls a kernel or a transport. [`Algorithm::distributions`] says what
+//! an algorithm requires and produces, so the planner and the generator cannot disagree.
+//!
+//! Invariant: on all ranks the tasks of a node come in the same order of steps, and the transfers of a node in an order
+//! that is a projection of one total order. Deliberately absent: choosing an algorithm ([`crate::plan`]).
+
+mod contraction;
+mod local;
+mod redistribute;
+mod ring_k;
+mod ring_mn;
+mod unary;
+
+pub use contraction::{Contraction, Tensor};
+pub use redistribute::redistribute;
+pub use unary::{carried, unary};
+
+use serde::{Deserialize, Serialize};
+
+use crate::dims::{Kind, Kinds, Label};
+use crate::dist::Distribution;
+use crate::schedule::Builder;
+
+/// A binary contraction's algorithm with its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Algorithm {
+    /// All on rank 0.
+    Local,
+    /// All three tensors cut along the same c dimension.
+    C { cut: Label },
+    /// `out` and one operand cut along `cut`, the other operand along `travel`; its blocks travel the ring. With `cut` an m
+    /// dimension the right operand travels; mirrored, with an n dimension, the left.
+    RingMn { cut: Label, travel: Label },
+    /// Both operands cut along `cut` (k), `out` along `out` (m or n); partial sums of half blocks, halved along `split`,
+    /// travel the ring.
+    RingK { cut: Label, out: Label, split: Label },
+}
+
+/// The distributions of a contraction's tensors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Distributions {
+    pub left: Distribution,
+    pub right: Distribution,
+    pub out: Distribution,
+}
+
+impl Algorithm {
+    /// The name on the command line and in plans.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Algorithm::Local => "local",
+            Algorithm::C { .. } => "c",
+            Algorithm::RingMn { .. } => "ring-mn",
+            Algorithm::RingK { .. } => "ring-k",
+        }
+    }
+
+    /// The dimensions that it cuts: out's (or all) first, then the other operand's.
+    pub fn cuts(&self) -> Vec<Label> {
+        match *self {
+            Algorithm::Local => vec![],
+            Algorithm::C { cut } => vec![cut],
+            Algorithm::RingMn { cut, travel } => vec![cut, travel],
+            Algorithm::RingK { cut, out, .. } => vec![cut, out],
+        }
+    }
+
+    /// What it requires of its inputs and produces, on `ranks` ranks, for tensors of these labels.
+    ///
+    /// # Panics
+    /// When its parameters are no dimensions of the right kinds: algorithms are made by the planner from the kinds.
+    pub fn distributions(&self, left: &[Label], right: &[Label], out: &[Label], ranks: usize) -> Distributions {
+        let cut = |labels: &[Label], label: Label| {
+            let dim = labels.iter().position(|&l| l == label);
+            Distribution::cut(dim.unwrap_or_else(|| panic!("the tensor has the dimension that it is cut along")), ranks)
+        };
+        match *self {
+            Algorithm::Local => Distributions {
+                left: Distribution::single(),
+                right: Distribution::single(),
+                out: Distribution::single(),
+            },
+            Algorithm::C { cut: c } => Distributions { left: cut(left, c), right: cut(right, c), out: cut(out, c) },
+            Algorithm::RingMn { cut: o, travel } if left.contains(&o) => {
+                Distributions { left: cut(left, o), right: cut(right, travel), out: cut(out, o) }
+            }
+            Algorithm::RingMn { cut: o, travel } => {
+                Distributions { left: cut(left, travel), right: cut(right, o), out: cut(out, o) }
+            }
+            Algorithm::RingK { cut: k, out: o, .. } => {
+                Distributions { left: cut(left, k), right: cut(right, k), out: cut(out, o) }
+            }
+        }
+    }
+
+    /// Whether the parameters are dimensions of the kinds that the algorithm cuts.
+    pub fn applies(&self, kinds: &Kinds) -> bool {
+        let is = |label: Label, allowed: &[Kind]| kinds.of(label).is_some_and(|kind| allowed.contains(&kind));
+        match *self {
+            Algorithm::Local => true,
+            Algorithm::C { cut } => is(cut, &[Kind::C]),
+            Algorithm::RingMn { cut, travel } => {
+                (is(cut, &[Kind::M]) && is(travel, &[Kind::N])) || (is(cut, &[Kind::N]) && is(travel, &[Kind::M]))
+            }
+            Algorithm::RingK { cut, out, split } => {
+                is(cut, &[Kind::K]) && is(out, &[Kind::M, Kind::N]) && is(split, &[Kind::C, Kind::M, Kind::N])
+            }
+        }
+    }
+
+    /// Appends the tasks of the builder's rank.
+    pub fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
+        match *self {
+            Algorithm::Local | Algorithm::C { .. } => local::local(builder, contraction),
+            Algorithm::RingMn { cut, travel } => ring_mn::ring_mn(builder, contraction, cut, travel),
+            Algorithm::RingK { out, split, .. } => ring_k::ring_k(builder, contraction, out, split),
+        }
+    }
+}

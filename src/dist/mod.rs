@@ -1,0 +1,24 @@
+//! How a tensor lies over ranks.
+//!
+//! A [`Distribution`] arranges ranks as a grid; each axis of the grid cuts one dimension, replicates, or holds partial
+//! sums. What a rank holds is its *block*, a [`Region`] of the tensor. Everything here is arithmetic on extents: no data,
+//! no communication.
+//!
+//! ```text
+//! shape [5, 4] over 3 ranks, cut along dimension 0        rank 0: [0..2, 0..4]
+//!                                                         rank 1: [2..4, 0..4]
+//!                                                         rank 2: [4..5, 0..4]
+//! ```
+//!
+//! Invariant: for every setting of the partial axes, the blocks of a distribution cover the tensor; blocks of ranks that
+//! differ on a cutting axis are disjoint. Deliberately absent: block-cyclic and explicit cuts.
+
+mod distribution;
+mod intervals;
+mod region;
+mod tile;
+
+pub use distribution::{Axis, Distribution, Role};
+pub use intervals::Intervals;
+pub use region::{Bounds, Region, is_empty, volume};
+pub use tile::tile_bounds;

@@ -1,0 +1,83 @@
+//! Regions of a tensor: per dimension a union of intervals; and boxes, where each union is a single interval.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::Intervals;
+
+/// A box: one half-open interval per dimension.
+pub type Bounds = Vec<Range<usize>>;
+
+/// The number of elements of a box.
+pub fn volume(bounds: &[Range<usize>]) -> usize {
+    bounds.iter().map(Range::len).product()
+}
+
+/// A box without elements.
+pub fn is_empty(bounds: &[Range<usize>]) -> bool {
+    bounds.iter().any(Range::is_empty)
+}
+
+/// A product of index sets, one per dimension. A tensor of no dimensions has one region, with one element.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Region(Vec<Intervals>);
+
+impl From<Bounds> for Region {
+    fn from(bounds: Bounds) -> Region {
+        Region(bounds.into_iter().map(Intervals::from).collect())
+    }
+}
+
+impl Region {
+    /// All of a tensor of this shape.
+    pub fn whole(shape: &[usize]) -> Region {
+        Region(shape.iter().map(|&extent| Intervals::from(0..extent)).collect())
+    }
+
+    pub fn dims(&self) -> &[Intervals] {
+        &self.0
+    }
+
+    /// The shape of the region stored densely.
+    pub fn extents(&self) -> Vec<usize> {
+        self.0.iter().map(Intervals::len).collect()
+    }
+
+    pub fn volume(&self) -> usize {
+        self.0.iter().map(Intervals::len).product()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().any(Intervals::is_empty)
+    }
+
+    /// The elements in both; both are regions of one tensor.
+    pub fn intersect(&self, other: &Region) -> Region {
+        debug_assert!(self.0.len() == other.0.len());
+        Region(self.0.iter().zip(&other.0).map(|(a, b)| a.intersect(b)).collect())
+    }
+
+    /// The boxes that make up the region, in row-major order of their first elements; none when it is empty.
+    pub fn boxes(&self) -> Vec<Bounds> {
+        let mut boxes: Vec<Bounds> = vec![Vec::new()];
+        for dim in &self.0 {
+            boxes = boxes
+                .into_iter()
+                .flat_map(|head| {
+                    dim.ranges().iter().map(move |range| {
+                        let mut bounds = head.clone();
+                        bounds.push(range.clone());
+                        bounds
+                    })
+                })
+                .collect();
+        }
+        boxes
+    }
+
+    /// Where a box of the tensor lies in the dense storage of this region; `None` when it is not one box there.
+    pub fn locate(&self, bounds: &[Range<usize>]) -> Option<Bounds> {
+        self.0.iter().zip(bounds).map(|(dim, run)| dim.locate(run)).collect()
+    }
+}

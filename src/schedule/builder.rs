@@ -1,0 +1,105 @@
+//! Builds the schedule of one rank, and finds the edges.
+//!
+//! An algorithm declares buffers and appends tasks in program order; the builder derives from the boxes that tasks read and
+//! write which earlier tasks they must wait for. So an algorithm cannot forget an edge; the verifier does not rely on it.
+
+use super::{Action, Buffer, BufferId, Schedule, Task, TaskId, View, Work};
+
+/// One earlier use of a box.
+struct Access {
+    task: TaskId,
+    view: View,
+    write: bool,
+}
+
+/// A schedule in the making.
+pub struct Builder {
+    schedule: Schedule,
+    /// Per buffer, the uses that later tasks may have to wait for.
+    live: Vec<Vec<Access>>,
+    node: usize,
+}
+
+impl Builder {
+    pub fn new(rank: usize, ranks: usize, element: usize) -> Builder {
+        let schedule = Schedule { rank, ranks, element, buffers: Vec::new(), tasks: Vec::new() };
+        Builder { schedule, live: Vec::new(), node: 0 }
+    }
+
+    pub fn rank(&self) -> usize {
+        self.schedule.rank
+    }
+
+    pub fn ranks(&self) -> usize {
+        self.schedule.ranks
+    }
+
+    /// The tasks from here on serve `node`.
+    pub fn serve(&mut self, node: usize) {
+        self.node = node;
+    }
+
+    /// The node that tasks serve now.
+    pub fn node(&self) -> usize {
+        self.node
+    }
+
+    pub fn declare(&mut self, buffer: Buffer) -> BufferId {
+        self.schedule.buffers.push(buffer);
+        self.live.push(Vec::new());
+        self.schedule.buffers.len() - 1
+    }
+
+    pub fn buffer(&self, id: BufferId) -> &Buffer {
+        &self.schedule.buffers[id]
+    }
+
+    pub fn work(&mut self, work: Work) {
+        self.push(Action::Work(work));
+    }
+
+    /// Sends the boxes to `peer`; nothing where they hold no element.
+    pub fn send(&mut self, peer: usize, from: Vec<View>) {
+        self.transfer(from, |from| Action::Send { peer, from });
+    }
+
+    /// Receives into the boxes from `peer`; nothing where they hold no element.
+    pub fn recv(&mut self, peer: usize, into: Vec<View>) {
+        self.transfer(into, |into| Action::Recv { peer, into });
+    }
+
+    pub fn finish(self) -> Schedule {
+        self.schedule
+    }
+
+    fn transfer(&mut self, mut views: Vec<View>, action: impl FnOnce(Vec<View>) -> Action) {
+        views.retain(|view| view.elements() > 0);
+        if !views.is_empty() {
+            self.push(action(views));
+        }
+    }
+
+    fn push(&mut self, action: Action) {
+        let id = self.schedule.tasks.len();
+        let (reads, writes) = (action.reads(), action.writes());
+        let mut after: Vec<TaskId> = Vec::new();
+        let uses = reads.iter().map(|v| (*v, false)).chain(writes.iter().map(|v| (*v, true)));
+        for (view, write) in uses.clone() {
+            let earlier = self.live[view.buffer].iter();
+            after.extend(earlier.filter(|a| (a.write || write) && a.view.overlaps(view)).map(|a| a.task));
+        }
+        for (view, write) in uses {
+            let live = &mut self.live[view.buffer];
+            if write {
+                // Whoever waits for this write waits for everything that it covers.
+                live.retain(|access| !view.covers(&access.view));
+            }
+            if view.elements() > 0 {
+                live.push(Access { task: id, view: view.clone(), write });
+            }
+        }
+        after.sort_unstable();
+        after.dedup();
+        self.schedule.tasks.push(Task { action, node: self.node, after });
+    }
+}

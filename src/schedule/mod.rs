@@ -1,0 +1,71 @@
+//! What one rank does: buffers, tasks, and the edges between them.
+//!
+//! A [`Schedule`] is a plain value. Algorithms return it ([`crate::algorithm`]), [`verify`] proves it, the executor runs it,
+//! the cost model prices it. Tasks run on three lanes per rank: work, send and receive. **Each lane starts its tasks in
+//! order and completes them in order**; a task starts when all tasks in its `after` list are complete. Transfers on one lane
+//! may overlap each other (a window of several in flight), so only edges order a transfer after another one's completion.
+//!
+//! ```text
+//! rank 0 of ring-mn on 2 ranks         lane     after
+//!   0  send [k, n0] to 1               send     -
+//!   1  recv [k, n1] from 1             receive  -
+//!   2  contract left, [k, n0] -> out0  work     -
+//!   3  contract left, [k, n1] -> out1  work     1
+//! ```
+//!
+//! Invariants: `after` names earlier tasks only; the order of tasks is the same kind of order on every rank (node by node,
+//! step by step), so that the transfers of all ranks are projections of one total order. Deliberately absent: data,
+//! pointers, element types, MPI.
+
+mod buffer;
+mod builder;
+mod task;
+pub mod verify;
+
+pub use buffer::{Buffer, BufferId, Home, Place};
+pub use builder::Builder;
+pub use task::{Accumulate, Action, Lane, Task, TaskId, View, Work};
+
+use serde::{Deserialize, Serialize};
+
+/// Everything that one rank does in one run of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schedule {
+    pub rank: usize,
+    pub ranks: usize,
+    /// Bytes of one element.
+    pub element: usize,
+    pub buffers: Vec<Buffer>,
+    pub tasks: Vec<Task>,
+}
+
+impl Schedule {
+    /// Elements that the views of a transfer hold together.
+    pub fn elements(views: &[View]) -> u64 {
+        views.iter().map(|view| view.elements() as u64).sum()
+    }
+
+    /// Bytes that this rank receives; with a node, in the tasks of that node only.
+    pub fn bytes_received(&self, node: Option<usize>) -> u64 {
+        let of_node = |task: &&Task| node.is_none_or(|node| task.node == node);
+        let received = self.tasks.iter().filter(of_node).map(|task| match &task.action {
+            Action::Recv { into, .. } => Schedule::elements(into),
+            _ => 0,
+        });
+        received.sum::<u64>() * self.element as u64
+    }
+
+    /// Bytes that this rank sends.
+    pub fn bytes_sent(&self) -> u64 {
+        let sent = self.tasks.iter().map(|task| match &task.action {
+            Action::Send { from, .. } => Schedule::elements(from),
+            _ => 0,
+        });
+        sent.sum::<u64>() * self.element as u64
+    }
+
+    /// Bytes of all buffers, operands and output included. Packing buffers of transport and kernel come on top.
+    pub fn peak_bytes(&self) -> u64 {
+        self.buffers.iter().map(|buffer| (buffer.elements() * self.element) as u64).sum()
+    }
+}

@@ -1,0 +1,147 @@
+//! Tasks: work, transfers, and what they read and write.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::BufferId;
+use crate::dist::{Bounds, volume};
+
+/// A task of one rank, by its place in the schedule.
+pub type TaskId = usize;
+
+/// A box of a buffer, in the buffer's own coordinates.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    pub buffer: BufferId,
+    pub bounds: Bounds,
+}
+
+impl View {
+    pub fn elements(&self) -> usize {
+        volume(&self.bounds)
+    }
+
+    /// Whether the two share an element.
+    pub fn overlaps(&self, other: &View) -> bool {
+        let meet = |(a, b): (&Range<usize>, &Range<usize>)| a.start.max(b.start) < a.end.min(b.end);
+        self.buffer == other.buffer && self.bounds.iter().zip(&other.bounds).all(meet)
+    }
+
+    /// Whether every element of `other` is one of `self`.
+    pub fn covers(&self, other: &View) -> bool {
+        let within = |(a, b): (&Range<usize>, &Range<usize>)| a.start <= b.start && b.end <= a.end;
+        self.buffer == other.buffer && self.bounds.iter().zip(&other.bounds).all(within)
+    }
+}
+
+/// What becomes of the values that `out` holds before a contraction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Accumulate {
+    /// They are not read: `out = left right`.
+    Overwrite,
+    /// `out = out + left right`.
+    Add,
+    /// They are the user's: `out = beta out + left right`.
+    Beta,
+}
+
+/// A task for the workers. Labels come from the buffers; contractions of the root are scaled by the run's alpha.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// Contracts two boxes onto a third.
+    Contract { left: View, right: View, out: View, accumulate: Accumulate },
+    /// Permutes, takes diagonals (labels repeated in `input`) and sums (labels not in `out`); also a plain copy.
+    Unary { input: View, out: View },
+    /// `out = out + input`.
+    Add { input: View, out: View },
+    /// Zeros.
+    Fill { out: View },
+    /// `out = alpha input + beta out`, at the root.
+    Update { input: View, out: View },
+    /// `out = alpha out`, at the root.
+    Scale { out: View },
+}
+
+/// What a task does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    Work(Work),
+    /// Sends the boxes, one behind another, each row-major.
+    Send {
+        peer: usize,
+        from: Vec<View>,
+    },
+    /// Receives into the boxes, one behind another, each row-major.
+    Recv {
+        peer: usize,
+        into: Vec<View>,
+    },
+}
+
+/// The lanes of a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Lane {
+    Work = 0,
+    Send = 1,
+    Recv = 2,
+}
+
+/// A task with its node and its edges.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    pub action: Action,
+    /// The node of the tree that it serves.
+    pub node: usize,
+    /// Earlier tasks of this rank that must be complete before it starts.
+    pub after: Vec<TaskId>,
+}
+
+impl Action {
+    pub fn lane(&self) -> Lane {
+        match self {
+            Action::Work(_) => Lane::Work,
+            Action::Send { .. } => Lane::Send,
+            Action::Recv { .. } => Lane::Recv,
+        }
+    }
+
+    /// The boxes that are read.
+    pub fn reads(&self) -> Vec<&View> {
+        match self {
+            Action::Work(work) => match work {
+                Work::Contract { left, right, out, accumulate: Accumulate::Overwrite } => {
+                    debug_assert!(left.buffer != out.buffer && right.buffer != out.buffer);
+                    vec![left, right]
+                }
+                Work::Contract { left, right, out, .. } => vec![left, right, out],
+                Work::Unary { input, .. } => vec![input],
+                Work::Add { input, out } | Work::Update { input, out } => vec![input, out],
+                Work::Fill { .. } => vec![],
+                Work::Scale { out } => vec![out],
+            },
+            Action::Send { from, .. } => from.iter().collect(),
+            Action::Recv { .. } => vec![],
+        }
+    }
+
+    /// The boxes that are written.
+    pub fn writes(&self) -> Vec<&View> {
+        match self {
+            Action::Work(
+                Work::Contract { out, .. }
+                | Work::Unary { out, .. }
+                | Work::Add { out, .. }
+                | Work::Fill { out }
+                | Work::Update { out, .. }
+                | Work::Scale { out },
+            ) => vec![out],
+            Action::Send { .. } => vec![],
+            Action::Recv { into, .. } => into.iter().collect(),
+        }
+    }
+}

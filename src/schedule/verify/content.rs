@@ -1,0 +1,119 @@
+//! What is in the buffers of a rank: pieces of tensors, and which products their sums hold.
+
+use std::ops::Range;
+
+use super::Fault;
+use crate::dist::{Bounds, is_empty, volume};
+use crate::schedule::View;
+
+/// The user's values in an output that is added onto.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prior {
+    /// Not in this sum.
+    Absent,
+    /// As the user gave them.
+    Raw,
+    /// Beta times.
+    Scaled,
+}
+
+/// What a box of a buffer holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// The tensor (a value without its redistributions); `None` for zeros that belong to no place yet.
+    pub value: Option<usize>,
+    /// Index in the tensor minus index in the buffer, per dimension.
+    pub shift: Vec<isize>,
+    /// The summed products: disjoint boxes of the summed dimensions, in the order in which they were added.
+    pub sum: Vec<Bounds>,
+    pub prior: Prior,
+    /// Alpha has been applied.
+    pub alpha: bool,
+}
+
+/// A box of a buffer and what it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    pub bounds: Bounds,
+    pub content: Content,
+}
+
+/// The buffers of one rank. Invariant: pieces of one buffer are disjoint; what no piece covers was never written.
+#[derive(Debug, Default)]
+pub struct Contents(pub Vec<Vec<Piece>>);
+
+pub fn intersect(a: &[Range<usize>], b: &[Range<usize>]) -> Bounds {
+    a.iter().zip(b).map(|(a, b)| a.start.max(b.start)..a.end.min(b.end)).collect()
+}
+
+/// The disjoint boxes of `from` outside `hole`.
+fn without(from: &[Range<usize>], hole: &[Range<usize>]) -> Vec<Bounds> {
+    let mut rest = from.to_vec();
+    let mut pieces = Vec::new();
+    for dim in 0..from.len() {
+        for side in [rest[dim].start..hole[dim].start, hole[dim].end..rest[dim].end] {
+            if !side.is_empty() {
+                let mut piece = rest.clone();
+                piece[dim] = side;
+                pieces.push(piece);
+            }
+        }
+        rest[dim] = hole[dim].clone();
+    }
+    pieces
+}
+
+impl Contents {
+    /// The pieces in a box.
+    ///
+    /// # Errors
+    /// An element of it was never written.
+    pub fn read(&self, view: &View) -> Result<Vec<Piece>, Fault> {
+        let parts = self.0[view.buffer].iter().filter_map(|piece| {
+            let bounds = intersect(&piece.bounds, &view.bounds);
+            (!is_empty(&bounds)).then(|| Piece { bounds, content: piece.content.clone() })
+        });
+        let parts: Vec<Piece> = parts.collect();
+        let written: usize = parts.iter().map(|piece| volume(&piece.bounds)).sum();
+        if written == view.elements() { Ok(parts) } else { Err(Fault::Unwritten(view.buffer)) }
+    }
+
+    /// Puts a piece into a buffer, over what was there.
+    pub fn write(&mut self, buffer: usize, piece: Piece) {
+        if is_empty(&piece.bounds) {
+            return;
+        }
+        let pieces = &mut self.0[buffer];
+        let mut kept = Vec::with_capacity(pieces.len() + 1);
+        for old in pieces.drain(..) {
+            let hole = intersect(&old.bounds, &piece.bounds);
+            if is_empty(&hole) {
+                kept.push(old);
+            } else {
+                let rest = without(&old.bounds, &hole);
+                kept.extend(rest.into_iter().map(|bounds| Piece { bounds, content: old.content.clone() }));
+            }
+        }
+        kept.push(piece);
+        *pieces = kept;
+    }
+}
+
+/// Appends `more` to a sum.
+///
+/// # Errors
+/// The sum has some of it already.
+pub fn add(sum: &mut Vec<Bounds>, more: &[Bounds]) -> Result<(), Fault> {
+    for bounds in more.iter().filter(|bounds| !is_empty(bounds)) {
+        if sum.iter().any(|have| !is_empty(&intersect(have, bounds))) {
+            return Err(Fault::Twice);
+        }
+        sum.push(bounds.clone());
+    }
+    Ok(())
+}
+
+/// How many products a sum holds.
+pub fn products(sum: &[Bounds]) -> usize {
+    sum.iter().map(|bounds| volume(bounds)).sum()
+}

@@ -1,0 +1,80 @@
+//! What a correct run must do, said independently of any schedule: the tensors of a plan and where they come from.
+
+use crate::dims::Label;
+use crate::dist::Distribution;
+
+/// Where a tensor comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The operand with this index.
+    Operand(usize),
+    Contract {
+        left: usize,
+        right: usize,
+    },
+    Unary {
+        input: usize,
+    },
+    /// The same tensor in another distribution.
+    Same {
+        input: usize,
+    },
+}
+
+/// A tensor of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Value {
+    pub labels: Vec<Label>,
+    pub shape: Vec<usize>,
+    pub distribution: Distribution,
+    pub origin: Origin,
+}
+
+/// All tensors of a plan. Invariant: a value's inputs come before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    pub values: Vec<Value>,
+    /// The value that the run is for.
+    pub output: usize,
+    /// The output's buffer holds values of the user that count beta times.
+    pub accumulate: bool,
+}
+
+impl Facts {
+    /// The value without its redistributions.
+    pub fn tensor(&self, mut value: usize) -> usize {
+        while let Origin::Same { input } = self.values[value].origin {
+            value = input;
+        }
+        value
+    }
+
+    /// The extents of the dimensions that a value is a sum over: k of a contraction, summed dimensions, or the summands of
+    /// an operand that lies as partial sums; with the labels, where there are any.
+    pub fn summed(&self, value: usize) -> (Vec<Label>, Vec<usize>) {
+        let value = &self.values[self.tensor(value)];
+        let input = match value.origin {
+            Origin::Operand(_) => {
+                let summands = value.distribution.summands();
+                return (Vec::new(), if summands > 1 { vec![summands] } else { Vec::new() });
+            }
+            Origin::Contract { left, .. } => left,
+            Origin::Unary { input } | Origin::Same { input } => input,
+        };
+        let input = &self.values[input];
+        let mut labels: Vec<Label> = Vec::new();
+        let mut extents = Vec::new();
+        for (&label, &extent) in input.labels.iter().zip(&input.shape) {
+            if !value.labels.contains(&label) && !labels.contains(&label) {
+                labels.push(label);
+                extents.push(extent);
+            }
+        }
+        (labels, extents)
+    }
+
+    /// Whether `value` is the tensor whose tasks apply alpha.
+    pub fn is_result(&self, value: usize) -> bool {
+        self.tensor(value) == self.tensor(self.output)
+    }
+}

@@ -1,0 +1,114 @@
+//! One rank by itself: bounds, and an order between every two tasks that meet in memory.
+//!
+//! "Complete before" is a clock with one hand per lane: how many tasks of each lane are complete when a task starts.
+//! A lane completes in order, so one number per lane says it all, and the check costs a few words per task and edge.
+
+use super::{Facts, Fault, VerifyError};
+use crate::dist::Region;
+use crate::schedule::{Action, Home, Lane, Place, Schedule, Task, TaskId, View, Work};
+
+struct Access<'a> {
+    task: TaskId,
+    view: &'a View,
+    write: bool,
+}
+
+/// Per lane, how many of its tasks are complete.
+type Clock = [usize; 3];
+
+pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
+    let at = |task: Option<TaskId>, fault| VerifyError { rank: schedule.rank, task, fault };
+    for (id, _) in schedule.buffers.iter().enumerate() {
+        buffer(schedule, facts, id).map_err(|fault| at(None, fault))?;
+    }
+    let mut clocks: Vec<Clock> = Vec::with_capacity(schedule.tasks.len());
+    let mut places: Vec<usize> = Vec::with_capacity(schedule.tasks.len());
+    let mut lanes: [(usize, Clock); 3] = Default::default();
+    let mut live: Vec<Vec<Access>> = schedule.buffers.iter().map(|_| Vec::new()).collect();
+    for (id, task) in schedule.tasks.iter().enumerate() {
+        bounds(schedule, facts, task).map_err(|fault| at(Some(id), fault))?;
+        let lane = task.action.lane() as usize;
+        let mut clock = lanes[lane].1;
+        if lane == Lane::Work as usize {
+            clock[lane] = lanes[lane].0;
+        }
+        for &earlier in &task.after {
+            if earlier >= id {
+                return Err(at(Some(id), Fault::Edge(earlier)));
+            }
+            let done = clocks[earlier];
+            clock.iter_mut().zip(done).for_each(|(hand, done)| *hand = (*hand).max(done));
+            let hand = &mut clock[schedule.tasks[earlier].action.lane() as usize];
+            *hand = (*hand).max(places[earlier] + 1);
+        }
+        places.push(lanes[lane].0);
+        clocks.push(clock);
+        lanes[lane] = (lanes[lane].0 + 1, clock);
+
+        let uses = task.action.reads().into_iter().map(|v| (v, false));
+        for (view, write) in uses.chain(task.action.writes().into_iter().map(|v| (v, true))) {
+            let live = &mut live[view.buffer];
+            let ordered = |a: &Access| {
+                a.task == id || clock[schedule.tasks[a.task].action.lane() as usize] > places[a.task]
+            };
+            if let Some(a) = live.iter().find(|a| (a.write || write) && a.view.overlaps(view) && !ordered(a)) {
+                return Err(at(Some(id), Fault::Hazard { other: a.task, buffer: view.buffer }));
+            }
+            if write {
+                live.retain(|a| a.task == id || !view.covers(a.view));
+            }
+            live.push(Access { task: id, view, write });
+        }
+    }
+    Ok(())
+}
+
+fn buffer(schedule: &Schedule, facts: &Facts, id: usize) -> Result<(), Fault> {
+    let buffer = &schedule.buffers[id];
+    let value = facts.values.get(buffer.node).ok_or(Fault::Buffer(id))?;
+    let expected = || {
+        let region: Region = value.distribution.block(&value.shape, schedule.rank)?;
+        let summand = (value.distribution.summand(schedule.rank)?, value.distribution.summands());
+        Some(Place { region, summand })
+    };
+    let fits = buffer.labels == value.labels && buffer.extents.len() == value.labels.len();
+    let placed = match &buffer.place {
+        Some(place) => Some(place) == expected().as_ref() && buffer.extents == place.region.extents(),
+        None => matches!(buffer.home, Home::Arena | Home::Exchange),
+    };
+    if fits && placed { Ok(()) } else { Err(Fault::Buffer(id)) }
+}
+
+fn bounds(schedule: &Schedule, facts: &Facts, task: &Task) -> Result<(), Fault> {
+    let (reads, writes) = (task.action.reads(), task.action.writes());
+    for view in reads.iter().chain(&writes) {
+        let buffer = schedule.buffers.get(view.buffer).ok_or(Fault::NoBuffer(view.buffer))?;
+        let inside = view.bounds.len() == buffer.extents.len()
+            && view.bounds.iter().zip(&buffer.extents).all(|(b, &e)| b.start <= b.end && b.end <= e);
+        if !inside {
+            return Err(Fault::Outside(view.buffer));
+        }
+    }
+    if task.node >= facts.values.len() {
+        return Err(Fault::Shape);
+    }
+    if let Some(view) = writes.iter().find(|v| matches!(schedule.buffers[v.buffer].home, Home::Operand(_))) {
+        return Err(Fault::ReadOnly(view.buffer));
+    }
+    let inputs: Vec<&View> = match &task.action {
+        Action::Work(Work::Contract { left, right, .. }) => vec![left, right],
+        Action::Work(Work::Unary { input, .. } | Work::Add { input, .. } | Work::Update { input, .. }) => vec![input],
+        _ => vec![],
+    };
+    if let Some(view) = inputs.iter().find(|input| writes.iter().any(|write| write.overlaps(input))) {
+        return Err(Fault::Alias(view.buffer));
+    }
+    let twice = |views: &[View]| views.iter().enumerate().any(|(i, v)| views[..i].iter().any(|w| w.overlaps(v)));
+    match &task.action {
+        Action::Send { peer, .. } | Action::Recv { peer, .. } if *peer >= schedule.ranks || *peer == schedule.rank => {
+            Err(Fault::Peer(*peer))
+        }
+        Action::Recv { into, .. } if twice(into) => Err(Fault::Alias(into[0].buffer)),
+        _ => Ok(()),
+    }
+}

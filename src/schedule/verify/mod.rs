@@ -1,0 +1,61 @@
+//! Proves a schedule without running it, for any number of ranks, without data.
+//!
+//! Two depths. [`own`] looks at one rank: views stay inside buffers, and every two tasks that touch the same elements, one
+//! of them writing, are ordered by edges. [`whole`] looks at all ranks together: transfers match, the run ends with one
+//! transfer in flight per lane and nothing buffered, nothing is read before it is written, and the *provenance* of every
+//! element, followed from the operands through every task and transfer, is what the expression asks for: each element of out
+//! holds each k exactly once, on every owner and replica.
+//!
+//! Provenance is derived and never declared: a task says which boxes it reads and writes, not what is in them.
+//!
+//! Deliberately absent: proofs by symmetry for thousands of ranks; the cost is linear in all tasks of all ranks.
+
+mod content;
+mod error;
+mod facts;
+mod hazard;
+mod meaning;
+mod run;
+
+pub use error::{Fault, VerifyError};
+pub use facts::{Facts, Origin, Value};
+
+use super::Schedule;
+
+/// A schedule whose bounds and hazards have been checked; the executor accepts nothing else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified(Schedule);
+
+impl Verified {
+    pub fn schedule(&self) -> &Schedule {
+        &self.0
+    }
+}
+
+/// Checks the bounds and the hazards of one rank's schedule.
+///
+/// # Errors
+/// The first fault found, with its rank and task.
+pub fn own(schedule: Schedule, facts: &Facts) -> Result<Verified, VerifyError> {
+    hazard::check(&schedule, facts)?;
+    Ok(Verified(schedule))
+}
+
+/// Checks the schedules of all ranks, each by itself and all together; `budget` is in bytes per rank.
+///
+/// # Errors
+/// The first fault found, with its rank and task.
+pub fn whole(schedules: &[Schedule], facts: &Facts, budget: Option<u64>) -> Result<(), VerifyError> {
+    for (rank, schedule) in schedules.iter().enumerate() {
+        let at = |fault| VerifyError { rank, task: None, fault };
+        if (schedule.rank, schedule.ranks) != (rank, schedules.len()) {
+            return Err(at(Fault::Ranks));
+        }
+        hazard::check(schedule, facts)?;
+        let peak = schedule.peak_bytes();
+        if let Some(budget) = budget.filter(|&budget| peak > budget) {
+            return Err(at(Fault::Memory { peak, budget }));
+        }
+    }
+    run::check(schedules, facts)
+}

@@ -1,0 +1,119 @@
+//! All ranks together: plays the run with one transfer in flight per lane and nothing buffered, and follows provenance.
+//!
+//! Hazards are excluded before ([`super::hazard`]), so every order that the edges allow leaves the same contents, and
+//! playing one order proves all.
+
+use super::content::Contents;
+use super::meaning::{Meaning, carry};
+use super::{Facts, Fault, VerifyError};
+use crate::schedule::{Action, Lane, Schedule, TaskId, View};
+
+struct Rank<'a> {
+    meaning: Meaning<'a>,
+    contents: Contents,
+    lanes: [Vec<TaskId>; 3],
+    next: [usize; 3],
+    done: Vec<bool>,
+}
+
+impl Rank<'_> {
+    /// The head of a lane, if its edges let it start.
+    fn head(&self, lane: Lane) -> Option<TaskId> {
+        let &task = self.lanes[lane as usize].get(self.next[lane as usize])?;
+        self.meaning.schedule.tasks[task].after.iter().all(|&t| self.done[t]).then_some(task)
+    }
+
+    fn complete(&mut self, task: TaskId) {
+        self.done[task] = true;
+        self.next[self.meaning.schedule.tasks[task].action.lane() as usize] += 1;
+    }
+
+    fn action(&self, task: TaskId) -> &Action {
+        &self.meaning.schedule.tasks[task].action
+    }
+}
+
+pub fn check(schedules: &[Schedule], facts: &Facts) -> Result<(), VerifyError> {
+    let mut ranks: Vec<Rank> = schedules.iter().map(|schedule| start(schedule, facts)).collect();
+    let mut woken: Vec<usize> = (0..ranks.len()).rev().collect();
+    while let Some(rank) = woken.pop() {
+        while let Some(task) = ranks[rank].head(Lane::Work) {
+            work(&mut ranks[rank], task).map_err(|fault| VerifyError { rank, task: Some(task), fault })?;
+        }
+        for lane in [Lane::Send, Lane::Recv] {
+            if let Some(peer) = transfer(&mut ranks, rank, lane)? {
+                woken.extend([peer, rank]);
+            }
+        }
+    }
+    for (rank, state) in ranks.iter().enumerate() {
+        if let Some(task) = state.done.iter().position(|done| !done) {
+            return Err(VerifyError { rank, task: Some(task), fault: Fault::Deadlock });
+        }
+        state.meaning.result(&state.contents).map_err(|fault| VerifyError { rank, task: None, fault })?;
+    }
+    Ok(())
+}
+
+fn start<'a>(schedule: &'a Schedule, facts: &'a Facts) -> Rank<'a> {
+    let meaning = Meaning { facts, schedule };
+    let mut lanes: [Vec<TaskId>; 3] = Default::default();
+    for (id, task) in schedule.tasks.iter().enumerate() {
+        lanes[task.action.lane() as usize].push(id);
+    }
+    Rank { contents: meaning.initial(), meaning, lanes, next: [0; 3], done: vec![false; schedule.tasks.len()] }
+}
+
+fn work(rank: &mut Rank, task: TaskId) -> Result<(), Fault> {
+    if let Action::Work(work) = &rank.meaning.schedule.tasks[task].action {
+        rank.meaning.work(&mut rank.contents, work)?;
+    }
+    rank.complete(task);
+    Ok(())
+}
+
+/// Runs the transfer at the head of a lane, if its other end is at the head there too; returns the peer.
+fn transfer(ranks: &mut [Rank], rank: usize, lane: Lane) -> Result<Option<usize>, VerifyError> {
+    let Some(task) = ranks[rank].head(lane) else { return Ok(None) };
+    let (Action::Send { peer, .. } | Action::Recv { peer, .. }) = *ranks[rank].action(task) else { return Ok(None) };
+    let other = if lane == Lane::Send { Lane::Recv } else { Lane::Send };
+    let Some(partner) = ranks[peer].head(other) else { return Ok(None) };
+    let (Action::Send { peer: back, .. } | Action::Recv { peer: back, .. }) = *ranks[peer].action(partner) else {
+        return Ok(None);
+    };
+    if back != rank {
+        return Ok(None);
+    }
+    let ((source, send), (target, recv)) =
+        if lane == Lane::Send { ((rank, task), (peer, partner)) } else { ((peer, partner), (rank, task)) };
+    deliver(ranks, source, send, target, recv)
+        .map_err(|fault| VerifyError { rank: target, task: Some(recv), fault })?;
+    ranks[source].complete(send);
+    ranks[target].complete(recv);
+    Ok(Some(peer))
+}
+
+fn deliver(ranks: &mut [Rank], source: usize, send: TaskId, target: usize, recv: TaskId) -> Result<(), Fault> {
+    let (Action::Send { from, .. }, Action::Recv { into, .. }) =
+        (ranks[source].action(send).clone(), ranks[target].action(recv).clone())
+    else {
+        return Err(Fault::Mismatch { peer: source });
+    };
+    let shape = |view: &View| view.bounds.iter().map(ExactSizeIterator::len).collect::<Vec<_>>();
+    if from.iter().map(shape).ne(into.iter().map(shape)) {
+        return Err(Fault::Mismatch { peer: source });
+    }
+    for (from, into) in from.iter().zip(&into) {
+        let pieces = ranks[source].contents.read(from)?;
+        // What arrives must be of the tensor that the buffer is for.
+        let facts = ranks[target].meaning.facts;
+        let tensor = facts.tensor(ranks[target].meaning.schedule.buffers[into.buffer].node);
+        if pieces.iter().any(|piece| piece.content.value.is_some_and(|value| value != tensor)) {
+            return Err(Fault::WrongInput(into.buffer));
+        }
+        for piece in pieces {
+            ranks[target].contents.write(into.buffer, carry(piece, from, into));
+        }
+    }
+    Ok(())
+}
