@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::dims::Label;
 use crate::dist::{Bounds, Distribution, Region, is_empty};
-use crate::schedule::{Accumulate, Buffer, BufferId, Builder, Home, View, Work};
+use crate::schedule::{Accumulate, Buffer, BufferId, Builder, Factor, Home, View, Work};
 
 /// A tensor, how it lies over the ranks, and the buffer of this rank's block (none beyond the grid of ranks).
 #[derive(Debug, Clone)]
@@ -96,6 +96,7 @@ pub fn contract(builder: &mut Builder, left: View, right: View, out: View, accum
     match accumulate {
         Accumulate::Overwrite if nothing => builder.work(Work::Fill { out }),
         Accumulate::Add if nothing => {}
+        Accumulate::Beta if nothing => builder.work(Work::Scale { out, factor: Factor::Beta }),
         _ => builder.work(Work::Contract { left, right, out, accumulate }),
     }
 }

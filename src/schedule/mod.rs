@@ -24,7 +24,7 @@ pub mod verify;
 
 pub use buffer::{Buffer, BufferId, Home, Place};
 pub use builder::Builder;
-pub use task::{Accumulate, Action, Lane, Task, TaskId, View, Work};
+pub use task::{Accumulate, Action, Factor, Lane, Task, TaskId, View, Work};
 
 use serde::{Deserialize, Serialize};
 

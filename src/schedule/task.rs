@@ -59,10 +59,20 @@ pub enum Work {
     Add { input: View, out: View },
     /// Zeros.
     Fill { out: View },
-    /// `out = alpha input + beta out`, at the root.
+    /// `out = input + beta out`, at the root.
     Update { input: View, out: View },
-    /// `out = alpha out`, at the root.
-    Scale { out: View },
+    /// `out = factor out`, at the root.
+    Scale { out: View, factor: Factor },
+}
+
+/// A number that a run is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Factor {
+    /// Of the new values.
+    Alpha,
+    /// Of the values that out had before.
+    Beta,
 }
 
 /// What a task does.
@@ -122,7 +132,7 @@ impl Action {
                 Work::Unary { input, .. } => vec![input],
                 Work::Add { input, out } | Work::Update { input, out } => vec![input, out],
                 Work::Fill { .. } => vec![],
-                Work::Scale { out } => vec![out],
+                Work::Scale { out, .. } => vec![out],
             },
             Action::Send { from, .. } => from.iter().collect(),
             Action::Recv { .. } => vec![],
@@ -138,7 +148,7 @@ impl Action {
                 | Work::Add { out, .. }
                 | Work::Fill { out }
                 | Work::Update { out, .. }
-                | Work::Scale { out },
+                | Work::Scale { out, .. },
             ) => vec![out],
             Action::Send { .. } => vec![],
             Action::Recv { into, .. } => into.iter().collect(),

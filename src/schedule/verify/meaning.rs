@@ -7,7 +7,7 @@ use super::content::{Content, Contents, Piece, Prior, add, intersect, products};
 use super::{Facts, Fault, Origin};
 use crate::dims::Label;
 use crate::dist::{Bounds, is_empty};
-use crate::schedule::{Accumulate, Buffer, Schedule, View, Work};
+use crate::schedule::{Accumulate, Buffer, Factor, Home, Schedule, View, Work};
 
 /// The range of each dimension of a box, in coordinates of the whole tensor.
 type Ranges = Vec<Range<usize>>;
@@ -22,8 +22,8 @@ impl Meaning<'_> {
     pub fn initial(&self) -> Contents {
         let pieces = self.schedule.buffers.iter().map(|buffer| {
             let given = match buffer.home {
-                crate::schedule::Home::Operand(_) => Prior::Absent,
-                crate::schedule::Home::Output if self.facts.accumulate => Prior::Raw,
+                Home::Operand(_) => Prior::Absent,
+                Home::Output if self.facts.accumulate => Prior::Raw,
                 _ => return Vec::new(),
             };
             self.placed(buffer, given)
@@ -62,7 +62,8 @@ impl Meaning<'_> {
                 Ok(())
             }
             Work::Update { input, out } => self.update(contents, input, out),
-            Work::Scale { out } => self.change(contents, out, |piece| {
+            Work::Scale { out, factor: Factor::Beta } => self.change(contents, out, |piece| beta(&mut piece.content)),
+            Work::Scale { out, factor: Factor::Alpha } => self.change(contents, out, |piece| {
                 let fits = piece.content.value.is_none_or(|value| self.facts.is_result(value) && !piece.content.alpha);
                 piece.content.alpha = true;
                 if fits { Ok(()) } else { Err(Fault::Scaling) }
@@ -189,10 +190,7 @@ impl Meaning<'_> {
             }
             Accumulate::Add => self.change(contents, out, |piece| combine(&mut piece.content, &content)),
             Accumulate::Beta => self.change(contents, out, |piece| {
-                if piece.content.prior != Prior::Raw || !piece.content.sum.is_empty() {
-                    return Err(Fault::Scaling);
-                }
-                piece.content.prior = Prior::Scaled;
+                beta(&mut piece.content)?;
                 combine(&mut piece.content, &content)
             }),
         }
@@ -243,11 +241,7 @@ impl Meaning<'_> {
     }
 
     fn update(&self, contents: &mut Contents, input: &View, out: &View) -> Result<(), Fault> {
-        self.change(contents, out, |piece| {
-            let raw = piece.content.prior == Prior::Raw && piece.content.sum.is_empty();
-            piece.content.prior = Prior::Scaled;
-            if raw { Ok(()) } else { Err(Fault::Scaling) }
-        })?;
+        self.change(contents, out, |piece| beta(&mut piece.content))?;
         self.add(contents, input, out)
     }
 
@@ -257,7 +251,7 @@ impl Meaning<'_> {
         let value = &self.facts.values[self.facts.output];
         let block = value.distribution.block(&value.shape, self.schedule.rank);
         let outputs = self.schedule.buffers.iter().enumerate();
-        let outputs: Vec<_> = outputs.filter(|(_, b)| b.home == crate::schedule::Home::Output).collect();
+        let outputs: Vec<_> = outputs.filter(|(_, b)| b.home == Home::Output).collect();
         let [(id, buffer)] = outputs.as_slice() else {
             return if block.is_none() && outputs.is_empty() { Ok(()) } else { Err(Fault::Result) };
         };
@@ -298,6 +292,13 @@ pub fn carry(piece: Piece, from: &View, to: &View) -> Piece {
     let mut content = piece.content;
     content.shift.iter_mut().zip(steps).for_each(|(shift, step)| *shift -= step);
     Piece { bounds, content }
+}
+
+/// Applies beta to values of the user that nothing has been added to.
+fn beta(content: &mut Content) -> Result<(), Fault> {
+    let raw = content.prior == Prior::Raw && content.sum.is_empty();
+    content.prior = Prior::Scaled;
+    if raw { Ok(()) } else { Err(Fault::Scaling) }
 }
 
 /// Adds the content of one place to another: the same element of the same tensor, or zeros.

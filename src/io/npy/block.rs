@@ -1,0 +1,151 @@
+//! Blocks of an `.npy` file, moved between the file and dense C-order memory.
+//!
+//! Only the bytes of the block are touched, with one exception: a gap shorter than a page is read over, since the system
+//! reads the page anyway and a call per run costs more. Nothing outside the block is ever written. Invariant: beyond the
+//! caller's block, at most [`BUFFER`] bytes are held.
+
+use super::walk::{Axis, Walk, visit};
+use super::{NpyError, NpyHeader};
+use std::convert::Infallible;
+use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Fits a core's own cache, where elements of the other order are rearranged.
+const BUFFER: u64 = 256 << 10;
+
+/// A shorter gap costs less to read than another call.
+const GAP: u64 = 4096;
+
+/// From here on, a run is worth a call of its own and saves the copy.
+const LONG_RUN: usize = 32 << 10;
+
+/// Reads a block into dense C-order memory of exactly its size.
+pub fn read_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], into: &mut [u8]) -> Result<(), NpyError> {
+    let Some(walk) = plan(path, header, ranges, into.len())? else { return Ok(()) };
+    let file = File::open(path).map_err(NpyError::io(path, "open"))?;
+    let read = |bytes: &mut [u8], at: u64| {
+        file.read_exact_at(bytes, at).map_err(|cause| match cause.kind() {
+            ErrorKind::UnexpectedEof => truncated(path, header, &file),
+            _ => NpyError::io(path, "read")(cause),
+        })
+    };
+    let (inner, places) = walk.slab(GAP, BUFFER);
+    if (inner, places) == (0, 1) || walk.run >= LONG_RUN {
+        return visit(&walk.axes, walk.start, 0, &mut |at, memory| read(&mut into[memory..memory + walk.run], at));
+    }
+    let mut buffer = Vec::new();
+    slabs(&walk, inner, places, &mut |at, memory, axes| {
+        buffer.resize(span(&walk, axes), 0);
+        read(&mut buffer, at)?;
+        copy(walk.run, axes, |from, to, run| into[memory + to..][..run].copy_from_slice(&buffer[from..][..run]));
+        Ok(())
+    })
+}
+
+/// Writes a block of dense C-order memory to an existing file of at least the header's length.
+pub fn write_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], from: &[u8]) -> Result<(), NpyError> {
+    let file = OpenOptions::new().write(true).open(path).map_err(NpyError::io(path, "open"))?;
+    write_to(path, &file, header, ranges, from)
+}
+
+pub(super) fn write_to(
+    path: &Path,
+    file: &File,
+    header: &NpyHeader,
+    ranges: &[Range<usize>],
+    from: &[u8],
+) -> Result<(), NpyError> {
+    let Some(walk) = plan(path, header, ranges, from.len())? else { return Ok(()) };
+    let write = |bytes: &[u8], at: u64| file.write_all_at(bytes, at).map_err(NpyError::io(path, "write"));
+    // Others may be writing into the gaps.
+    let (inner, places) = walk.slab(0, BUFFER);
+    if (inner, places) == (0, 1) || walk.run >= LONG_RUN {
+        return visit(&walk.axes, walk.start, 0, &mut |at, memory| write(&from[memory..memory + walk.run], at));
+    }
+    let mut buffer = Vec::new();
+    slabs(&walk, inner, places, &mut |at, memory, axes| {
+        buffer.resize(span(&walk, axes), 0);
+        copy(walk.run, axes, |to, source, run| buffer[to..][..run].copy_from_slice(&from[memory + source..][..run]));
+        write(&buffer, at)
+    })
+}
+
+/// Checks the caller's block; nothing where it is empty.
+fn plan(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], bytes: usize) -> Result<Option<Walk>, NpyError> {
+    header.file_bytes().ok_or_else(|| header.too_large(path))?;
+    let inside = ranges.len() == header.shape.len()
+        && ranges.iter().zip(&header.shape).all(|(range, &extent)| range.start <= range.end && range.end <= extent);
+    // The product is bounded by that of the shape, unless an empty range or extent makes the whole block empty.
+    let empty = ranges.iter().any(Range::is_empty);
+    let want =
+        if empty || !inside { 0 } else { ranges.iter().map(Range::len).product::<usize>() * header.dtype.size() };
+    if !inside || want != bytes {
+        return Err(NpyError::Block {
+            path: path.to_path_buf(),
+            ranges: ranges.to_vec(),
+            bytes,
+            dtype: header.dtype,
+            shape: header.shape.iter().map(|&n| n as u64).collect(),
+        });
+    }
+    Ok((!empty).then(|| Walk::new(header, ranges)))
+}
+
+/// Cuts the walk into slabs of the given size and calls `each` with the slab's offsets and axes.
+fn slabs(
+    walk: &Walk,
+    inner: usize,
+    places: usize,
+    each: &mut impl FnMut(u64, usize, &[Axis]) -> Result<(), NpyError>,
+) -> Result<(), NpyError> {
+    let Some(&cut) = walk.axes.get(inner) else { return each(walk.start, 0, &walk.axes) };
+    visit(&walk.axes[inner + 1..], walk.start, 0, &mut |at, memory| {
+        let mut axes = walk.axes[..=inner].to_vec();
+        for first in (0..cut.places).step_by(places) {
+            axes[inner].places = places.min(cut.places - first);
+            each(at + cut.file * first as u64, memory + cut.memory * first, &axes)?;
+        }
+        Ok(())
+    })
+}
+
+/// Bytes of the file from a slab's first to its last.
+fn span(walk: &Walk, axes: &[Axis]) -> usize {
+    axes.iter().fold(walk.run, |span, axis| span + axis.file as usize * (axis.places - 1))
+}
+
+/// Calls `each` with the offsets in the slab's buffer and in memory of every run, in the order of memory: the buffer is
+/// in cache, the block need not be.
+fn copy(run: usize, axes: &[Axis], mut each: impl FnMut(usize, usize, usize)) {
+    let mut axes = axes.to_vec();
+    axes.sort_by_key(|axis| axis.memory);
+    let (first, outer) = match axes.split_first() {
+        Some((first, outer)) => (*first, outer),
+        None => (Axis { places: 1, file: 0, memory: 0 }, &[][..]),
+    };
+    let done: Result<(), Infallible> = visit(outer, 0, 0, &mut |buffer, memory| {
+        for place in 0..first.places {
+            let (buffer, memory) = (buffer as usize + first.file as usize * place, memory + first.memory * place);
+            // The size of one element as a constant: a move in place of a call.
+            match run {
+                4 => each(buffer, memory, 4),
+                8 => each(buffer, memory, 8),
+                16 => each(buffer, memory, 16),
+                _ => each(buffer, memory, run),
+            }
+        }
+        Ok(())
+    });
+    let Ok(()) = done;
+}
+
+fn truncated(path: &Path, header: &NpyHeader, file: &File) -> NpyError {
+    NpyError::Truncated {
+        path: path.to_path_buf(),
+        expected: header.file_bytes().unwrap_or(u64::MAX),
+        found: file.metadata().map_or(0, |found| found.len()),
+    }
+}

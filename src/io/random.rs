@@ -1,0 +1,170 @@
+//! Random operands that do not depend on who makes them.
+//!
+//! Element `i` (row-major position in the whole operand) of operand `o` under seed `s` is a function of `(s, o, i)`
+//! alone, so any rank can fill any block. One element is one call of Philox4x32-10 (Salmon, Moraes, Dror and Shaw,
+//! "Parallel random numbers: as easy as 1, 2, 3", 2011), in words of 32 bits:
+//!
+//! ```text
+//! counter = [i mod 2^32, i div 2^32, 0, o]     key = [s mod 2^32, s div 2^32]
+//! w0, w1, w2, w3 = philox4x32_10(counter, key)
+//! float64     ((w0 * 2^32 + w1) div 2^11) / 2^52 - 1
+//! float32     (w0 div 2^8) / 2^23 - 1
+//! complex     the real part from w0, w1 as above, the imaginary part from w2, w3 in their place
+//! ```
+//!
+//! Both are uniform in [-1, 1) and computed without rounding; the float32 value is the float64 value with its last 29
+//! bits cleared towards -1, and the real part of the complex value is the real value. Deliberately absent: other
+//! distributions, a state.
+
+use crate::dtype::Dtype;
+use rand_philox::philox4x32_10;
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Enough work to pay for waking another thread.
+const PIECE: usize = 1 << 15;
+
+/// The element in double precision: the real value (or part), and the imaginary part.
+pub fn value(seed: u64, operand: u32, index: u64) -> (f64, f64) {
+    let w = words(seed, operand, index);
+    (double(w[0], w[1]), double(w[2], w[3]))
+}
+
+/// Fills a dense C-order block, in the current rayon pool where it is large.
+///
+/// # Panics
+///
+/// If the ranges do not lie inside the shape, or the memory is not exactly as large as the block.
+pub fn fill_block(dtype: Dtype, seed: u64, operand: u32, shape: &[usize], ranges: &[Range<usize>], into: &mut [u8]) {
+    assert_eq!(shape.len(), ranges.len(), "one range per dimension");
+    assert!(ranges.iter().zip(shape).all(|(r, &n)| r.start <= r.end && r.end <= n), "the block lies inside the shape");
+    let elements = if ranges.iter().any(Range::is_empty) { 0 } else { ranges.iter().map(Range::len).product() };
+    assert_eq!(into.len(), elements * dtype.size(), "the memory is as large as the block");
+    if elements <= PIECE {
+        fill_piece(dtype, seed, operand, shape, ranges, 0, into);
+    } else {
+        into.par_chunks_mut(PIECE * dtype.size()).enumerate().for_each(|(piece, into)| {
+            fill_piece(dtype, seed, operand, shape, ranges, piece * PIECE, into);
+        });
+    }
+}
+
+/// Fills consecutive elements of the block, from its element `first` on.
+fn fill_piece(
+    dtype: Dtype,
+    seed: u64,
+    operand: u32,
+    shape: &[usize],
+    ranges: &[Range<usize>],
+    mut first: usize,
+    mut into: &mut [u8],
+) {
+    let row = ranges.last().map_or(1, Range::len);
+    while !into.is_empty() {
+        let count = (row - first % row).min(into.len() / dtype.size());
+        let (run, rest) = into.split_at_mut(count * dtype.size());
+        fill_run(dtype, seed, operand, position(shape, ranges, first), run);
+        into = rest;
+        first += count;
+    }
+}
+
+/// Row-major position in the whole operand of the block's element `local`.
+fn position(shape: &[usize], ranges: &[Range<usize>], mut local: usize) -> u64 {
+    let (mut position, mut stride) = (0u64, 1u64);
+    for (range, &extent) in ranges.iter().zip(shape).rev() {
+        let coordinate = range.start + local % range.len();
+        local /= range.len();
+        // Wraps beyond 2^64 elements only, which no machine holds.
+        position = position.wrapping_add(stride.wrapping_mul(coordinate as u64));
+        stride = stride.wrapping_mul(extent as u64);
+    }
+    position
+}
+
+/// Fills elements of consecutive positions.
+fn fill_run(dtype: Dtype, seed: u64, operand: u32, first: u64, run: &mut [u8]) {
+    let w = |i: usize| words(seed, operand, first.wrapping_add(i as u64));
+    match dtype {
+        Dtype::Float32 => {
+            for (i, [re]) in parts::<1, 4>(run).enumerate() {
+                *re = single(w(i)[0]).to_le_bytes();
+            }
+        }
+        Dtype::Float64 => {
+            for (i, [re]) in parts::<1, 8>(run).enumerate() {
+                let w = w(i);
+                *re = double(w[0], w[1]).to_le_bytes();
+            }
+        }
+        Dtype::Complex64 => {
+            for (i, [re, im]) in parts::<2, 4>(run).enumerate() {
+                let w = w(i);
+                *re = single(w[0]).to_le_bytes();
+                *im = single(w[2]).to_le_bytes();
+            }
+        }
+        Dtype::Complex128 => {
+            for (i, [re, im]) in parts::<2, 8>(run).enumerate() {
+                let w = w(i);
+                *re = double(w[0], w[1]).to_le_bytes();
+                *im = double(w[2], w[3]).to_le_bytes();
+            }
+        }
+    }
+}
+
+/// Elements of `PARTS` numbers of `BYTES` bytes.
+fn parts<const PARTS: usize, const BYTES: usize>(run: &mut [u8]) -> impl Iterator<Item = &mut [[u8; BYTES]; PARTS]> {
+    run.as_chunks_mut::<BYTES>().0.as_chunks_mut::<PARTS>().0.iter_mut()
+}
+
+fn words(seed: u64, operand: u32, index: u64) -> [u32; 4] {
+    philox4x32_10([index as u32, (index >> 32) as u32, 0, operand], [seed as u32, (seed >> 32) as u32])
+}
+
+fn double(high: u32, low: u32) -> f64 {
+    let bits = (u64::from(high) << 32 | u64::from(low)) >> 11;
+    bits as f64 / (1u64 << 52) as f64 - 1.0
+}
+
+fn single(word: u32) -> f32 {
+    (word >> 8) as f32 / (1u32 << 23) as f32 - 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The vectors published with Random123.
+    #[test]
+    fn the_generator_is_philox4x32_10() {
+        let pi = [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344];
+        for (counter, key, want) in [
+            ([0; 4], [0; 2], [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]),
+            ([u32::MAX; 4], [u32::MAX; 2], [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]),
+            (pi, [0xa409_3822, 0x299f_31d0], [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]),
+        ] {
+            assert_eq!(philox4x32_10(counter, key), want);
+        }
+    }
+
+    #[test]
+    fn every_part_of_the_identity_reaches_the_generator() {
+        assert_eq!(words(0, 0, 0), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
+        let all = [(0, 0, 0), (1, 0, 0), (1 << 32, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 1 << 32)];
+        for (i, &(s, o, e)) in all.iter().enumerate() {
+            for &(t, p, f) in &all[..i] {
+                assert_ne!(words(s, o, e), words(t, p, f));
+            }
+        }
+    }
+
+    #[test]
+    fn the_ends_of_the_interval() {
+        assert_eq!(single(0), -1.0);
+        assert_eq!(single(u32::MAX), 1.0 - f32::EPSILON);
+        assert_eq!(double(0, 0), -1.0);
+        assert_eq!(double(u32::MAX, u32::MAX), 1.0 - f64::EPSILON);
+    }
+}

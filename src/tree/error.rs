@@ -1,0 +1,33 @@
+//! Shapes that do not fit an expression.
+
+use einsum_parser::{Span, render_carets};
+
+/// Operands that do not fit the expression, with the places to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShapeError {
+    pub text: String,
+    pub message: String,
+    /// Places in the text, each with what is there; the first is the main one.
+    pub places: Vec<(Span, String)>,
+    pub help: Option<String>,
+}
+
+impl ShapeError {
+    /// The message with a caret under each place.
+    pub fn render(&self) -> String {
+        render_carets(&self.text, &self.message, &self.places, self.help.as_deref())
+    }
+}
+
+impl std::fmt::Display for ShapeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ShapeError {}
+
+/// "1 operand", "3 operands".
+pub fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}

@@ -1,0 +1,333 @@
+//! Blocks of `.npy` files against whole arrays held in memory.
+
+use einsum_dist::dtype::Dtype;
+use einsum_dist::io::npy::{NpyError, create, read_block, read_header, write_block};
+use einsum_dist::io::random::value;
+use std::fs;
+use std::ops::Range;
+use std::path::PathBuf;
+
+const ALL: [Dtype; 4] = [Dtype::Float32, Dtype::Float64, Dtype::Complex64, Dtype::Complex128];
+
+/// A directory of its own for one test, removed with it.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("einsum-dist-npy-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 += 1;
+        ((value(99, 0, self.0).0 + 1.0) / 2.0 * n as f64) as usize
+    }
+}
+
+fn descr(dtype: Dtype) -> &'static str {
+    match dtype {
+        Dtype::Float32 => "<f4",
+        Dtype::Float64 => "<f8",
+        Dtype::Complex64 => "<c8",
+        Dtype::Complex128 => "<c16",
+    }
+}
+
+/// A file as NumPy writes it.
+fn file(version: u8, descr: &str, fortran: bool, shape: &[usize], data: &[u8]) -> Vec<u8> {
+    let extents: String = shape.iter().map(|n| format!("{n}, ")).collect();
+    let extents = extents.trim_end();
+    let order = if fortran { "True" } else { "False" };
+    let descr = if descr.starts_with('[') { descr.to_string() } else { format!("'{descr}'") };
+    let mut text = format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': ({extents}), }}");
+    let prefix = if version == 1 { 10 } else { 12 };
+    while !(prefix + text.len() + 1).is_multiple_of(64) {
+        text.push(' ');
+    }
+    text.push('\n');
+    let mut bytes = b"\x93NUMPY".to_vec();
+    bytes.extend([version, 0]);
+    match version {
+        1 => bytes.extend((text.len() as u16).to_le_bytes()),
+        _ => bytes.extend((text.len() as u32).to_le_bytes()),
+    }
+    bytes.extend(text.as_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+/// Distinct bytes for every element.
+fn element(index: usize, size: usize) -> Vec<u8> {
+    (0..size).map(|byte| (index.wrapping_mul(2_654_435_761) >> (byte % 4 * 8)) as u8 ^ byte as u8).collect()
+}
+
+fn positions(ranges: &[Range<usize>]) -> Vec<Vec<usize>> {
+    ranges.iter().fold(vec![vec![]], |heads, range| {
+        heads.iter().flat_map(|head| range.clone().map(move |i| [&head[..], &[i]].concat())).collect()
+    })
+}
+
+fn row_major(shape: &[usize], at: &[usize]) -> usize {
+    shape.iter().zip(at).fold(0, |index, (n, i)| index * n + i)
+}
+
+fn column_major(shape: &[usize], at: &[usize]) -> usize {
+    shape.iter().zip(at).rev().fold(0, |index, (n, i)| index * n + i)
+}
+
+/// The dense block of an array whose element at a position is that of its row-major index.
+fn block(shape: &[usize], ranges: &[Range<usize>], size: usize) -> Vec<u8> {
+    positions(ranges).iter().flat_map(|at| element(row_major(shape, at), size)).collect()
+}
+
+fn whole(shape: &[usize]) -> Vec<Range<usize>> {
+    shape.iter().map(|&n| 0..n).collect()
+}
+
+fn data(shape: &[usize], fortran: bool, size: usize) -> Vec<u8> {
+    let mut data = vec![0; shape.iter().product::<usize>() * size];
+    for at in positions(&whole(shape)) {
+        let index = if fortran { column_major(shape, &at) } else { row_major(shape, &at) };
+        data[index * size..][..size].copy_from_slice(&element(row_major(shape, &at), size));
+    }
+    data
+}
+
+fn random_block(dice: &mut Dice, shape: &[usize]) -> Vec<Range<usize>> {
+    let range = |&n: &usize| {
+        if dice.below(3) == 0 {
+            return 0..n;
+        }
+        let (a, b) = (dice.below(n + 1), dice.below(n + 1));
+        a.min(b)..a.max(b)
+    };
+    shape.iter().map(range).collect()
+}
+
+#[test]
+fn random_blocks_are_parts_of_the_whole() {
+    let scratch = Scratch::new("blocks");
+    let path = scratch.0.join("a.npy");
+    let mut dice = Dice(0);
+    for round in 0..600 {
+        let dtype = ALL[round % 4];
+        let fortran = round % 8 >= 4;
+        let shape: Vec<usize> = (0..dice.below(7)).map(|_| [0, 1, 1, 2, 3, 4, 5, 6][dice.below(8)]).collect();
+        let version = 1 + (round % 3) as u8;
+        let mut bytes = file(version, descr(dtype), fortran, &shape, &data(&shape, fortran, dtype.size()));
+        fs::write(&path, &bytes).unwrap();
+        let header = read_header(&path).unwrap();
+        assert_eq!((header.dtype, &header.shape, header.fortran), (dtype, &shape, fortran));
+        for _ in 0..4 {
+            let ranges = random_block(&mut dice, &shape);
+            let want = block(&shape, &ranges, dtype.size());
+            let mut got = vec![0xee; want.len()];
+            read_block(&path, &header, &ranges, &mut got).unwrap();
+            assert_eq!(got, want, "{dtype} {shape:?} {ranges:?} fortran {fortran}");
+
+            let fresh: Vec<u8> = want.iter().map(|b| !b).collect();
+            write_block(&path, &header, &ranges, &fresh).unwrap();
+            for (at, new) in positions(&ranges).iter().zip(fresh.chunks(dtype.size())) {
+                let index = if fortran { column_major(&shape, at) } else { row_major(&shape, at) };
+                let offset = header.data_offset as usize + index * dtype.size();
+                bytes[offset..][..dtype.size()].copy_from_slice(new);
+            }
+            assert_eq!(fs::read(&path).unwrap(), bytes, "{dtype} {shape:?} {ranges:?} fortran {fortran}");
+            write_block(&path, &header, &ranges, &want).unwrap();
+            bytes = fs::read(&path).unwrap();
+        }
+    }
+}
+
+/// Larger than the buffer, than the longest gap that is read over and than a long run, in each combination.
+#[test]
+fn blocks_beyond_every_threshold() {
+    let scratch = Scratch::new("large");
+    let path = scratch.0.join("a.npy");
+    for shape in [vec![3, 20_000], vec![20_000, 3], vec![150, 300], vec![70_000]] {
+        for fortran in [false, true] {
+            fs::write(&path, file(1, "<f8", fortran, &shape, &data(&shape, fortran, 8))).unwrap();
+            let header = read_header(&path).unwrap();
+            let inner: Vec<Range<usize>> = shape.iter().map(|&n| n / 3..n - n / 7).collect();
+            let thin: Vec<Range<usize>> = shape.iter().map(|&n| n / 2..n / 2 + 1 + n % 2).collect();
+            let mut column = whole(&shape);
+            column[shape.len() - 1] = 1..2;
+            let mut row = whole(&shape);
+            row[0] = 1..3;
+            for ranges in [whole(&shape), inner, thin, column, row] {
+                let want = block(&shape, &ranges, 8);
+                let mut got = vec![0; want.len()];
+                read_block(&path, &header, &ranges, &mut got).unwrap();
+                assert!(got == want, "{shape:?} {ranges:?} fortran {fortran}");
+                fs::write(&path, file(1, "<f8", fortran, &shape, &vec![0; 8 * shape.iter().product::<usize>()]))
+                    .unwrap();
+                write_block(&path, &header, &ranges, &want).unwrap();
+                got.fill(0);
+                read_block(&path, &header, &ranges, &mut got).unwrap();
+                assert!(got == want, "{shape:?} {ranges:?} fortran {fortran}");
+                fs::write(&path, file(1, "<f8", fortran, &shape, &data(&shape, fortran, 8))).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn created_files_are_what_was_asked_for() {
+    let scratch = Scratch::new("create");
+    let path = scratch.0.join("a.npy");
+    for dtype in ALL {
+        for shape in [vec![], vec![0], vec![5], vec![2, 0, 3], vec![1; 6], vec![2, 3, 4]] {
+            let header = create(&path, dtype, &shape).unwrap();
+            assert_eq!(read_header(&path).unwrap(), header);
+            assert_eq!(header.data_offset % 64, 0);
+            let length = fs::metadata(&path).unwrap().len();
+            assert_eq!(length, header.data_offset + (shape.iter().product::<usize>() * dtype.size()) as u64);
+            let parsed = npyz::NpyHeader::from_reader(fs::File::open(&path).unwrap()).unwrap();
+            assert_eq!(parsed.shape(), shape.iter().map(|&n| n as u64).collect::<Vec<_>>());
+        }
+    }
+}
+
+/// Offsets beyond 32 bits; the file is sparse.
+#[test]
+fn elements_beyond_four_gigabytes() {
+    let scratch = Scratch::new("sparse");
+    let path = scratch.0.join("a.npy");
+    let header = create(&path, Dtype::Float64, &[1 << 16, 1 << 14]).unwrap();
+    let corner = [(1 << 16) - 2..1 << 16, (1 << 14) - 1..1 << 14];
+    write_block(&path, &header, &corner, &[7; 16]).unwrap();
+    let mut got = [0; 16];
+    read_block(&path, &read_header(&path).unwrap(), &corner, &mut got).unwrap();
+    assert_eq!(got, [7; 16]);
+    assert_eq!(fs::metadata(&path).unwrap().len(), header.data_offset + (8 << 30));
+}
+
+#[test]
+fn messages() {
+    let scratch = Scratch::new("messages");
+    let path = scratch.0.join("x.npy");
+    let at = path.display().to_string();
+    let line = |to: &str| format!("convert it: np.save(\"{at}\", np.load(\"{at}\").astype(np.{to}))");
+    let check = |bytes: &[u8], want: &str| {
+        fs::write(&path, bytes).unwrap();
+        assert_eq!(read_header(&path).unwrap_err().to_string(), format!("{at}: {want}"));
+    };
+    for (descr, found, to) in [
+        ("<i8", "int64", "float64"),
+        ("<i4", "int32", "float64"),
+        ("|u1", "uint8", "float64"),
+        (">i2", "big-endian int16", "float64"),
+        ("|b1", "bool", "float64"),
+        ("<f2", "float16", "float32"),
+        ("<f16", "float128", "float64"),
+        ("<c32", "complex256", "complex128"),
+        (">f4", "big-endian float32", "float32"),
+        (">f8", "big-endian float64", "float64"),
+        (">c8", "big-endian complex64", "complex64"),
+        (">c16", "big-endian complex128", "complex128"),
+    ] {
+        check(&file(1, descr, false, &[2], &[0; 64]), &format!("holds {found}; {}", line(to)));
+    }
+    check(&file(1, "<U5", false, &[1], &[0; 20]), "holds strings (<U5), not numbers");
+    check(&file(1, "|S5", false, &[1], &[0; 5]), "holds strings (|S5), not numbers");
+    check(&file(1, "|O", false, &[1], &[0; 50]), "holds Python objects (|O), not numbers");
+    check(&file(1, "<M8[ns]", false, &[1], &[0; 8]), "holds dates or times (<M8[ns]), not numbers");
+    check(&file(1, "|V3", false, &[1], &[0; 3]), "holds raw bytes (|V3), not numbers");
+    check(
+        &file(1, "[('a', '<f8'), ('shape', '<i4')]", false, &[1], &[0; 12]),
+        &format!("is a structured array; save one field: np.save(\"{at}\", np.load(\"{at}\")[\"a\"])"),
+    );
+
+    check(b"", "is not an .npy file: it does not begin with \\x93NUMPY");
+    check(b"1.0 2.0 3.0 4.0\n", "is not an .npy file: it does not begin with \\x93NUMPY");
+    let archive = "is an .npz archive; save one of its arrays alone: ";
+    check(b"PK\x03\x04 and so on", &format!("{archive}np.save(\"NAME.npy\", np.load(\"{at}\")[\"NAME\"])"));
+    check(b"\x93NUMPY\x04\x00\x10\x00{}          ", "has .npy version 4.0; 1.0, 2.0 and 3.0 are known");
+    check(b"\x93NUMPY\x01\x00", "is truncated: 12 bytes expected, 8 found");
+    check(b"\x93NUMPY\x01\x00\x76\x00{'descr'", "is truncated: 128 bytes expected, 18 found");
+    check(b"\x93NUMPY\x02\x00\xff\xff\xff\xff", "has a damaged .npy header: it claims to be 4294967295 bytes long");
+
+    let full = file(1, "<f8", false, &[3, 4], &[0; 96]);
+    check(&full[..full.len() - 1], "is truncated: 224 bytes expected, 223 found");
+    check(&full[..128], "is truncated: 224 bytes expected, 128 found");
+    let most = u64::MAX as usize;
+    check(
+        &file(1, "<f4", false, &[most, 2], &[]),
+        "an array of shape (18446744073709551615, 2) is larger than a file can be",
+    );
+    check(
+        &file(1, "<f4", false, &[0, most, most], &[]),
+        "an array of shape (0, 18446744073709551615, 18446744073709551615) is larger than a file can be",
+    );
+    check(
+        &file(1, "<f4", false, &[most / 2], &[]),
+        "float32 of shape (9223372036854775807,) is larger than a file can be",
+    );
+
+    fs::remove_file(&path).unwrap();
+    assert_eq!(read_header(&path).unwrap_err().to_string(), format!("{at}: cannot open: No such file or directory"));
+    fs::create_dir(&path).unwrap();
+    assert_eq!(read_header(&path).unwrap_err().to_string(), format!("{at}: is a directory"));
+}
+
+/// Whatever the bytes: an error or a header, no panic.
+#[test]
+fn damaged_headers() {
+    let scratch = Scratch::new("damaged");
+    let path = scratch.0.join("a.npy");
+    let good = file(1, "<f8", false, &[2, 3], &[0; 48]);
+    let mut dice = Dice(0);
+    for _ in 0..2000 {
+        let mut bytes = good.clone();
+        for _ in 0..1 + dice.below(4) {
+            let at = 6 + dice.below(70);
+            bytes[at] = b"()[]{}'\",:019<>|fci-\x00\xff \n"[dice.below(24)];
+        }
+        fs::write(&path, &bytes).unwrap();
+        if let Err(error) = read_header(&path) {
+            assert!(!error.to_string().contains('\n'), "{error}");
+        }
+    }
+    for text in ["(".repeat(60_000), "{'shape': 3}".into(), "{'shape': (-1,)}".into(), "{}".into(), "7".into()] {
+        let mut bytes = b"\x93NUMPY\x02\x00".to_vec();
+        bytes.extend((text.len() as u32).to_le_bytes());
+        bytes.extend(text.as_bytes());
+        fs::write(&path, &bytes).unwrap();
+        assert!(matches!(read_header(&path), Err(NpyError::Header { .. })), "{text:.20}");
+    }
+}
+
+#[test]
+fn blocks_that_do_not_fit() {
+    let scratch = Scratch::new("fit");
+    let path = scratch.0.join("a.npy");
+    let header = create(&path, Dtype::Float32, &[3, 4]).unwrap();
+    let mut bytes = [0; 16];
+    for ranges in [vec![0..1, 0..5], vec![0..1, 0..4, 0..1], vec![0..1, 0..3], vec![1..3, 0..4], vec![0..0, 0..4]] {
+        assert!(matches!(read_block(&path, &header, &ranges, &mut bytes), Err(NpyError::Block { .. })));
+        assert!(matches!(write_block(&path, &header, &ranges, &bytes), Err(NpyError::Block { .. })));
+    }
+    let error = read_block(&path, &header, &[0..1, 0..5], &mut bytes).unwrap_err().to_string();
+    assert!(error.ends_with("block [0..1, 0..5] of 16 bytes does not fit float32 of shape (3, 4)"), "{error}");
+}
+
+#[test]
+fn a_file_that_shrinks_is_truncated() {
+    let scratch = Scratch::new("shrinks");
+    let path = scratch.0.join("a.npy");
+    let header = create(&path, Dtype::Float32, &[3, 4]).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_len(150).unwrap();
+    let error = read_block(&path, &header, &[0..3, 0..4], &mut [0; 48]).unwrap_err().to_string();
+    assert!(error.ends_with("a.npy: is truncated: 176 bytes expected, 150 found"), "{error}");
+}
