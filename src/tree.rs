@@ -16,6 +16,7 @@ mod scope;
 pub use error::ShapeError;
 
 use einsum_parser::{Expression, Span};
+use serde::{Deserialize, Serialize};
 
 use crate::dims::{Kinds, Label};
 
@@ -23,7 +24,8 @@ use crate::dims::{Kinds, Label};
 pub type NodeId = usize;
 
 /// What a unary step does beyond ordering dimensions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum UnaryOp {
     Permute,
     Sum,

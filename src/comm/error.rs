@@ -6,6 +6,12 @@ pub enum CommError {
     /// The two ends disagree about a transfer: a bug of the schedule.
     #[error("a transfer from rank {from} to rank {to} has {sent} bytes at its source and {expected} at its target")]
     Size { from: usize, to: usize, sent: u64, expected: u64 },
+    /// As [`CommError::Size`], where the source has more and its target cannot see how much.
+    #[error("a transfer from rank {from} to rank {to} has more than the {expected} bytes that its target expects")]
+    Longer { from: usize, to: usize, expected: u64 },
+    /// MPI cannot be started here, or not be used from here.
+    #[error("cannot use MPI: {0}")]
+    Start(String),
     /// An MPI function returned an error.
     #[error("{call} failed: {message}")]
     Mpi { call: &'static str, message: String },

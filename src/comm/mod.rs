@@ -14,6 +14,7 @@
 //! without bytes is never posted. Deliberately absent: tasks, schedules, retries.
 
 mod error;
+pub mod launcher;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 pub mod shared;
@@ -39,7 +40,7 @@ pub enum Endpoint {
     Shared(shared::Endpoint),
     /// MPI messages.
     #[cfg(feature = "mpi")]
-    Message(mpi::Endpoint),
+    Message(Box<mpi::Endpoint>),
 }
 
 macro_rules! each {

@@ -143,7 +143,8 @@ impl Endpoint {
 
     pub(super) fn idle(&mut self, _in_flight: bool, longest: Duration) {
         let now = Instant::now();
-        let next = self.recvs.iter().filter_map(|r| r.arriving.as_ref().map(|(when, _)| when.duration_since(now))).min();
+        let next =
+            self.recvs.iter().filter_map(|r| r.arriving.as_ref().map(|(when, _)| when.duration_since(now))).min();
         self.waker().sleep(next.map_or(longest, |next| next.min(longest)));
     }
 

@@ -113,6 +113,14 @@ impl Distribution {
         Some(partial.fold(0, |number, (axis, coordinate)| number * axis.ranks + coordinate))
     }
 
+    /// Whether `rank` is the first of the ranks that hold the same; of several replicas, the one that writes a file.
+    pub fn is_first_replica(&self, rank: usize) -> bool {
+        self.coordinates(rank).is_some_and(|coordinates| {
+            let mut axes = self.0.iter().zip(coordinates);
+            axes.all(|(axis, coordinate)| axis.role != Role::Replicate || coordinate == 0)
+        })
+    }
+
     /// How many summands make up the tensor; 1 when every block holds final values.
     pub fn summands(&self) -> usize {
         self.0.iter().filter(|axis| axis.role == Role::Partial).map(|axis| axis.ranks).product()

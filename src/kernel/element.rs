@@ -1,12 +1,88 @@
-//! Element types.
+//! The element types that kernels are compiled for.
+//!
+//! Invariant: [`Element`] is sealed, so every implementor is plain data without padding for which all bit patterns,
+//! zero among them, are values. Workspace and GEMM rely on that.
+
+use std::fmt::Debug;
+use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
+
+use num_complex::Complex;
+
 use crate::dtype::Dtype;
-/// An element type.
-pub trait Element: Copy + Send + Sync + 'static {
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// An element type: `f32`, `f64`, or complex of either.
+pub trait Element:
+    sealed::Sealed
+    + Copy
+    + Send
+    + Sync
+    + Default
+    + Debug
+    + PartialEq
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + 'static
+{
     const DTYPE: Dtype;
+    const ZERO: Self;
+    const ONE: Self;
+
+    /// The nearest element; real types drop the imaginary part.
+    fn from_f64(re: f64, im: f64) -> Self;
+
+    fn to_c64(self) -> Complex<f64>;
 }
-impl Element for f32 {
-    const DTYPE: Dtype = Dtype::Float32;
+
+macro_rules! real {
+    ($type:ty, $dtype:expr) => {
+        impl sealed::Sealed for $type {}
+
+        impl Element for $type {
+            const DTYPE: Dtype = $dtype;
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+
+            fn from_f64(re: f64, _im: f64) -> Self {
+                re as $type
+            }
+
+            fn to_c64(self) -> Complex<f64> {
+                Complex::new(self as f64, 0.0)
+            }
+        }
+    };
 }
-impl Element for f64 {
-    const DTYPE: Dtype = Dtype::Float64;
+
+macro_rules! complex {
+    ($type:ty, $dtype:expr) => {
+        impl sealed::Sealed for Complex<$type> {}
+
+        impl Element for Complex<$type> {
+            const DTYPE: Dtype = $dtype;
+            const ZERO: Self = Complex::new(0.0, 0.0);
+            const ONE: Self = Complex::new(1.0, 0.0);
+
+            fn from_f64(re: f64, im: f64) -> Self {
+                Complex::new(re as $type, im as $type)
+            }
+
+            fn to_c64(self) -> Complex<f64> {
+                Complex::new(self.re as f64, self.im as f64)
+            }
+        }
+    };
 }
+
+real!(f32, Dtype::Float32);
+real!(f64, Dtype::Float64);
+complex!(f32, Dtype::Complex64);
+complex!(f64, Dtype::Complex128);

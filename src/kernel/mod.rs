@@ -1,3 +1,35 @@
-//! Kernels.
+//! Computes on strided tensors of a Rust element type, on the current rayon pool.
+//!
+//! | file | what |
+//! |---|---|
+//! | `element` | the four element types |
+//! | `contract` | out = alpha left right + beta out, as planned by [`crate::local`] |
+//! | `loops`, `gemm` | its two innermost parts: plain loops and matrix products |
+//! | `unary` | permute, diagonal, sum |
+//! | `elementwise`, `strided` | fill, scale, copy, add, and the loops beneath |
+//! | `reference`, `bound` | the slow and obvious einsum, and how far a quick one may be off |
+//!
+//! Invariants: labels, extents and strides are checked before any pointer moves; a destination with factor 0 is never
+//! read, so that NaN in fresh memory cannot leak; the same call on the same number of threads gives the same bits.
+//! Complex numbers are never conjugated. Deliberately absent: choosing among ways to contract, which is
+//! [`crate::local`], and anything that knows of ranks.
+
+mod bound;
+mod contract;
 mod element;
+mod elementwise;
+mod gemm;
+mod loops;
+mod pointer;
+mod reference;
+mod strided;
+mod unary;
+mod workspace;
+
+pub use bound::error_bound;
+pub use contract::{contract, contract_planned, plan};
 pub use element::Element;
+pub use elementwise::{add, copy, fill, scale};
+pub use reference::{Checked, reference, reference_element};
+pub use unary::unary;
+pub use workspace::{OutOfMemory, Workspace};

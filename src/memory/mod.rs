@@ -10,12 +10,14 @@
 //! the same memory.
 
 mod aligned;
+mod bytes;
 mod footprint;
 mod lease;
-mod strided;
 mod store;
+mod strided;
 
 pub use aligned::{Aligned, OutOfMemory};
+pub use bytes::{bytes_of, bytes_of_mut};
 pub use footprint::Footprint;
 pub use lease::{LeaseError, ReadLease, WriteLease};
 pub use store::{Slot, Store};

@@ -10,6 +10,7 @@ use ndarray::{ArrayViewD, ArrayViewMutD};
 
 use super::lease::{LeaseError, ReadLease, WriteLease};
 use super::{Aligned, Strided};
+use crate::dist::Bounds;
 use crate::dtype::Dtype;
 use crate::kernel::Element;
 
@@ -46,6 +47,32 @@ impl Slot {
             writable: false,
             _owner: None,
         }
+    }
+
+    /// Boxes of one output of the user, each a slot of its own; `None` for a box that overlaps an earlier one. The stores
+    /// that take them must be closed before the view's borrow ends.
+    pub fn borrowed_parts<T: Element>(view: &mut ArrayViewMutD<'_, T>, parts: &[Bounds]) -> Vec<Option<Slot>> {
+        let whole = Slot::borrowed_mut(view);
+        let mut taken: Vec<&Bounds> = Vec::with_capacity(parts.len());
+        let slots = parts.iter().map(|part| {
+            let meets = |a: &Bounds| a.iter().zip(part).all(|(a, b)| a.start.max(b.start) < a.end.min(b.end));
+            if taken.iter().any(|taken| meets(taken)) {
+                return None;
+            }
+            taken.push(part);
+            let (offset, strided) = whole.strided.slice(part);
+            let empty = strided.elements() == 0;
+            let bytes = offset * T::DTYPE.size() as isize;
+            // Wrapping, since the corner of a box without elements may lie outside; such a box is never touched.
+            let origin = if empty { whole.origin } else { whole.origin.wrapping_offset(bytes) };
+            Some(Slot { origin, dtype: T::DTYPE, strided, writable: true, _owner: None })
+        });
+        slots.collect()
+    }
+
+    /// The shape of the buffer.
+    pub fn extents(&self) -> &[usize] {
+        &self.strided.extents
     }
 
     /// An output of the user. The store that takes it must be closed before the view's borrow ends.
@@ -140,7 +167,8 @@ impl Store {
 
     fn enter(&self, buffer: usize, bounds: &[Range<usize>], write: bool) -> Result<u64, LeaseError> {
         let mut ledger = self.lock();
-        let overlaps = |other: &[Range<usize>]| bounds.iter().zip(other).all(|(a, b)| a.start < b.end && b.start < a.end);
+        let overlaps =
+            |other: &[Range<usize>]| bounds.iter().zip(other).all(|(a, b)| a.start < b.end && b.start < a.end);
         let empty = |b: &[Range<usize>]| b.iter().any(|r| r.is_empty());
         let clash = !empty(bounds)
             && ledger

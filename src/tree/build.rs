@@ -68,7 +68,9 @@ fn extents(
                     let message = if earlier == operand {
                         format!("label `{name}` has extents {first} and {extent} in operand {operand}")
                     } else {
-                        format!("label `{name}` has extent {first} in operand {earlier}, but {extent} in operand {operand}")
+                        format!(
+                            "label `{name}` has extent {first} in operand {earlier}, but {extent} in operand {operand}"
+                        )
                     };
                     let at = |extent, operand| format!("{extent} in operand {operand}");
                     return Err(ShapeError {

@@ -119,10 +119,7 @@ fn operand_dots(expression: &Expression, operand: usize, term: &Term, rank: usiz
         return Ok(rank - named);
     }
     let at_least = if term.ellipsis().is_some() { "at least " } else { "" };
-    let message = format!(
-        "operand {operand} has {}, its term has {at_least}{named}",
-        counted(rank, "dimension")
-    );
+    let message = format!("operand {operand} has {}, its term has {at_least}{named}", counted(rank, "dimension"));
     Err(ShapeError {
         text: expression.text().to_owned(),
         message,

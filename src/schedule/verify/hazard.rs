@@ -48,9 +48,8 @@ pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
         let uses = task.action.reads().into_iter().map(|v| (v, false));
         for (view, write) in uses.chain(task.action.writes().into_iter().map(|v| (v, true))) {
             let live = &mut live[view.buffer];
-            let ordered = |a: &Access| {
-                a.task == id || clock[schedule.tasks[a.task].action.lane() as usize] > places[a.task]
-            };
+            let ordered =
+                |a: &Access| a.task == id || clock[schedule.tasks[a.task].action.lane() as usize] > places[a.task];
             if let Some(a) = live.iter().find(|a| (a.write || write) && a.view.overlaps(view) && !ordered(a)) {
                 return Err(at(Some(id), Fault::Hazard { other: a.task, buffer: view.buffer }));
             }

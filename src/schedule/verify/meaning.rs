@@ -279,9 +279,7 @@ impl Meaning<'_> {
 
 /// A box of a buffer in coordinates of the tensor.
 fn moved(bounds: &[Range<usize>], shift: &[isize]) -> Option<Ranges> {
-    let range = |(b, &s): (&Range<usize>, &isize)| {
-        Some(b.start.checked_add_signed(s)?..b.end.checked_add_signed(s)?)
-    };
+    let range = |(b, &s): (&Range<usize>, &isize)| Some(b.start.checked_add_signed(s)?..b.end.checked_add_signed(s)?);
     bounds.iter().zip(shift).map(range).collect()
 }
 

@@ -86,8 +86,11 @@ fn transfer(ranks: &mut [Rank], rank: usize, lane: Lane) -> Result<Option<usize>
     }
     let ((source, send), (target, recv)) =
         if lane == Lane::Send { ((rank, task), (peer, partner)) } else { ((peer, partner), (rank, task)) };
-    deliver(ranks, source, send, target, recv)
-        .map_err(|fault| VerifyError { rank: target, task: Some(recv), fault })?;
+    deliver(ranks, source, send, target, recv).map_err(|fault| VerifyError {
+        rank: target,
+        task: Some(recv),
+        fault,
+    })?;
     ranks[source].complete(send);
     ranks[target].complete(recv);
     Ok(Some(peer))

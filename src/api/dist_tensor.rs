@@ -1,0 +1,217 @@
+//! Tensors that lie over the ranks of a world.
+
+use std::path::Path;
+
+use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Dimension};
+
+use super::program::{only_box, part};
+use super::{Error, Program, Result, World};
+use crate::dist::{Distribution, Region};
+use crate::io::npy::{self, PendingFile, check_writable};
+use crate::io::random;
+use crate::kernel::Element;
+use crate::memory::{bytes_of, bytes_of_mut};
+use crate::plan::Plan;
+
+/// A tensor of which every rank holds its block. A process keeps the blocks of its own ranks.
+///
+/// ```
+/// use einsum_dist::{DistTensor, World, dist::Distribution};
+/// let world = World::in_process(2);
+/// let tensor = DistTensor::from_fn(&world, &[3, 2], &Distribution::cut(0, 2), |i| (10 * i[0] + i[1]) as f64);
+/// let rows: Vec<usize> = tensor.blocks().map(|(_, block)| block.shape()[0]).collect();
+/// assert_eq!(rows, [2, 1]);
+/// ```
+#[derive(Debug, Clone)]
+pub struct DistTensor<T: Element> {
+    shape: Vec<usize>,
+    distribution: Distribution,
+    blocks: Vec<Block<T>>,
+}
+
+#[derive(Debug, Clone)]
+struct Block<T> {
+    rank: usize,
+    region: Region,
+    values: ArrayD<T>,
+}
+
+impl<T: Element> DistTensor<T> {
+    /// Zeros.
+    ///
+    /// # Panics
+    /// When the distribution has more ranks than the world.
+    pub fn zeros(world: &World, shape: &[usize], distribution: &Distribution) -> DistTensor<T> {
+        assert!(distribution.ranks() <= world.ranks(), "the world has the ranks of the distribution");
+        let block = |rank| {
+            let region = distribution.block(shape, rank)?;
+            let values = ArrayD::from_elem(region.extents(), T::ZERO);
+            Some(Block { rank, region, values })
+        };
+        let blocks = world.local_ranks().filter_map(block).collect();
+        DistTensor { shape: shape.to_vec(), distribution: distribution.clone(), blocks }
+    }
+
+    /// The values of a function of the index in the whole tensor.
+    pub fn from_fn(
+        world: &World,
+        shape: &[usize],
+        distribution: &Distribution,
+        value: impl Fn(&[usize]) -> T,
+    ) -> DistTensor<T> {
+        let mut tensor = DistTensor::zeros(world, shape, distribution);
+        for block in &mut tensor.blocks {
+            let corner: Vec<usize> = only_box(&block.region).iter().map(|range| range.start).collect();
+            for (index, element) in block.values.indexed_iter_mut() {
+                let index: Vec<usize> = index.slice().iter().zip(&corner).map(|(i, start)| i + start).collect();
+                *element = value(&index);
+            }
+        }
+        tensor
+    }
+
+    /// Operand `operand` of random values, uniform in [-1, 1): the same for any number of ranks.
+    pub fn random(
+        world: &World,
+        shape: &[usize],
+        distribution: &Distribution,
+        seed: u64,
+        operand: u32,
+    ) -> DistTensor<T> {
+        let mut tensor = DistTensor::zeros(world, shape, distribution);
+        for block in &mut tensor.blocks {
+            let bounds = only_box(&block.region);
+            // A fresh array is dense and row-major.
+            let Some(values) = block.values.as_slice_mut() else { continue };
+            random::fill_block(T::DTYPE, seed, operand, shape, &bounds, bytes_of_mut(values));
+        }
+        tensor
+    }
+
+    /// The array of a .npy file; each rank reads its own block only. Collective.
+    ///
+    /// # Errors
+    /// The file is missing, damaged or of another element type, on any rank.
+    pub fn from_npy(world: &World, path: impl AsRef<Path>, distribution: &Distribution) -> Result<DistTensor<T>> {
+        let path = path.as_ref();
+        let read = || {
+            let header = npy::read_header(path)?;
+            if header.dtype != T::DTYPE {
+                let name = path.display();
+                return Err(Error::Usage(format!("{name} holds {}, {} was asked for", header.dtype, T::DTYPE)));
+            }
+            let mut tensor = DistTensor::zeros(world, &header.shape, distribution);
+            for block in &mut tensor.blocks {
+                let bounds = only_box(&block.region);
+                let Some(values) = block.values.as_slice_mut() else { continue };
+                npy::read_block(path, &header, &bounds, bytes_of_mut(values))?;
+            }
+            Ok(tensor)
+        };
+        world.agree(read())
+    }
+
+    /// The blocks of an array that rank 0 holds (`None` elsewhere). Collective.
+    ///
+    /// # Errors
+    /// Rank 0 has no array, or the run fails.
+    pub fn from_root(
+        world: &World,
+        array: Option<ArrayViewD<'_, T>>,
+        shape: &[usize],
+        distribution: &Distribution,
+    ) -> Result<DistTensor<T>> {
+        let mut source = DistTensor::zeros(world, shape, &Distribution::single());
+        let given = match (source.blocks.first_mut(), array) {
+            (Some(block), Some(array)) if array.shape() == shape => {
+                block.values.assign(&array);
+                Ok(())
+            }
+            (Some(_), _) => Err(Error::Usage(format!("rank 0 has no array of shape {shape:?}"))),
+            (None, _) => Ok(()),
+        };
+        world.agree(given)?;
+        source.redistribute(world, distribution)
+    }
+
+    /// The same tensor in another distribution: only what is not there already travels. Collective.
+    ///
+    /// # Errors
+    /// The run fails.
+    pub fn redistribute(&self, world: &World, distribution: &Distribution) -> Result<DistTensor<T>> {
+        let ranks = world.ranks();
+        let plan = Plan::redistribution(&self.shape, T::DTYPE, &self.distribution, distribution, ranks);
+        let mut moved = DistTensor::zeros(world, &self.shape, distribution);
+        Program::compile(world, &plan)?.run_dist(T::ONE, &[self], T::ZERO, &mut moved)?;
+        Ok(moved)
+    }
+
+    /// The whole tensor on every rank. Collective.
+    ///
+    /// # Errors
+    /// The run fails.
+    pub fn gather(&self, world: &World) -> Result<ArrayD<T>> {
+        let everywhere = self.redistribute(world, &Distribution::replicated(world.ranks()))?;
+        let whole = everywhere.blocks.into_iter().next().map(|block| block.values);
+        whole.ok_or_else(|| Error::Usage("no rank of the world lives in this process".to_owned()))
+    }
+
+    /// Writes the tensor as a .npy file, each rank its own block: beside the target, then renamed. Collective.
+    ///
+    /// # Errors
+    /// The file cannot be written on some rank; nothing is left behind then.
+    pub fn write_npy(&self, world: &World, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        world.agree(check_writable(path).map_err(Error::from))?;
+        let tag = world.all_gather(&std::process::id().to_le_bytes())?;
+        let tag: String = tag[0].iter().map(|byte| format!("{byte:02x}")).collect();
+        // Rank 0 makes the file, then the others open it.
+        let created =
+            if world.is_root() { PendingFile::create(path, &tag, T::DTYPE, &self.shape).map(Some) } else { Ok(None) };
+        let created = world.agree(created.map_err(Error::from))?;
+        let pending = created.map_or_else(|| PendingFile::open(path, &tag), Ok);
+        let pending = world.agree(pending.map_err(Error::from))?;
+        let written = self.blocks.iter().filter(|block| self.distribution.is_first_replica(block.rank));
+        let written = written.map(|block| {
+            let values = block.values.as_standard_layout();
+            pending.write_block(&only_box(&block.region), bytes_of(values.as_slice().unwrap_or_default()))
+        });
+        let written = written.collect::<std::result::Result<Vec<()>, _>>().and_then(|_| pending.flush());
+        world.agree(written.map_err(Error::from))?;
+        let committed = if world.is_root() { pending.commit() } else { Ok(()) };
+        world.agree(committed.map_err(Error::from))
+    }
+
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    pub fn distribution(&self) -> &Distribution {
+        &self.distribution
+    }
+
+    /// The local blocks: the piece of the tensor that each is, and its values.
+    pub fn blocks(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
+        self.blocks.iter().map(|block| (&block.region, block.values.view()))
+    }
+
+    /// The local blocks, to write into.
+    pub fn blocks_mut(&mut self) -> impl Iterator<Item = (Region, ArrayViewMutD<'_, T>)> {
+        self.blocks.iter_mut().map(|block| (block.region.clone(), block.values.view_mut()))
+    }
+
+    /// Fills the local blocks from a whole array of the same shape.
+    pub fn assign(&mut self, whole: ArrayViewD<'_, T>) {
+        for block in &mut self.blocks {
+            block.values.assign(&part(whole.view(), &block.region));
+        }
+    }
+
+    pub(super) fn block(&self, rank: usize) -> Option<ArrayViewD<'_, T>> {
+        self.blocks.iter().find(|block| block.rank == rank).map(|block| block.values.view())
+    }
+
+    pub(super) fn block_mut(&mut self, rank: usize) -> Option<ArrayViewMutD<'_, T>> {
+        self.blocks.iter_mut().find(|block| block.rank == rank).map(|block| block.values.view_mut())
+    }
+}

@@ -1,0 +1,56 @@
+//! Every way in which a call of the library can fail.
+
+use einsum_parser::ParseError;
+
+use crate::comm::CommError;
+use crate::io::npy::NpyError;
+use crate::memory::OutOfMemory;
+use crate::plan::PlanError;
+use crate::schedule::verify::VerifyError;
+use crate::tree::ShapeError;
+
+/// A failed call.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is no expression. [`ParseError::render`] shows the place.
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+    /// The operands do not fit the expression. [`ShapeError::render`] shows the places.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A schedule that is wrong: a bug of the engine.
+    #[error("the schedule does not verify: {0}")]
+    Verify(#[from] VerifyError),
+    #[error(transparent)]
+    Npy(#[from] NpyError),
+    #[error(transparent)]
+    Comm(#[from] CommError),
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
+    /// The call does not fit the plan or the world.
+    #[error("{0}")]
+    Usage(String),
+    /// A run that ended on all ranks because one of them failed.
+    #[error("rank {rank}, {task}: {message}")]
+    Run { rank: usize, task: String, message: String },
+    /// Another process failed, which this one only heard of.
+    #[error("rank {rank}: {message}")]
+    Elsewhere { rank: usize, input: bool, message: String },
+}
+
+impl Error {
+    /// Bad input or usage, as opposed to a run that failed.
+    pub fn is_input(&self) -> bool {
+        match self {
+            Error::Parse(_) | Error::Shape(_) | Error::Plan(_) | Error::Npy(_) | Error::Usage(_) => true,
+            Error::Elsewhere { input, .. } => *input,
+            Error::Comm(CommError::Start(_)) => true,
+            Error::Verify(_) | Error::Comm(_) | Error::Memory(_) | Error::Run { .. } => false,
+        }
+    }
+}
+
+pub type Result<T> = std::result::Result<T, Error>;

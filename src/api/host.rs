@@ -1,0 +1,17 @@
+//! What a process can say about where it runs.
+
+/// The host's name, or nothing where the system does not tell.
+pub fn name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned()).unwrap_or_default()
+}
+
+/// The cores that this process may use.
+pub fn cpus() -> Vec<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
+    };
+    list.split(',').filter_map(range).flatten().collect()
+}

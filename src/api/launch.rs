@@ -1,0 +1,120 @@
+//! Starts the local ranks of a program, waits for them, and ends all when one fails.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::world::Members;
+use super::{Error, Result, World};
+use crate::comm::{Endpoint, shared::Fabric};
+use crate::exec::{Factors, Metrics, RankProgram, RunError, RunOptions, Team, panic_message, run};
+use crate::memory::Slot;
+use crate::plan::Plan;
+
+/// The memory of each buffer that is the user's, for one rank.
+pub(super) type Slots = Vec<Option<Slot>>;
+
+/// Runs every local rank once, each with its slots.
+///
+/// # Errors
+/// The first failure of a local rank. A failed MPI run does not return: it ends all ranks.
+pub(super) fn launch(
+    world: &World,
+    plan: &Plan,
+    ranks: &mut [RankProgram],
+    factors: Factors,
+    mut bound: Vec<Slots>,
+) -> Result<Vec<Metrics>> {
+    let options = world.shared().options;
+    if world.ranks() == 1 {
+        let slots = bound.pop().unwrap_or_default();
+        let metrics = run(&mut ranks[0], slots, factors, &options, Team::Inline);
+        ranks[0].recover();
+        return Ok(vec![metrics.map_err(|error| failed(plan, &ranks[0], &error))?]);
+    }
+    if rayon::current_thread_index().is_some() {
+        return Err(Error::Usage("a run on several ranks must not start inside a rayon worker".to_owned()));
+    }
+    let pools = world.shared().pools(ranks.len(), plan.machine.workers)?;
+    match &world.shared().members {
+        Members::Single => unreachable!("a single rank has returned above"),
+        Members::InProcess { ranks: count, bytes_per_second } => {
+            let fabric = Fabric::new(*count, *bytes_per_second);
+            in_process(plan, ranks, factors, bound, &options, pools, &fabric)
+        }
+        #[cfg(feature = "mpi")]
+        Members::Mpi(members) => {
+            let Some(mut endpoint) = members.endpoint.borrow_mut().take() else {
+                return Err(Error::Usage("the world is running already".to_owned()));
+            };
+            let slots = bound.pop().unwrap_or_default();
+            let team = Team::Pool { pool: &pools[0], endpoint: &mut endpoint };
+            let metrics = guarded(&mut ranks[0], slots, factors, &options, team);
+            // The others wait for this rank's transfers, and only the end of the run can tell them.
+            let metrics = metrics.unwrap_or_else(|error| world.abort(&failed(plan, &ranks[0], &error).to_string()));
+            *members.endpoint.borrow_mut() = Some(endpoint);
+            Ok(vec![metrics])
+        }
+    }
+}
+
+fn in_process(
+    plan: &Plan,
+    ranks: &mut [RankProgram],
+    factors: Factors,
+    bound: Vec<Slots>,
+    options: &RunOptions,
+    pools: &[rayon::ThreadPool],
+    fabric: &Arc<Fabric>,
+) -> Result<Vec<Metrics>> {
+    let outcomes: Vec<std::result::Result<Metrics, RunError>> = std::thread::scope(|scope| {
+        let threads = ranks.iter_mut().zip(bound).zip(pools).map(|((program, slots), pool)| {
+            let fabric = fabric.clone();
+            scope.spawn(move || {
+                let rank = program.schedule().rank;
+                let mut endpoint = Endpoint::Shared(fabric.endpoint(rank));
+                let team = Team::Pool { pool, endpoint: &mut endpoint };
+                let outcome = guarded(program, slots, factors, options, team);
+                if let Err(error) = &outcome {
+                    fabric.fail(rank, &error.message);
+                }
+                outcome
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        threads
+            .into_iter()
+            .map(|thread| {
+                thread.join().unwrap_or_else(|panic| {
+                    // `guarded` catches the panics of a run; one beyond it is a bug of this file.
+                    std::panic::resume_unwind(panic)
+                })
+            })
+            .collect()
+    });
+    ranks.iter_mut().for_each(RankProgram::recover);
+    let first = outcomes.iter().position(|outcome| outcome.as_ref().is_err_and(|error| !error.from_peer));
+    if let (Some(rank), Some(Err(error))) = (first, first.map(|rank| &outcomes[rank])) {
+        return Err(failed(plan, &ranks[rank], error));
+    }
+    outcomes.into_iter().zip(ranks).map(|(outcome, program)| outcome.map_err(|e| failed(plan, program, &e))).collect()
+}
+
+/// Runs one rank; a panic of its communication thread is an error like any other.
+fn guarded(
+    program: &mut RankProgram,
+    slots: Slots,
+    factors: Factors,
+    options: &RunOptions,
+    team: Team<'_>,
+) -> std::result::Result<Metrics, RunError> {
+    let rank = program.schedule().rank;
+    let outcome = catch_unwind(AssertUnwindSafe(|| run(program, slots, factors, options, team)));
+    outcome.unwrap_or_else(|panic| Err(RunError::new(rank, None, panic_message(panic.as_ref()))))
+}
+
+/// The error of a rank, with its task in words.
+fn failed(plan: &Plan, program: &RankProgram, error: &RunError) -> Error {
+    let step = |task: usize| plan.step_text(&plan.values[program.schedule().tasks[task].node]);
+    let task = error.task.map_or_else(|| "communication".to_owned(), |task| format!("task {task} ({})", step(task)));
+    Error::Run { rank: error.rank, task, message: error.message.clone() }
+}

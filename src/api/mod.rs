@@ -1,0 +1,25 @@
+//! What a user of the library sees.
+//!
+//! ```text
+//! Problem::parse(expr)?.shapes(&[..])?.plan(&machine, &options)?  -> Plan
+//! World::single() | in_process(ranks) | mpi() | from_communicator(&c)
+//! world.compile::<T>(&plan)? -> Program;   program.run(&[&a, &b])? -> ArrayD<T>
+//! ```
+
+mod dist_tensor;
+mod einsum;
+mod error;
+pub(crate) mod host;
+mod launch;
+mod operand;
+mod problem;
+mod program;
+mod world;
+
+pub use dist_tensor::DistTensor;
+pub use einsum::einsum;
+pub use error::{Error, Result};
+pub use operand::{Operand, Output};
+pub use problem::{Problem, Shaped};
+pub use program::Program;
+pub use world::World;

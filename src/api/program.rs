@@ -1,0 +1,295 @@
+//! A compiled plan, and the ways to run it.
+
+use std::marker::PhantomData;
+
+use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
+
+use super::launch::{Slots, launch};
+use super::{DistTensor, Error, Operand, Output, Result, World};
+use crate::dist::{Bounds, Distribution, Region};
+use crate::exec::{Factors, Metrics, RankProgram};
+use crate::kernel::Element;
+use crate::memory::Slot;
+use crate::plan::{Measured, Plan};
+use crate::schedule::{Buffer, Home, Schedule, verify};
+
+/// A plan compiled for a world: kernels chosen, buffers allocated. Runs any number of times on changing data.
+pub struct Program<T: Element> {
+    world: World,
+    plan: Plan,
+    ranks: Vec<RankProgram>,
+    metrics: Vec<Metrics>,
+    /// Bytes of the user's blocks in the last run, per local rank.
+    bound_bytes: Vec<u64>,
+    /// The same plan onto an output that holds values; compiled when first needed.
+    onto: Option<Box<Program<T>>>,
+    /// Brings the blocks of the result to every rank; compiled when first needed.
+    gather: Option<Box<Program<T>>>,
+    element: PhantomData<T>,
+}
+
+impl<T: Element> Program<T> {
+    pub(super) fn compile(world: &World, plan: &Plan) -> Result<Program<T>> {
+        let fits = if plan.dtype != T::DTYPE {
+            Err(Error::Usage(format!("the plan is for {}, the program for {}", plan.dtype, T::DTYPE)))
+        } else if plan.ranks() != world.ranks() {
+            Err(Error::Usage(format!("the plan is for {} ranks, the world has {}", plan.ranks(), world.ranks())))
+        } else {
+            Ok(())
+        };
+        world.agree(fits)?;
+        let fingerprint = plan.fingerprint().to_le_bytes();
+        if let Some(other) = world.all_gather(&fingerprint)?.iter().position(|theirs| theirs[..] != fingerprint) {
+            return Err(Error::Usage(format!("rank {other} has another plan than rank 0")));
+        }
+        let facts = plan.facts();
+        if cfg!(debug_assertions) {
+            plan.verify()?;
+        }
+        let compiled = world.local_ranks().map(|rank| -> Result<RankProgram> {
+            let verified = verify::own(plan.schedule(rank), &facts)?;
+            Ok(RankProgram::compile(verified, &facts, plan.dtype)?)
+        });
+        let ranks = world.agree(compiled.collect::<Result<Vec<_>>>())?;
+        Ok(Program {
+            world: world.clone(),
+            plan: plan.clone(),
+            ranks,
+            metrics: Vec::new(),
+            bound_bytes: Vec::new(),
+            onto: None,
+            gather: None,
+            element: PhantomData,
+        })
+    }
+
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Contracts whole operands, which every rank holds, and returns the whole result on every rank.
+    ///
+    /// # Errors
+    /// Operands that do not fit the plan; a failed run (under MPI a failed run ends all ranks).
+    pub fn run(&mut self, operands: &[&dyn Operand<T>]) -> Result<ArrayD<T>> {
+        let mut out = ArrayD::from_elem(self.plan.output().shape.as_slice(), T::ZERO);
+        self.run_into(T::ONE, operands, T::ZERO, &mut out)?;
+        Ok(out)
+    }
+
+    /// `out = alpha (contraction of the operands) + beta out`, all of them whole on every rank. With beta 0, `out` is not
+    /// read.
+    ///
+    /// # Errors
+    /// As [`Program::run`]; also an `out` of the wrong shape.
+    pub fn run_into(&mut self, alpha: T, operands: &[&dyn Operand<T>], beta: T, out: &mut dyn Output<T>) -> Result<()> {
+        if beta != T::ZERO && !self.plan.accumulate {
+            return self.onto()?.run_into(alpha, operands, beta, out);
+        }
+        let views: Vec<ArrayViewD<T>> = operands.iter().map(|operand| operand.view_dyn()).collect();
+        let mut out = out.view_dyn_mut();
+        let fits = self.check_whole(&views, &out);
+        self.world.agree(fits)?;
+        if self.world.local_ranks().len() == self.world.ranks() {
+            return self.run_whole(alpha, &views, beta, out);
+        }
+        // Elsewhere every rank keeps its block, then all blocks go to everyone.
+        let (rank, shape) = (self.world.local_ranks().start, self.plan.output().shape.clone());
+        let distribution = self.plan.output().distribution.clone();
+        let mut block = DistTensor::zeros(&self.world, &shape, &distribution);
+        for (region, mut values) in block.blocks_mut().filter(|_| beta != T::ZERO) {
+            values.assign(&part(out.view(), &region));
+        }
+        let slots = |schedule: &Schedule, block: &mut DistTensor<T>| {
+            let slots = schedule.buffers.iter().map(|buffer| match buffer.home {
+                Home::Operand(index) => {
+                    region_of(buffer).map(|region| Slot::borrowed(&part(views[index].view(), region)))
+                }
+                Home::Output => block.block_mut(rank).map(|mut block| Slot::borrowed_mut(&mut block)),
+                Home::Arena | Home::Exchange => None,
+            });
+            slots.collect::<Slots>()
+        };
+        let bound = vec![slots(self.ranks[0].schedule(), &mut block)];
+        self.execute(Factors::new(alpha, beta), bound)?;
+        self.gather_into(&block, &mut out)
+    }
+
+    /// `out = alpha (contraction of the operands) + beta out`, every rank with its own blocks, in the distributions that
+    /// the plan names; nothing is gathered.
+    ///
+    /// # Errors
+    /// Tensors of other shapes or distributions than the plan's; a failed run (under MPI a failed run ends all ranks).
+    pub fn run_dist(&mut self, alpha: T, operands: &[&DistTensor<T>], beta: T, out: &mut DistTensor<T>) -> Result<()> {
+        if beta != T::ZERO && !self.plan.accumulate {
+            return self.onto()?.run_dist(alpha, operands, beta, out);
+        }
+        let fits = self.check_dist(operands, out);
+        self.world.agree(fits)?;
+        let bound = self.ranks.iter().map(|program| {
+            let schedule = program.schedule();
+            let slots = schedule.buffers.iter().map(|buffer| match buffer.home {
+                Home::Operand(index) => operands[index].block(schedule.rank).map(|block| Slot::borrowed(&block)),
+                Home::Output => out.block_mut(schedule.rank).map(|mut block| Slot::borrowed_mut(&mut block)),
+                Home::Arena | Home::Exchange => None,
+            });
+            slots.collect()
+        });
+        let bound = bound.collect();
+        self.execute(Factors::new(alpha, beta), bound)
+    }
+
+    /// What the local ranks measured in the last run, in order of ranks.
+    pub fn metrics(&self) -> &[Metrics] {
+        self.onto.as_ref().filter(|onto| !onto.metrics.is_empty()).map_or(&self.metrics, |onto| &onto.metrics)
+    }
+
+    /// What every rank measured in the last run. Collective.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub fn measured(&self) -> Result<Vec<Measured>> {
+        let values = self.plan.values.len();
+        let local = self.ranks.iter().zip(&self.metrics).zip(&self.bound_bytes).map(|((program, metrics), &bound)| {
+            let schedule = program.schedule();
+            Measured {
+                node_name: super::host::name(),
+                cpus: super::host::cpus(),
+                received: metrics.received(schedule, values),
+                seconds: metrics.node_seconds(schedule, values),
+                peak_bytes: bound + metrics.owned_bytes,
+                idle_seconds: metrics.idle_seconds(schedule),
+                hidden_share: metrics.hidden_share(schedule),
+            }
+        });
+        let local = serde_json::to_vec(&local.collect::<Vec<_>>()).unwrap_or_default();
+        let all = self.world.all_gather(&local)?;
+        let parsed = all.iter().map(|bytes| serde_json::from_slice::<Vec<Measured>>(bytes));
+        let parsed = parsed.collect::<std::result::Result<Vec<_>, _>>();
+        Ok(parsed.map_err(|error| Error::Usage(format!("a rank sent no measurements: {error}")))?.concat())
+    }
+
+    /// The program for a beta that is not 0.
+    fn onto(&mut self) -> Result<&mut Program<T>> {
+        let onto = match self.onto.take() {
+            Some(onto) => onto,
+            None => Box::new(Program::compile(&self.world, &Plan { accumulate: true, ..self.plan.clone() })?),
+        };
+        Ok(self.onto.insert(onto))
+    }
+
+    fn check_whole(&self, operands: &[ArrayViewD<T>], out: &ArrayViewMutD<T>) -> Result<()> {
+        if operands.len() != self.plan.operands {
+            return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));
+        }
+        for (index, view) in operands.iter().enumerate() {
+            expect_shape(&format!("operand {index}"), view.shape(), &self.plan.operand(index).shape)?;
+        }
+        expect_shape("the output", out.shape(), &self.plan.output().shape)
+    }
+
+    fn check_dist(&self, operands: &[&DistTensor<T>], out: &DistTensor<T>) -> Result<()> {
+        if operands.len() != self.plan.operands {
+            return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));
+        }
+        let named = operands
+            .iter()
+            .enumerate()
+            .map(|(index, &tensor)| (format!("operand {index}"), tensor, self.plan.operand(index)));
+        for (name, tensor, value) in named.chain([("the output".to_owned(), out, self.plan.output())]) {
+            expect_shape(&name, tensor.shape(), &value.shape)?;
+            if tensor.distribution() != &value.distribution {
+                let names: Vec<String> = (0..value.shape.len()).map(|dim| format!("d{dim}")).collect();
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                let (is, wanted) = (tensor.distribution().describe(&names), value.distribution.describe(&names));
+                return Err(Error::Usage(format!("{name} lies as {is}, the plan wants {wanted}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// All ranks are in this process: each writes its block of the result in place.
+    fn run_whole(&mut self, alpha: T, operands: &[ArrayViewD<T>], beta: T, mut out: ArrayViewMutD<T>) -> Result<()> {
+        let ranks = self.plan.ranks();
+        let distribution = &self.plan.output().distribution;
+        let boxes =
+            (0..ranks).filter_map(|rank| Some((rank, only_box(&distribution.block(&self.plan.output().shape, rank)?))));
+        let (holders, boxes): (Vec<usize>, Vec<Bounds>) = boxes.unzip();
+        let mut parts: Vec<Option<Slot>> = (0..ranks).map(|_| None).collect();
+        // A replica of a block that another rank writes has memory of its own, and nobody looks at it.
+        let mut replicas: Vec<ArrayD<T>> = Vec::new();
+        let slots = Slot::borrowed_parts(&mut out, &boxes);
+        for ((rank, bounds), slot) in holders.into_iter().zip(boxes).zip(slots) {
+            parts[rank] = slot.or_else(|| {
+                let extents: Vec<usize> = bounds.iter().map(ExactSizeIterator::len).collect();
+                replicas.push(ArrayD::from_elem(extents, T::ZERO));
+                replicas.last_mut().map(|replica| Slot::borrowed_mut(&mut replica.view_mut()))
+            });
+        }
+        let bound = self.ranks.iter().zip(parts).map(|(program, mut output)| {
+            let slots = program.schedule().buffers.iter().map(|buffer| match buffer.home {
+                Home::Operand(index) => {
+                    region_of(buffer).map(|region| Slot::borrowed(&part(operands[index].view(), region)))
+                }
+                Home::Output => output.take(),
+                Home::Arena | Home::Exchange => None,
+            });
+            slots.collect()
+        });
+        let bound = bound.collect();
+        self.execute(Factors::new(alpha, beta), bound)
+    }
+
+    fn execute(&mut self, factors: Factors, bound: Vec<Slots>) -> Result<()> {
+        let element = size_of::<T>() as u64;
+        let bytes =
+            |slots: &Slots| slots.iter().flatten().map(|s| s.extents().iter().product::<usize>() as u64).sum::<u64>();
+        self.bound_bytes = bound.iter().map(|slots| bytes(slots) * element).collect();
+        self.metrics = launch(&self.world, &self.plan, &mut self.ranks, factors, bound)?;
+        Ok(())
+    }
+
+    /// Brings all blocks of the result to every rank.
+    fn gather_into(&mut self, block: &DistTensor<T>, out: &mut ArrayViewMutD<T>) -> Result<()> {
+        let value = self.plan.output();
+        let everywhere = Distribution::replicated(self.plan.ranks());
+        if self.gather.is_none() {
+            let ranks = self.plan.ranks();
+            let plan = Plan::redistribution(&value.shape, self.plan.dtype, &value.distribution, &everywhere, ranks);
+            self.gather = Some(Box::new(Program::compile(&self.world, &plan)?));
+        }
+        let Some(gather) = &mut self.gather else { return Ok(()) };
+        let rank = self.world.local_ranks().start;
+        let slots = gather.ranks[0].schedule().buffers.iter().map(|buffer| match buffer.home {
+            Home::Operand(_) => block.block(rank).map(|block| Slot::borrowed(&block)),
+            Home::Output => Some(Slot::borrowed_mut(out)),
+            Home::Arena | Home::Exchange => None,
+        });
+        let bound = vec![slots.collect()];
+        gather.execute(Factors::new(T::ONE, T::ZERO), bound)
+    }
+}
+
+fn expect_shape(name: &str, shape: &[usize], wanted: &[usize]) -> Result<()> {
+    if shape == wanted {
+        return Ok(());
+    }
+    Err(Error::Usage(format!("{name} has shape {shape:?}, the plan is for {wanted:?}")))
+}
+
+fn region_of(buffer: &Buffer) -> Option<&Region> {
+    buffer.place.as_ref().map(|place| &place.region)
+}
+
+/// The box of a region that is one box, which even cuts leave.
+pub(super) fn only_box(region: &Region) -> Bounds {
+    region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
+}
+
+/// The part of a view that a region of one box covers.
+pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, region: &Region) -> ArrayViewD<'a, T> {
+    for (axis, bounds) in only_box(region).into_iter().enumerate() {
+        view.slice_axis_inplace(Axis(axis), Slice::from(bounds));
+    }
+    view
+}

@@ -1,0 +1,247 @@
+//! The ranks that run a plan: one, several in this process, or the processes of an MPI program.
+
+use std::cell::OnceCell;
+#[cfg(feature = "mpi")]
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::{Error, Program, Result};
+use crate::exec::RunOptions;
+use crate::kernel::Element;
+use crate::plan::Plan;
+
+#[cfg(feature = "mpi")]
+use crate::comm::mpi::{Communicator, Endpoint as MpiEndpoint, Mpi};
+
+/// The members of a run. Not `Send`: the thread that makes it communicates while a program runs.
+///
+/// ```
+/// use einsum_dist::World;
+/// let world = World::in_process(3);
+/// assert_eq!(world.ranks(), 3);
+/// ```
+#[derive(Clone)]
+pub struct World(Rc<Shared>);
+
+pub(super) struct Shared {
+    pub(super) members: Members,
+    pools: OnceCell<Vec<rayon::ThreadPool>>,
+    pub(super) options: RunOptions,
+    not_send: PhantomData<*const ()>,
+}
+
+/// Who is in a world.
+pub(super) enum Members {
+    Single,
+    InProcess {
+        ranks: usize,
+        bytes_per_second: Option<f64>,
+    },
+    #[cfg(feature = "mpi")]
+    Mpi(Box<MpiMembers>),
+}
+
+#[cfg(feature = "mpi")]
+pub(super) struct MpiMembers {
+    // Dropped in this order: the endpoint and the communicator before MPI is finalised.
+    pub(super) endpoint: RefCell<Option<crate::comm::Endpoint>>,
+    pub(super) communicator: Communicator,
+    mpi: RefCell<Option<Mpi>>,
+}
+
+impl World {
+    fn of(members: Members, options: RunOptions) -> World {
+        World(Rc::new(Shared { members, pools: OnceCell::new(), options, not_send: PhantomData }))
+    }
+
+    /// This thread alone, in its current rayon pool; no thread and no pool of its own.
+    pub fn single() -> World {
+        World::of(Members::Single, RunOptions::default())
+    }
+
+    /// This many ranks inside the process, each with a communication thread and a pool of workers.
+    pub fn in_process(ranks: usize) -> World {
+        World::of(Members::InProcess { ranks: ranks.max(1), bytes_per_second: None }, RunOptions::default())
+    }
+
+    /// As [`World::in_process`], with transfers slowed down to this many bytes per second and pair of ranks.
+    pub fn throttled(ranks: usize, bytes_per_second: f64) -> World {
+        let members = Members::InProcess { ranks: ranks.max(1), bytes_per_second: Some(bytes_per_second) };
+        World::of(members, RunOptions::default())
+    }
+
+    /// The processes that mpirun started; initialises MPI unless the program has, with `MPI_THREAD_FUNNELED`. Collective.
+    ///
+    /// # Errors
+    /// No launcher, a launcher of the other MPI, or an MPI initialised without thread support.
+    #[cfg(feature = "mpi")]
+    pub fn mpi() -> Result<World> {
+        let mpi = Mpi::init()?;
+        let communicator = Communicator::world(&mpi)?;
+        World::of_mpi(mpi, communicator)
+    }
+
+    /// The processes of a communicator of the user's, which is duplicated and stays as it is. Collective over it.
+    ///
+    /// # Errors
+    /// As [`World::mpi`].
+    #[cfg(feature = "mpi")]
+    pub fn from_communicator(communicator: &impl ::mpi::raw::AsRaw<Raw = ::mpi::ffi::MPI_Comm>) -> Result<World> {
+        let mpi = Mpi::init()?;
+        let communicator = Communicator::of(&mpi, communicator)?;
+        World::of_mpi(mpi, communicator)
+    }
+
+    #[cfg(feature = "mpi")]
+    fn of_mpi(mpi: Mpi, communicator: Communicator) -> Result<World> {
+        // With a core to spare beyond the workers, polling may spin; ranks of one host share its cores.
+        let endpoint = MpiEndpoint::new(&communicator, Default::default(), false)?;
+        let endpoint = RefCell::new(Some(crate::comm::Endpoint::Message(Box::new(endpoint))));
+        let members = MpiMembers { endpoint, communicator, mpi: RefCell::new(Some(mpi)) };
+        Ok(World::of(Members::Mpi(Box::new(members)), RunOptions::default()))
+    }
+
+    /// The same world with other ways to run: overlap, transfers in flight, failures for tests.
+    ///
+    /// # Panics
+    /// When programs of the world exist already.
+    pub fn with(self, options: RunOptions) -> World {
+        let shared = Rc::try_unwrap(self.0).unwrap_or_else(|_| panic!("options are set before programs are compiled"));
+        World(Rc::new(Shared { options, ..shared }))
+    }
+
+    /// Ends MPI where this world started it. Collective; programs and tensors of the world must be gone.
+    ///
+    /// # Errors
+    /// A program or tensor still holds the world, or MPI fails.
+    pub fn finish(self) -> Result<()> {
+        let shared = Rc::try_unwrap(self.0).map_err(|_| Error::Usage("a program still holds the world".to_owned()))?;
+        match shared.members {
+            Members::Single | Members::InProcess { .. } => Ok(()),
+            #[cfg(feature = "mpi")]
+            Members::Mpi(members) => {
+                let MpiMembers { endpoint, communicator, mpi } = *members;
+                drop((endpoint, communicator));
+                mpi.into_inner().map_or(Ok(()), |mpi| Ok(mpi.finalise()?))
+            }
+        }
+    }
+
+    pub fn ranks(&self) -> usize {
+        match &self.0.members {
+            Members::Single => 1,
+            Members::InProcess { ranks, .. } => *ranks,
+            #[cfg(feature = "mpi")]
+            Members::Mpi(members) => members.communicator.size(),
+        }
+    }
+
+    /// The ranks that live in this process.
+    pub fn local_ranks(&self) -> Range<usize> {
+        match &self.0.members {
+            Members::Single => 0..1,
+            Members::InProcess { ranks, .. } => 0..*ranks,
+            #[cfg(feature = "mpi")]
+            Members::Mpi(members) => members.communicator.rank()..members.communicator.rank() + 1,
+        }
+    }
+
+    /// Whether rank 0 lives here: the one that prints.
+    pub fn is_root(&self) -> bool {
+        self.local_ranks().start == 0
+    }
+
+    /// The transport's name in reports.
+    pub fn transport(&self) -> &'static str {
+        match &self.0.members {
+            Members::Single => "none",
+            Members::InProcess { bytes_per_second: None, .. } => "shared",
+            Members::InProcess { bytes_per_second: Some(_), .. } => "throttled",
+            #[cfg(feature = "mpi")]
+            Members::Mpi(_) => "message",
+        }
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.0
+    }
+
+    /// Compiles a plan: schedules of the local ranks, kernels, buffers. Collective; compares fingerprints first.
+    ///
+    /// # Errors
+    /// The plan is for other ranks or another element type, ranks have different plans, or memory runs out on any rank.
+    pub fn compile<T: Element>(&self, plan: &Plan) -> Result<Program<T>> {
+        Program::compile(self, plan)
+    }
+
+    /// Whether all processes are well. Collective: every process calls it with its own result, and gets its own value
+    /// back only when nobody failed.
+    ///
+    /// # Errors
+    /// The own error, or the first one of another process.
+    pub fn agree<V>(&self, mine: Result<V>) -> Result<V> {
+        match &self.0.members {
+            Members::Single | Members::InProcess { .. } => mine,
+            #[cfg(feature = "mpi")]
+            Members::Mpi(members) => {
+                // The first character says whose fault it is, so that all processes exit alike.
+                let told = mine
+                    .as_ref()
+                    .map(drop)
+                    .map_err(|error| format!("{}{error}", if error.is_input() { 'i' } else { 'r' }));
+                let verdict = members.communicator.agree(told)?;
+                match (mine, verdict) {
+                    (Ok(value), Ok(())) => Ok(value),
+                    (Err(error), _) => Err(error),
+                    (Ok(_), Err(failures)) => {
+                        let (rank, told) = failures.first().map_or((0, "r"), |f| (f.rank, f.message.as_str()));
+                        Err(Error::Elsewhere { rank, input: told.starts_with('i'), message: told[1..].to_owned() })
+                    }
+                }
+            }
+        }
+    }
+
+    /// Some bytes of every process, by process. Collective.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
+        match &self.0.members {
+            Members::Single | Members::InProcess { .. } => Ok(vec![mine.to_vec()]),
+            #[cfg(feature = "mpi")]
+            Members::Mpi(members) => Ok(members.communicator.all_gather_bytes(mine)?),
+        }
+    }
+
+    /// Ends all ranks of an MPI run with a message. Only after a failure that the others cannot know of; elsewhere the
+    /// process itself ends.
+    pub fn abort(&self, message: &str) -> ! {
+        match &self.0.members {
+            #[cfg(feature = "mpi")]
+            Members::Mpi(members) => members.communicator.abort(1, message),
+            Members::Single | Members::InProcess { .. } => {
+                eprintln!("einsum-dist: {message}");
+                std::process::exit(1)
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// One pool per local rank, made once with the workers of the first plan.
+    pub(super) fn pools(&self, ranks: usize, workers: usize) -> Result<&[rayon::ThreadPool]> {
+        if let Some(pools) = self.pools.get() {
+            return Ok(pools);
+        }
+        let build = |rank| {
+            let builder = rayon::ThreadPoolBuilder::new().num_threads(workers);
+            let builder = builder.thread_name(move |worker| format!("rank {rank} worker {worker}"));
+            builder.build().map_err(|error| Error::Usage(format!("cannot start workers: {error}")))
+        };
+        let pools = (0..ranks).map(build).collect::<Result<Vec<_>>>()?;
+        Ok(self.pools.get_or_init(|| pools))
+    }
+}

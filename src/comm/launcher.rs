@@ -1,0 +1,100 @@
+//! Who started this process: what a launcher of MPI programs leaves in the environment.
+//!
+//! Works in builds without MPI too, so that such a build can say that it was started as many ranks for nothing. Known
+//! only from environment variables: no process is asked and nothing is initialised. A process may inherit the variables
+//! of an outer launcher besides those of its own; [`launchers`] lists all, and who knows the size of the world can tell.
+
+use std::fmt;
+
+/// The protocol family of a launcher, named by its best-known member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LauncherKind {
+    /// Open MPI's mpirun.
+    OpenMpi,
+    /// MPICH's mpirun and whatever else speaks PMI: Intel MPI, Cray, Slurm, Flux.
+    Mpich,
+    /// A PMIx server that is not Open MPI's mpirun, such as Slurm's.
+    Pmix,
+}
+
+impl fmt::Display for LauncherKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LauncherKind::OpenMpi => "Open MPI's mpirun",
+            LauncherKind::Mpich => "MPICH's mpirun",
+            LauncherKind::Pmix => "a PMIx launcher",
+        })
+    }
+}
+
+/// What a launcher says about this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Launcher {
+    pub kind: LauncherKind,
+    /// The rank in the launcher's count. Where MPI cannot start, rank 0 speaks for all.
+    pub rank: usize,
+    /// How many processes were started; PMIx alone does not say.
+    pub size: Option<usize>,
+}
+
+/// The launcher of this process, if there is one.
+pub fn launcher() -> Option<Launcher> {
+    launchers().into_iter().next()
+}
+
+/// Every launcher whose variables this process sees.
+pub fn launchers() -> Vec<Launcher> {
+    detect(|name| std::env::var(name).ok())
+}
+
+fn detect(variable: impl Fn(&str) -> Option<String>) -> Vec<Launcher> {
+    let number = |name: &str| variable(name)?.trim().parse::<usize>().ok();
+    let known = [
+        (LauncherKind::OpenMpi, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+        (LauncherKind::Mpich, "PMI_RANK", "PMI_SIZE"),
+        (LauncherKind::Pmix, "PMIX_RANK", "SLURM_STEP_NUM_TASKS"),
+    ];
+    let mut found: Vec<Launcher> = known
+        .into_iter()
+        .filter_map(|(kind, rank, size)| Some(Launcher { kind, rank: number(rank)?, size: number(size) }))
+        .collect();
+    // Open MPI's mpirun is itself a PMIx server: its second name adds nothing.
+    if found.iter().any(|launcher| launcher.kind == LauncherKind::OpenMpi) {
+        found.retain(|launcher| launcher.kind != LauncherKind::Pmix);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detected(variables: &[(&str, &str)]) -> Vec<Launcher> {
+        detect(|name| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    #[test]
+    fn each_launcher_is_known_by_its_variables() {
+        assert_eq!(detected(&[("SLURM_NTASKS", "8")]), []);
+        assert_eq!(
+            detected(&[("PMI_RANK", "1"), ("PMI_SIZE", "4")]),
+            [Launcher { kind: LauncherKind::Mpich, rank: 1, size: Some(4) }]
+        );
+        assert_eq!(
+            detected(&[("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "2"), ("PMIX_RANK", "0")]),
+            [Launcher { kind: LauncherKind::OpenMpi, rank: 0, size: Some(2) }]
+        );
+        assert_eq!(detected(&[("PMIX_RANK", "3")]), [Launcher { kind: LauncherKind::Pmix, rank: 3, size: None }]);
+    }
+
+    #[test]
+    fn an_outer_launcher_does_not_hide_the_inner_one() {
+        let nested = detected(&[
+            ("OMPI_COMM_WORLD_RANK", "0"),
+            ("OMPI_COMM_WORLD_SIZE", "1"),
+            ("PMI_RANK", "2"),
+            ("PMI_SIZE", "4"),
+        ]);
+        assert_eq!(nested.iter().map(|launcher| launcher.size).collect::<Vec<_>>(), [Some(1), Some(4)]);
+    }
+}

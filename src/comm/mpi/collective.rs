@@ -1,0 +1,193 @@
+//! What all ranks do together: agree, and share a few bytes.
+//!
+//! ```text
+//! rank 0: agree(Ok(4))          -> Err([rank 1: no such file])     nobody goes on alone,
+//! rank 1: agree(Err("no such file")) -> the same                   and everybody knows why
+//!
+//! rank 0: all_gather_bytes(b"ab") -> [b"ab", b"", b"xyz"]
+//! rank 1: all_gather_bytes(b"")   -> the same
+//! rank 2: all_gather_bytes(b"xyz") -> the same
+//! ```
+//!
+//! Invariants: every rank makes the same calls in the same order; a waiting rank leaves its core to others after a moment;
+//! any number of bytes may be given, those beyond one call of MPI are cut. Deliberately absent: blocks of tensors, which
+//! are scheduled.
+
+use std::ffi::{c_int, c_void};
+use std::fmt::Display;
+
+use ::mpi::collective::SystemOperation;
+use ::mpi::datatype::{Equivalence, SystemDatatype};
+use ::mpi::ffi;
+use ::mpi::raw::AsRaw;
+
+use super::Communicator;
+use super::pause::Pause;
+use crate::comm::CommError;
+
+/// Bytes of one call: counts of MPI are `int`.
+const CHUNK: usize = 1 << 30;
+
+/// What failed on one rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub rank: usize,
+    pub message: String,
+}
+
+/// How values of all ranks become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reduce {
+    Sum,
+    Max,
+}
+
+/// A number that MPI can add and compare.
+pub trait Number: Equivalence<Out = SystemDatatype> + Copy + Default + sealed::Sealed {}
+impl Number for f64 {}
+impl Number for u64 {}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f64 {}
+    impl Sealed for u64 {}
+}
+
+impl Communicator {
+    /// Waits until every rank has come here.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub fn barrier(&self) -> Result<(), CommError> {
+        // SAFETY: the communicator is live; the request is waited for.
+        self.complete("MPI_Ibarrier", |request| unsafe { ffi::MPI_Ibarrier(self.raw(), request) })
+    }
+
+    /// Combines the values of all ranks, place by place; every rank has equally many and gets the same.
+    ///
+    /// # Errors
+    /// MPI fails, or there are more values than it can count.
+    pub fn all_reduce<T: Number>(&self, reduce: Reduce, values: &[T]) -> Result<Vec<T>, CommError> {
+        let op = match reduce {
+            Reduce::Sum => SystemOperation::sum(),
+            Reduce::Max => SystemOperation::max(),
+        };
+        let mut all = vec![T::default(); values.len()];
+        let (count, kind) = (count("MPI_Iallreduce", values.len())?, T::equivalent_datatype().as_raw());
+        let (from, into) = (values.as_ptr().cast(), all.as_mut_ptr().cast());
+        self.complete("MPI_Iallreduce", |request| {
+            // SAFETY: both arrays hold `count` elements of `kind`, do not overlap, and outlive the request.
+            unsafe { ffi::MPI_Iallreduce(from, into, count, kind, op.as_raw(), self.raw(), request) }
+        })?;
+        Ok(all)
+    }
+
+    /// The bytes of the root on every rank; what the others give does not count.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub fn broadcast_bytes(&self, root: usize, bytes: Option<&[u8]>) -> Result<Vec<u8>, CommError> {
+        let mine = bytes.filter(|_| self.rank() == root).unwrap_or_default();
+        let mut length = (mine.len() as u64).to_ne_bytes();
+        self.broadcast(root, &mut length)?;
+        let mut all = mine.to_vec();
+        all.resize(u64::from_ne_bytes(length) as usize, 0);
+        all.chunks_mut(CHUNK).try_for_each(|chunk| self.broadcast(root, chunk))?;
+        Ok(all)
+    }
+
+    fn broadcast(&self, root: usize, bytes: &mut [u8]) -> Result<(), CommError> {
+        let (start, count, kind) = (bytes.as_mut_ptr().cast(), count("MPI_Ibcast", bytes.len())?, byte());
+        self.complete("MPI_Ibcast", |request| {
+            // SAFETY: `start` points at `count` bytes, borrowed alone until the request is complete.
+            unsafe { ffi::MPI_Ibcast(start, count, kind, root as c_int, self.raw(), request) }
+        })
+    }
+
+    /// The bytes of every rank on every rank, in the order of ranks; their numbers may differ.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub fn all_gather_bytes(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
+        let mut lengths = vec![0u64; self.size()];
+        lengths[self.rank()] = mine.len() as u64;
+        let lengths = self.all_reduce(Reduce::Max, &lengths)?;
+        match lengths.iter().sum::<u64>() {
+            0 => return Ok(vec![Vec::new(); self.size()]),
+            all if all > CHUNK as u64 => {
+                let each = |rank| self.broadcast_bytes(rank, Some(mine));
+                return (0..self.size()).map(each).collect();
+            }
+            _ => {}
+        }
+        // Their sum is at most CHUNK, so each of these fits.
+        let counts: Vec<c_int> = lengths.iter().map(|&length| length as c_int).collect();
+        let starts: Vec<c_int> = counts.iter().scan(0, |end, &n| Some(std::mem::replace(end, *end + n))).collect();
+        let mut all = vec![0u8; counts.iter().sum::<c_int>() as usize];
+        // The address of an empty slice is 1, which is MPI_IN_PLACE to Open MPI.
+        let from: *const c_void = if mine.is_empty() { [0u8].as_slice() } else { mine }.as_ptr().cast();
+        let into = all.as_mut_ptr().cast();
+        let (count, kind) = (mine.len() as c_int, byte());
+        self.complete("MPI_Iallgatherv", |request| {
+            // SAFETY: `from` points at `count` bytes; `into` has room for all counts at their starts; the four arrays
+            // outlive the request.
+            unsafe {
+                let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
+                ffi::MPI_Iallgatherv(from, count, kind, into, counts, starts, kind, self.raw(), request)
+            }
+        })?;
+        let pieces = starts.iter().zip(&counts);
+        Ok(pieces.map(|(&start, &count)| all[start as usize..(start + count) as usize].to_vec()).collect())
+    }
+
+    /// Whether all ranks are well: each gets its own value back, or all get what failed, by rank.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub fn agree<T, E: Display>(&self, mine: Result<T, E>) -> Result<Result<T, Vec<Failure>>, CommError> {
+        let failed = self.all_reduce(Reduce::Max, &[u64::from(mine.is_err())])?;
+        match mine {
+            Ok(value) if failed == [0] => Ok(Ok(value)),
+            mine => {
+                // An empty message is a failure too, so the first byte tells.
+                let message = mine.err().map_or_else(String::new, |error| format!("!{error}"));
+                let failures = self.all_gather_bytes(message.as_bytes())?.into_iter().enumerate();
+                let failures = failures.filter(|(_, message)| !message.is_empty());
+                let text = |message: &[u8]| String::from_utf8_lossy(&message[1..]).into_owned();
+                Ok(Err(failures.map(|(rank, message)| Failure { rank, message: text(&message) }).collect()))
+            }
+        }
+    }
+
+    /// Starts a collective call and waits for it.
+    ///
+    /// Memory that the call uses outlives it even when it fails: MPI counts a failed request as complete.
+    fn complete(
+        &self,
+        name: &'static str,
+        start: impl FnOnce(*mut ffi::MPI_Request) -> c_int,
+    ) -> Result<(), CommError> {
+        // SAFETY: reads a constant of the MPI library.
+        let (mut request, ignore) = unsafe { (ffi::RSMPI_REQUEST_NULL, ffi::RSMPI_STATUS_IGNORE) };
+        self.session().call(name, || start(&raw mut request))?;
+        let mut pause = Pause::new(false);
+        loop {
+            let mut done = 0;
+            // SAFETY: `request` is the one just started, or null once it is complete; both outlive the call.
+            self.session().call(name, || unsafe { ffi::MPI_Test(&raw mut request, &raw mut done, ignore) })?;
+            if done != 0 {
+                return Ok(());
+            }
+            pause.pause(std::thread::sleep);
+        }
+    }
+}
+
+/// One byte as MPI knows it.
+pub(super) fn byte() -> ffi::MPI_Datatype {
+    u8::equivalent_datatype().as_raw()
+}
+
+fn count(call: &'static str, count: usize) -> Result<c_int, CommError> {
+    c_int::try_from(count).map_err(|_| CommError::Mpi { call, message: format!("{count} is beyond its counts") })
+}

@@ -1,0 +1,142 @@
+//! A communicator of our own: a duplicate, so that nothing of the user's matches our messages.
+//!
+//! Invariants: errors on the duplicate are returned, and the user's communicator keeps its error handler; the duplicate
+//! is freed when its last owner drops it, unless the thread is panicking (freeing is collective and the others may be
+//! elsewhere). Bound to the thread of its session.
+//!
+//! Deliberately absent: splitting. MPI implementations have few communicators (MPICH about 2,048): a world has two.
+
+use std::ffi::c_int;
+use std::rc::Rc;
+use std::time::Duration;
+
+use ::mpi::ffi;
+use ::mpi::raw::AsRaw;
+
+use super::session::{Mpi, Session};
+use crate::comm::CommError;
+
+/// For a launcher to forward the last words of a rank.
+const FORWARDING: Duration = Duration::from_millis(100);
+
+/// The ranks of a run. Cheap to clone; the clones are one communicator.
+#[derive(Debug, Clone)]
+pub struct Communicator(Rc<Duplicate>);
+
+#[derive(Debug)]
+struct Duplicate {
+    session: Rc<Session>,
+    raw: ffi::MPI_Comm,
+    rank: usize,
+    size: usize,
+}
+
+impl Communicator {
+    /// All ranks. Collective.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub fn world(mpi: &Mpi) -> Result<Communicator, CommError> {
+        // SAFETY: the world is an intracommunicator for as long as MPI is initialised, which `mpi` proves.
+        unsafe { Self::from_raw(mpi, ffi::RSMPI_COMM_WORLD) }
+    }
+
+    /// The ranks of a communicator of the `mpi` crate, duplicated. Collective over it.
+    ///
+    /// # Errors
+    /// It is an intercommunicator, or MPI fails.
+    pub fn of(mpi: &Mpi, user: &impl AsRaw<Raw = ffi::MPI_Comm>) -> Result<Communicator, CommError> {
+        // SAFETY: `AsRaw` is an unsafe trait, whose implementers vouch for their handle while they are borrowed.
+        unsafe { Self::from_raw(mpi, user.as_raw()) }
+    }
+
+    /// The ranks of a communicator known by its handle, duplicated. Collective over it.
+    ///
+    /// # Errors
+    /// It is an intercommunicator, or MPI fails.
+    ///
+    /// # Safety
+    /// `user` is the handle of a live communicator.
+    pub unsafe fn from_raw(mpi: &Mpi, user: ffi::MPI_Comm) -> Result<Communicator, CommError> {
+        let session = mpi.session();
+        let mut inter = 0;
+        // SAFETY: `user` is a live communicator (the caller's contract); `inter` outlives the call.
+        session.call("MPI_Comm_test_inter", || unsafe { ffi::MPI_Comm_test_inter(user, &raw mut inter) })?;
+        if inter != 0 {
+            return Err(CommError::Start("the communicator joins two groups; one group is needed".to_owned()));
+        }
+        // SAFETY: as above.
+        unsafe { duplicate(session, user) }
+    }
+
+    /// Another communicator of the same ranks, for messages of another purpose. Collective.
+    pub(super) fn another(&self) -> Result<Communicator, CommError> {
+        // SAFETY: our own duplicate is live until dropped.
+        unsafe { duplicate(self.0.session.clone(), self.0.raw) }
+    }
+
+    pub fn rank(&self) -> usize {
+        self.0.rank
+    }
+
+    pub fn size(&self) -> usize {
+        self.0.size
+    }
+
+    pub(super) fn raw(&self) -> ffi::MPI_Comm {
+        self.0.raw
+    }
+
+    pub(super) fn session(&self) -> &Session {
+        &self.0.session
+    }
+
+    /// Ends every rank of the run with exit code `code`, after saying why on standard error. Only the thread that owns
+    /// MPI may call it.
+    ///
+    /// The whole world ends, which is more than the standard asks for and what MPI implementations do anyway. On another
+    /// communicator, MPICH's `MPI_Abort` waits until the other ranks call MPI.
+    pub fn abort(&self, code: i32, message: &str) -> ! {
+        eprintln!("einsum-dist: rank {}: {message}", self.rank());
+        // MPICH's launcher drops what it has not forwarded when it learns of the end.
+        std::thread::sleep(FORWARDING);
+        let returned = self.session().call("MPI_Abort", || {
+            // SAFETY: MPI is not finalised while a communicator lives.
+            unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, code) }
+        });
+        eprintln!("einsum-dist: rank {}: MPI_Abort returned: {returned:?}", self.rank());
+        std::process::abort()
+    }
+}
+
+/// # Safety
+/// `from` is the handle of a live intracommunicator.
+unsafe fn duplicate(session: Rc<Session>, from: ffi::MPI_Comm) -> Result<Communicator, CommError> {
+    // SAFETY: reads constants of the MPI library.
+    let (mut raw, errors_return) = unsafe { (ffi::RSMPI_COMM_NULL, ffi::RSMPI_ERRORS_RETURN) };
+    // SAFETY: `from` is live (the caller's contract); `raw` outlives the call.
+    session.call("MPI_Comm_dup", || unsafe { ffi::MPI_Comm_dup(from, &raw mut raw) })?;
+    let mut duplicate = Duplicate { session: session.clone(), raw, rank: 0, size: 0 };
+    session.call("MPI_Comm_set_errhandler", || {
+        // SAFETY: `raw` is the communicator just made.
+        unsafe { ffi::MPI_Comm_set_errhandler(raw, errors_return) }
+    })?;
+    let (mut rank, mut size): (c_int, c_int) = (0, 0);
+    // SAFETY: as above; `rank` outlives the call.
+    session.call("MPI_Comm_rank", || unsafe { ffi::MPI_Comm_rank(raw, &raw mut rank) })?;
+    // SAFETY: as above; `size` outlives the call.
+    session.call("MPI_Comm_size", || unsafe { ffi::MPI_Comm_size(raw, &raw mut size) })?;
+    (duplicate.rank, duplicate.size) = (rank as usize, size as usize);
+    Ok(Communicator(Rc::new(duplicate)))
+}
+
+impl Drop for Duplicate {
+    fn drop(&mut self) {
+        if std::thread::panicking() || ::mpi::environment::is_finalized() {
+            return;
+        }
+        // A communicator that cannot be freed is lost; nobody could do better with the error.
+        // SAFETY: the handle is ours alone and live, and nothing uses it afterwards.
+        let _ = self.session.call("MPI_Comm_free", || unsafe { ffi::MPI_Comm_free(&raw mut self.raw) });
+    }
+}

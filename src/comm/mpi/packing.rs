@@ -1,0 +1,80 @@
+//! Buffers for boxes that are not dense, kept between transfers.
+//!
+//! Invariant: there are never more buffers than transfers have been packed at once, so a run that is repeated allocates
+//! nothing after the first time. A buffer may be larger than its transfer.
+
+use std::sync::Arc;
+
+use crate::memory::{Aligned, Footprint, OutOfMemory};
+
+/// The buffers that nobody uses, and a count of all.
+#[derive(Debug)]
+pub(super) struct Pool {
+    idle: Vec<Aligned>,
+    footprint: Arc<Footprint>,
+    live: usize,
+    peak: usize,
+}
+
+impl Pool {
+    pub(super) fn new(footprint: Arc<Footprint>) -> Pool {
+        Pool { idle: Vec::new(), footprint, live: 0, peak: 0 }
+    }
+
+    /// The most bytes that the buffers took at any time.
+    pub(super) fn peak(&self) -> usize {
+        self.peak
+    }
+
+    /// A buffer of at least `bytes` bytes, the smallest that fits. Its content is whatever it was.
+    pub(super) fn take(&mut self, bytes: usize) -> Result<Aligned, OutOfMemory> {
+        let by_size = |&at: &usize| self.idle[at].len();
+        if let Some(at) = (0..self.idle.len()).filter(|&at| self.idle[at].len() >= bytes).min_by_key(by_size) {
+            return Ok(self.idle.swap_remove(at));
+        }
+        // All idle ones are too small. The new one replaces the largest of them, or their number would grow with every
+        // new size.
+        if let Some(at) = (0..self.idle.len()).max_by_key(by_size) {
+            self.live -= self.idle.swap_remove(at).len();
+        }
+        let buffer = Aligned::zeroed(bytes, &self.footprint)?;
+        self.live += bytes;
+        self.peak = self.peak.max(self.live);
+        Ok(buffer)
+    }
+
+    pub(super) fn give_back(&mut self, buffer: Aligned) {
+        self.idle.push(buffer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repeated_run_allocates_nothing() {
+        let footprint = Arc::new(Footprint::default());
+        let mut pool = Pool::new(footprint.clone());
+        for _ in 0..3 {
+            let (small, large) = (pool.take(100).unwrap(), pool.take(1000).unwrap());
+            pool.give_back(large);
+            pool.give_back(small);
+            let only = pool.take(400).unwrap();
+            assert_eq!(only.len(), 1000);
+            pool.give_back(only);
+            assert_eq!((pool.peak(), footprint.live()), (1100, 1100));
+        }
+    }
+
+    #[test]
+    fn a_larger_buffer_replaces_the_largest_idle_one() {
+        let footprint = Arc::new(Footprint::default());
+        let mut pool = Pool::new(footprint.clone());
+        for bytes in [10, 20, 30, 20, 10] {
+            let buffer = pool.take(bytes).unwrap();
+            pool.give_back(buffer);
+        }
+        assert_eq!((pool.peak(), footprint.live()), (30, 30));
+    }
+}

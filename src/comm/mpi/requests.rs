@@ -1,0 +1,174 @@
+//! The messages in flight: posted without waiting, looked at together.
+//!
+//! Invariants: `handles` and `pieces` run in parallel; a handle in the list is active. Memory is named by address, so
+//! posting is `unsafe`: who posts keeps the memory in place until the piece is finished, or for ever.
+
+use std::ffi::c_int;
+
+use ::mpi::ffi;
+
+use super::Communicator;
+use super::collective::byte;
+use super::session::error_string;
+use crate::comm::CommError;
+
+/// One message: a piece of a transfer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Piece {
+    /// The transfer, as the endpoint numbers it.
+    pub transfer: u64,
+    /// Where it starts in the bytes of the transfer.
+    pub offset: usize,
+    pub bytes: usize,
+    pub tag: c_int,
+}
+
+/// How a message ended.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub piece: Piece,
+    /// What the message carries besides its bytes; the piece's own tag for a message sent.
+    pub tag: c_int,
+    /// The bytes that came, or those given for a message sent.
+    pub bytes: u64,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Arrived,
+    /// The message has more bytes than its piece; how many, MPICH does not say.
+    Truncated,
+    Failed(String),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    handles: Vec<ffi::MPI_Request>,
+    pieces: Vec<(Piece, Direction)>,
+    /// What the last look wrote; kept for its memory.
+    indices: Vec<c_int>,
+    statuses: Vec<ffi::MPI_Status>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Out,
+    In,
+}
+
+impl Requests {
+    pub(super) fn is_empty(&self) -> bool {
+        self.handles.is_empty()
+    }
+
+    /// Starts sending a piece that lies at `from`.
+    ///
+    /// # Safety
+    /// The bytes stay where they are and as they are until the piece is finished.
+    pub(super) unsafe fn send(
+        &mut self,
+        communicator: &Communicator,
+        peer: usize,
+        piece: Piece,
+        from: *const u8,
+    ) -> Result<(), CommError> {
+        let (bytes, peer, raw) = (piece.bytes as c_int, peer as c_int, communicator.raw());
+        self.post(communicator, "MPI_Isend", piece, Direction::Out, |request| {
+            // SAFETY: the bytes stay (the caller's contract), a piece is far below 2 GiB, and the communicator is live.
+            unsafe { ffi::MPI_Isend(from.cast(), bytes, byte(), peer, piece.tag, raw, request) }
+        })
+    }
+
+    /// Starts receiving the next message from `peer`, whatever its tag, as a piece that lies at `into`.
+    ///
+    /// # Safety
+    /// The bytes stay where they are and nobody else touches them until the piece is finished.
+    pub(super) unsafe fn recv(
+        &mut self,
+        communicator: &Communicator,
+        peer: usize,
+        piece: Piece,
+        into: *mut u8,
+    ) -> Result<(), CommError> {
+        let (bytes, peer, raw) = (piece.bytes as c_int, peer as c_int, communicator.raw());
+        self.post(communicator, "MPI_Irecv", piece, Direction::In, |request| {
+            // SAFETY: the bytes stay (the caller's contract), a piece is far below 2 GiB, and the communicator is live.
+            unsafe { ffi::MPI_Irecv(into.cast(), bytes, byte(), peer, ffi::RSMPI_ANY_TAG, raw, request) }
+        })
+    }
+
+    fn post(
+        &mut self,
+        communicator: &Communicator,
+        name: &'static str,
+        piece: Piece,
+        direction: Direction,
+        start: impl FnOnce(*mut ffi::MPI_Request) -> c_int,
+    ) -> Result<(), CommError> {
+        // SAFETY: reads a constant of the MPI library.
+        let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
+        communicator.session().call(name, || start(&raw mut request))?;
+        self.handles.push(request);
+        self.pieces.push((piece, direction));
+        Ok(())
+    }
+
+    /// Lets MPI work, and takes out what has ended.
+    pub(super) fn take_finished(&mut self, communicator: &Communicator) -> Result<Vec<Finished>, CommError> {
+        if self.is_empty() {
+            return Ok(Vec::new());
+        }
+        let active = self.handles.len();
+        self.indices.resize(active, 0);
+        // SAFETY: a status is plain numbers in both MPIs, for which zero is a value.
+        self.statuses.resize(active, unsafe { std::mem::zeroed() });
+        let (mut ended, mut in_status): (c_int, bool) = (0, false);
+        let (handles, indices) = (self.handles.as_mut_ptr(), self.indices.as_mut_ptr());
+        let statuses = self.statuses.as_mut_ptr();
+        communicator.session().call("MPI_Testsome", || {
+            // SAFETY: the three arrays have `active` entries and outlive the call.
+            let code = unsafe { ffi::MPI_Testsome(active as c_int, handles, &raw mut ended, indices, statuses) };
+            in_status = code == ffi::MPI_ERR_IN_STATUS as c_int;
+            if in_status { 0 } else { code }
+        })?;
+        // MPI_UNDEFINED, when no request is active, is negative.
+        let ended = usize::try_from(ended).unwrap_or(0);
+        let end = |(&at, status): (&c_int, &ffi::MPI_Status)| {
+            let (piece, direction) = self.pieces[at as usize];
+            let outcome = if in_status { outcome(status.MPI_ERROR) } else { Outcome::Arrived };
+            let (tag, bytes) = match direction {
+                Direction::Out => (piece.tag, piece.bytes as u64),
+                Direction::In => (status.MPI_TAG, received(communicator, status)?),
+            };
+            Ok(Finished { piece, tag, bytes, outcome })
+        };
+        let finished = self.indices[..ended].iter().zip(&self.statuses).map(end).collect();
+        let indices = &mut self.indices[..ended];
+        indices.sort_unstable_by(|a, b| b.cmp(a));
+        for &mut at in indices {
+            self.handles.swap_remove(at as usize);
+            self.pieces.swap_remove(at as usize);
+        }
+        finished
+    }
+}
+
+fn received(communicator: &Communicator, status: &ffi::MPI_Status) -> Result<u64, CommError> {
+    let mut count: ffi::MPI_Count = 0;
+    communicator.session().call("MPI_Get_elements_x", || {
+        // SAFETY: the status is that of a finished receive of bytes; `count` outlives the call.
+        unsafe { ffi::MPI_Get_elements_x(status, byte(), &raw mut count) }
+    })?;
+    Ok(u64::try_from(count).unwrap_or(0))
+}
+
+fn outcome(code: c_int) -> Outcome {
+    if code == 0 {
+        return Outcome::Arrived;
+    }
+    let mut class = 0;
+    // SAFETY: MPI is initialised while a communicator lives; `class` outlives the call.
+    unsafe { ffi::MPI_Error_class(code, &raw mut class) };
+    if class == ffi::MPI_ERR_TRUNCATE as c_int { Outcome::Truncated } else { Outcome::Failed(error_string(code)) }
+}

@@ -1,0 +1,203 @@
+//! MPI in this process: started once, used from one thread, ended on the good path only.
+//!
+//! Invariants: every call of MPI, other than those that ask for its state or the text of an error, goes through
+//! [`Session::call`], which checks its return code and, in debug builds, that it is made from the thread that started the
+//! session (`MPI_THREAD_FUNNELED` allows no other). MPI that the user's program initialised is never finalised, and its
+//! world keeps its error handler. A world initialised here returns its errors: MPICH reports failed requests of any
+//! communicator there, and ends the program otherwise.
+//!
+//! Deliberately absent: finalising on drop. A rank that fails alone, by a panic or an early return, would wait in
+//! `MPI_Finalize` for ranks that wait for it; one that exits without it is seen by the launcher, which ends the others.
+
+use std::ffi::c_int;
+use std::rc::Rc;
+use std::thread::ThreadId;
+
+use ::mpi::environment::{is_finalized, is_initialized, library_version};
+use ::mpi::ffi;
+
+use crate::comm::CommError;
+use crate::comm::launcher::{Launcher, LauncherKind, launchers};
+
+/// MPI, initialised. Bound to its thread.
+#[derive(Debug)]
+pub struct Mpi {
+    session: Rc<Session>,
+}
+
+#[derive(Debug)]
+pub(super) struct Session {
+    thread: ThreadId,
+    /// Initialised here, so to be finalised here.
+    ours: bool,
+}
+
+impl Mpi {
+    /// Initialises MPI for use from the calling thread, or joins what the user's program has initialised.
+    ///
+    /// # Errors
+    /// No launcher started this process, or one that belongs to another MPI; MPI grants no threads besides the calling
+    /// one (less than `MPI_THREAD_FUNNELED`), or the calling thread is not its main thread; MPI was finalised already.
+    pub fn init() -> Result<Mpi, CommError> {
+        if is_finalized() {
+            return Err(start("it was finalised before, and it starts only once in a process"));
+        }
+        let ours = !is_initialized();
+        let launchers = launchers();
+        if ours && launchers.is_empty() {
+            return Err(start("no launcher started this process; use mpirun"));
+        }
+        let session = Rc::new(Session { thread: std::thread::current().id(), ours });
+        session.require_threads()?;
+        if ours {
+            session.return_errors()?;
+            if let Err(error) = session.require_world(&launchers) {
+                // Every rank finds the same, so none is left alone in here.
+                session.finalise()?;
+                return Err(error);
+            }
+        }
+        Ok(Mpi { session })
+    }
+
+    /// Finalises MPI if [`Mpi::init`] initialised it: collective, the last call of a run that went well.
+    ///
+    /// # Errors
+    /// A communicator or an endpoint still exists, or MPI fails.
+    pub fn finalise(self) -> Result<(), CommError> {
+        if !self.session.ours {
+            return Ok(());
+        }
+        match Rc::try_unwrap(self.session) {
+            Ok(session) => session.finalise(),
+            Err(_) => {
+                Err(CommError::Mpi { call: "MPI_Finalize", message: "a communicator is still in use".to_owned() })
+            }
+        }
+    }
+
+    pub(super) fn session(&self) -> Rc<Session> {
+        self.session.clone()
+    }
+}
+
+impl Session {
+    /// Makes one call of MPI: from the right thread, with its return code checked.
+    pub(super) fn call(&self, name: &'static str, call: impl FnOnce() -> c_int) -> Result<(), CommError> {
+        debug_assert!(
+            self.thread == std::thread::current().id(),
+            "{name} is called from a thread that does not own MPI"
+        );
+        match call() {
+            0 => Ok(()),
+            code => Err(CommError::Mpi { call: name, message: error_string(code) }),
+        }
+    }
+
+    fn require_threads(&self) -> Result<(), CommError> {
+        let (mut level, mut main) = (0, 0);
+        // SAFETY: reads a constant of the MPI library.
+        let funneled = unsafe { ffi::RSMPI_THREAD_FUNNELED };
+        if self.ours {
+            self.call("MPI_Init_thread", || {
+                // SAFETY: MPI is not initialised (the caller looked), null stands for no arguments since MPI 2, and
+                // `level` outlives the call.
+                unsafe { ffi::MPI_Init_thread(std::ptr::null_mut(), std::ptr::null_mut(), funneled, &raw mut level) }
+            })?;
+        } else {
+            // SAFETY: MPI is initialised and not finalised; `level` outlives the call.
+            self.call("MPI_Query_thread", || unsafe { ffi::MPI_Query_thread(&raw mut level) })?;
+        }
+        // SAFETY: MPI is initialised and not finalised; `main` outlives the call.
+        self.call("MPI_Is_thread_main", || unsafe { ffi::MPI_Is_thread_main(&raw mut main) })?;
+        if level < funneled {
+            return Err(start("it was initialised for a single thread; MPI_THREAD_FUNNELED is needed"));
+        }
+        if main == 0 {
+            return Err(start("this thread did not initialise it; only MPI's main thread may communicate"));
+        }
+        Ok(())
+    }
+
+    fn return_errors(&self) -> Result<(), CommError> {
+        self.call("MPI_Comm_set_errhandler", || {
+            // SAFETY: MPI is initialised; both are constants of the MPI library.
+            unsafe { ffi::MPI_Comm_set_errhandler(ffi::RSMPI_COMM_WORLD, ffi::RSMPI_ERRORS_RETURN) }
+        })
+    }
+
+    /// A program under the mpirun of another MPI becomes as many runs of one rank as it should have had ranks.
+    fn require_world(&self, launchers: &[Launcher]) -> Result<(), CommError> {
+        let mut world = 0;
+        // SAFETY: MPI is initialised, the world is a valid communicator, and `world` outlives the call.
+        self.call("MPI_Comm_size", || unsafe { ffi::MPI_Comm_size(ffi::RSMPI_COMM_WORLD, &raw mut world) })?;
+        let fits = |launcher: &Launcher| launcher.size.is_none_or(|size| size as i64 == i64::from(world));
+        match launchers.first() {
+            Some(launcher) if !launchers.iter().any(fits) => Err(start(&foreign(launcher, &library()))),
+            _ => Ok(()),
+        }
+    }
+
+    fn finalise(&self) -> Result<(), CommError> {
+        // SAFETY: this session initialised MPI, no communicator of it is left, and it is not used afterwards.
+        self.call("MPI_Finalize", || unsafe { ffi::MPI_Finalize() })
+    }
+}
+
+fn start(message: &str) -> CommError {
+    CommError::Start(message.to_owned())
+}
+
+/// The name of the MPI that this program is built with.
+fn library() -> String {
+    let version = library_version().unwrap_or_default();
+    let known = ["Open MPI", "MPICH", "Intel(R) MPI", "MVAPICH"].into_iter().find(|name| version.starts_with(name));
+    known.or(version.lines().next()).unwrap_or("another MPI").to_owned()
+}
+
+fn foreign(launcher: &Launcher, library: &str) -> String {
+    let Launcher { kind, size, .. } = launcher;
+    let size = size.unwrap_or(1);
+    let wrapper = match kind {
+        LauncherKind::OpenMpi if library != "Open MPI" => " (MPICC=mpicc.openmpi on Debian)",
+        LauncherKind::Mpich if library != "MPICH" => " (MPICC=mpicc.mpich on Debian)",
+        _ => "",
+    };
+    format!(
+        "started by {kind} but built with {library}: {size} separate runs of one rank; build with the launcher's own \
+         MPI{wrapper}, or use the mpirun of {library}"
+    )
+}
+
+/// What MPI has to say about a return code.
+pub(super) fn error_string(code: c_int) -> String {
+    let mut text = [0u8; ffi::MPI_MAX_ERROR_STRING as usize];
+    let mut length = 0;
+    // SAFETY: `text` has the room that MPI asks for, and both outlive the call, which may be made at any time.
+    let answered = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &raw mut length) };
+    match text.get(..length as usize) {
+        Some(text) if answered == 0 && !text.is_empty() => String::from_utf8_lossy(text).into_owned(),
+        _ => format!("error {code}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wrong_mpirun_is_named_with_the_way_out() {
+        let launcher = Launcher { kind: LauncherKind::OpenMpi, rank: 0, size: Some(4) };
+        let message = foreign(&launcher, "MPICH");
+        assert!(message.contains("started by Open MPI's mpirun but built with MPICH: 4 separate runs"), "{message}");
+        assert!(message.contains("MPICC=mpicc.openmpi"), "{message}");
+    }
+
+    #[test]
+    fn without_a_launcher_nothing_is_initialised() {
+        if launchers().is_empty() {
+            assert!(matches!(Mpi::init(), Err(CommError::Start(_))));
+            assert!(!is_initialized());
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! A rank without peers: its tasks in program order, on the caller, in the caller's rayon pool.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::fault::panic_message;
+use super::metrics::{Metrics, TaskMetric};
+use super::{Factors, RankProgram, RunError, RunOptions};
+use crate::memory::Store;
+
+pub fn run(
+    program: &RankProgram,
+    store: &Arc<Store>,
+    factors: Factors,
+    options: &RunOptions,
+) -> Result<Metrics, RunError> {
+    let (rank, started) = (program.schedule().rank, Instant::now());
+    let mut tasks = Vec::with_capacity(program.schedule().tasks.len());
+    for task in 0..program.schedule().tasks.len() {
+        let start = started.elapsed().as_secs_f64();
+        let job = program.prepare(store, task, factors).map_err(|error| RunError::lease(rank, task, error))?;
+        let injected = program.injected(options.injection, true);
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            assert!(!injected, "injected for a test");
+            job()
+        }));
+        let outcome = outcome.unwrap_or_else(|payload| Err(panic_message(payload.as_ref())));
+        outcome.map_err(|message| RunError::new(rank, Some(task), message))?;
+        tasks.push(TaskMetric { start, end: started.elapsed().as_secs_f64(), bytes: 0 });
+    }
+    Ok(Metrics { tasks, seconds: started.elapsed().as_secs_f64(), owned_bytes: program.owned_bytes() })
+}

@@ -1,0 +1,84 @@
+//! What may start next on each lane of a rank.
+//!
+//! Lanes start in order and complete in order: a transfer that is over before an earlier one of its lane counts as complete
+//! only with it, which is what the verifier's clocks assume.
+
+use crate::schedule::{Lane, Schedule, TaskId};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Waiting,
+    Running,
+    /// Over, but an earlier task of the lane is not.
+    Over,
+    Complete,
+}
+
+/// Progress of one run.
+pub struct Lanes<'a> {
+    schedule: &'a Schedule,
+    overlap: bool,
+    order: [Vec<TaskId>; 3],
+    /// Per lane: the next to start, and the next to complete.
+    next: [usize; 3],
+    completed: [usize; 3],
+    states: Vec<State>,
+    left: usize,
+}
+
+impl<'a> Lanes<'a> {
+    pub fn new(schedule: &'a Schedule, overlap: bool) -> Lanes<'a> {
+        let mut order: [Vec<TaskId>; 3] = Default::default();
+        for (id, task) in schedule.tasks.iter().enumerate() {
+            order[task.action.lane() as usize].push(id);
+        }
+        let states = vec![State::Waiting; schedule.tasks.len()];
+        Lanes { schedule, overlap, order, next: [0; 3], completed: [0; 3], left: states.len(), states }
+    }
+
+    pub fn done(&self) -> bool {
+        self.left == 0
+    }
+
+    pub fn in_flight(&self, lane: Lane) -> usize {
+        self.next[lane as usize] - self.completed[lane as usize]
+    }
+
+    /// Takes the next task of a lane, if fewer than `window` are under way and its edges let it start.
+    pub fn start(&mut self, lane: Lane, window: usize) -> Option<TaskId> {
+        let at = self.next[lane as usize];
+        let &task = self.order[lane as usize].get(at)?;
+        let ready = self.in_flight(lane) < window
+            && self.schedule.tasks[task].after.iter().all(|&t| self.states[t] == State::Complete)
+            && (self.overlap || self.turn(lane, task));
+        if !ready {
+            return None;
+        }
+        self.next[lane as usize] += 1;
+        self.states[task] = State::Running;
+        Some(task)
+    }
+
+    /// Without overlap: work waits for all earlier transfers, a transfer for all earlier work.
+    fn turn(&self, lane: Lane, task: TaskId) -> bool {
+        let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
+        others.iter().all(|&other| {
+            let next = self.order[other as usize].get(self.completed[other as usize]);
+            next.is_none_or(|&next| next > task)
+        })
+    }
+
+    /// A task is over; counts it and what waited behind it on its lane as complete.
+    pub fn finish(&mut self, task: TaskId) {
+        self.states[task] = State::Over;
+        let lane = self.schedule.tasks[task].action.lane() as usize;
+        while let Some(&next) = self.order[lane].get(self.completed[lane]) {
+            if self.states[next] != State::Over {
+                break;
+            }
+            self.states[next] = State::Complete;
+            self.completed[lane] += 1;
+            self.left -= 1;
+        }
+    }
+}

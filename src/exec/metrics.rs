@@ -1,0 +1,77 @@
+//! What a run measured, task by task.
+
+use crate::schedule::{Action, Lane, Schedule};
+
+/// One task: when it started and ended (seconds from the start of the run), and the bytes that its transport moved.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TaskMetric {
+    pub start: f64,
+    pub end: f64,
+    pub bytes: u64,
+}
+
+/// One rank's run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Metrics {
+    pub tasks: Vec<TaskMetric>,
+    /// From the first task's chance to start to the last one's end.
+    pub seconds: f64,
+    /// Owned buffers and packing space: the most that was live at once.
+    pub owned_bytes: u64,
+}
+
+impl Metrics {
+    /// Bytes received, per node.
+    pub fn received(&self, schedule: &Schedule, nodes: usize) -> Vec<u64> {
+        let mut received = vec![0; nodes];
+        for (task, metric) in schedule.tasks.iter().zip(&self.tasks) {
+            if let Action::Recv { .. } = task.action {
+                received[task.node] += metric.bytes;
+            }
+        }
+        received
+    }
+
+    /// Seconds from the start of a node's first task to the end of its last, per node.
+    pub fn node_seconds(&self, schedule: &Schedule, nodes: usize) -> Vec<f64> {
+        let mut spans = vec![(f64::INFINITY, 0.0f64); nodes];
+        for (task, metric) in schedule.tasks.iter().zip(&self.tasks) {
+            let span = &mut spans[task.node];
+            *span = (span.0.min(metric.start), span.1.max(metric.end));
+        }
+        spans.into_iter().map(|(start, end)| (end - start).max(0.0)).collect()
+    }
+
+    /// Seconds that the workers had nothing to do.
+    pub fn idle_seconds(&self, schedule: &Schedule) -> f64 {
+        let busy: f64 = merged(self.spans(schedule, |lane| lane == Lane::Work)).iter().map(|(a, b)| b - a).sum();
+        (self.seconds - busy).max(0.0)
+    }
+
+    /// The share of the time with a transfer in flight during which the workers computed; `None` without transfers.
+    pub fn hidden_share(&self, schedule: &Schedule) -> Option<f64> {
+        let work = merged(self.spans(schedule, |lane| lane == Lane::Work));
+        let transfers = merged(self.spans(schedule, |lane| lane != Lane::Work));
+        let total: f64 = transfers.iter().map(|(a, b)| b - a).sum();
+        let overlap = |(a, b): &(f64, f64)| work.iter().map(|(c, d)| (b.min(*d) - a.max(*c)).max(0.0)).sum::<f64>();
+        (total > 0.0).then(|| transfers.iter().map(overlap).sum::<f64>() / total)
+    }
+
+    fn spans(&self, schedule: &Schedule, lane: impl Fn(Lane) -> bool) -> Vec<(f64, f64)> {
+        let tasks = schedule.tasks.iter().zip(&self.tasks);
+        tasks.filter(|(task, _)| lane(task.action.lane())).map(|(_, metric)| (metric.start, metric.end)).collect()
+    }
+}
+
+/// The union of time spans.
+fn merged(mut spans: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut union: Vec<(f64, f64)> = Vec::new();
+    for (start, end) in spans {
+        match union.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => union.push((start, end)),
+        }
+    }
+    union
+}

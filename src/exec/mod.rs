@@ -1,0 +1,84 @@
+//! Runs the verified schedule of one rank.
+//!
+//! ```text
+//! communication thread (the caller)                         workers (a rayon pool)
+//!   start every transfer whose edges allow it     ------->    contract, add, permute: one task at a time,
+//!   start the next work task whose edges allow it             all workers in it
+//!   poll the transport                            <-------    "task 5 is complete"
+//!   sleep when there is nothing to do
+//! ```
+//!
+//! Workers never wait for data: a task reaches them when its inputs are there. Each lane starts and completes in order, as
+//! the verifier assumes. Ranks without peers run in the caller's own rayon pool with no thread of ours ([`inline`]).
+//!
+//! Invariants: tasks touch memory through leases only, so a wrong schedule is an error and not a data race; a failure of
+//! any task ends the run of its rank, and the caller ends the others. Deliberately absent: element types (one table of
+//! functions per dtype, in `kernels`), retries, any choice.
+
+mod fault;
+mod inline;
+mod kernels;
+mod lanes;
+mod metrics;
+mod program;
+mod rank;
+
+pub use fault::{Injection, RunError, panic_message};
+pub use metrics::{Metrics, TaskMetric};
+pub use program::{Factors, RankProgram};
+
+use crate::comm::Endpoint;
+
+/// How to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunOptions {
+    /// Transfers run while workers compute; without, work and transfers of the program order take turns.
+    pub overlap: bool,
+    /// Transfers in flight per lane, at least 1.
+    pub window: usize,
+    /// A failure to inject, for tests.
+    pub injection: Option<Injection>,
+}
+
+impl Default for RunOptions {
+    fn default() -> RunOptions {
+        RunOptions { overlap: true, window: 4, injection: None }
+    }
+}
+
+/// What runs a rank's tasks.
+pub enum Team<'a> {
+    /// The caller alone, in its current rayon pool; for ranks without peers.
+    Inline,
+    /// The caller communicates, the pool computes.
+    Pool { pool: &'a rayon::ThreadPool, endpoint: &'a mut Endpoint },
+}
+
+/// Runs a program once on operands and output that it is bound to.
+///
+/// # Errors
+/// The first failed task of this rank, or the failure of a peer.
+pub fn run(
+    program: &mut RankProgram,
+    slots: Vec<Option<crate::memory::Slot>>,
+    factors: Factors,
+    options: &RunOptions,
+    team: Team<'_>,
+) -> Result<Metrics, RunError> {
+    let store = program.open(slots)?;
+    let result = match team {
+        Team::Inline => inline::run(program, &store, factors, options),
+        Team::Pool { pool, endpoint } => rank::run(program, &store, factors, options, pool, endpoint),
+    };
+    match result {
+        Ok(metrics) => {
+            store.close();
+            Ok(metrics)
+        }
+        // Transfers in flight may still hold leases; the caller drops the endpoint, then the last lease ends the store.
+        Err(error) => {
+            program.leave(store);
+            Err(error)
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The communication thread of a rank: starts transfers and work, polls, sleeps.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::fault::panic_message;
+use super::lanes::Lanes;
+use super::metrics::{Metrics, TaskMetric};
+use super::{Factors, RankProgram, RunError, RunOptions};
+use crate::comm::{Completion, Endpoint};
+use crate::memory::Store;
+use crate::schedule::{Action, Lane, TaskId};
+
+/// The longest sleep when nothing is under way that could wake the thread earlier.
+const LONGEST_SLEEP: Duration = Duration::from_millis(20);
+
+/// What workers report: the task, how it went, and when it began and ended.
+type Finished = Mutex<Vec<(TaskId, Result<(), String>, f64, f64)>>;
+
+pub fn run(
+    program: &RankProgram,
+    store: &Arc<Store>,
+    factors: Factors,
+    options: &RunOptions,
+    pool: &rayon::ThreadPool,
+    endpoint: &mut Endpoint,
+) -> Result<Metrics, RunError> {
+    let finished = Finished::default();
+    let schedule = program.schedule();
+    let mut thread = Thread {
+        program,
+        store,
+        factors,
+        options,
+        endpoint,
+        lanes: Lanes::new(schedule, options.overlap),
+        metrics: vec![TaskMetric::default(); schedule.tasks.len()],
+        started: Instant::now(),
+        completions: Vec::new(),
+    };
+    pool.in_place_scope(|scope| thread.run(&finished, scope))?;
+    let (tasks, seconds) = (thread.metrics, thread.started.elapsed().as_secs_f64());
+    let owned_bytes = program.owned_bytes() + endpoint.packing_bytes() as u64;
+    Ok(Metrics { tasks, seconds, owned_bytes })
+}
+
+struct Thread<'a> {
+    program: &'a RankProgram,
+    store: &'a Arc<Store>,
+    factors: Factors,
+    options: &'a RunOptions,
+    endpoint: &'a mut Endpoint,
+    lanes: Lanes<'a>,
+    metrics: Vec<TaskMetric>,
+    started: Instant,
+    completions: Vec<Completion>,
+}
+
+impl<'a> Thread<'a> {
+    fn run<'s>(&mut self, finished: &'s Finished, scope: &rayon::Scope<'s>) -> Result<(), RunError> {
+        let rank = self.program.schedule().rank;
+        if self.program.injected(self.options.injection, false) {
+            panic!("injected for a test");
+        }
+        while !self.lanes.done() {
+            let mut progress = self.collect(finished)?;
+            progress |= self.start_transfers()?;
+            progress |= self.start_work(finished, scope)?;
+            self.endpoint.poll(&mut self.completions).map_err(|error| RunError::comm(rank, error))?;
+            progress |= !self.completions.is_empty();
+            for Completion { ticket, bytes } in std::mem::take(&mut self.completions) {
+                self.metrics[ticket].end = self.now();
+                self.metrics[ticket].bytes = bytes;
+                self.lanes.finish(ticket);
+            }
+            if !progress && !self.lanes.done() {
+                let in_flight = self.lanes.in_flight(Lane::Send) + self.lanes.in_flight(Lane::Recv) > 0;
+                self.endpoint.idle(in_flight, LONGEST_SLEEP);
+            }
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// Takes in what workers have finished.
+    fn collect(&mut self, finished: &Finished) -> Result<bool, RunError> {
+        let over = std::mem::take(&mut *finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        let any = !over.is_empty();
+        for (task, outcome, start, end) in over {
+            outcome.map_err(|message| RunError::new(self.program.schedule().rank, Some(task), message))?;
+            self.metrics[task] = TaskMetric { start, end, bytes: 0 };
+            self.lanes.finish(task);
+        }
+        Ok(any)
+    }
+
+    fn start_transfers(&mut self) -> Result<bool, RunError> {
+        let rank = self.program.schedule().rank;
+        let mut any = false;
+        for lane in [Lane::Recv, Lane::Send] {
+            while let Some(task) = self.lanes.start(lane, self.options.window) {
+                any = true;
+                self.metrics[task].start = self.now();
+                let lease = |error| RunError::lease(rank, task, error);
+                let posted = match &self.program.schedule().tasks[task].action {
+                    Action::Send { peer, from } => {
+                        let from = from.iter().map(|view| self.store.read(view.buffer, &view.bounds));
+                        self.endpoint.send(task, *peer, from.collect::<Result<_, _>>().map_err(lease)?)
+                    }
+                    Action::Recv { peer, into } => {
+                        let into = into.iter().map(|view| self.store.write(view.buffer, &view.bounds));
+                        self.endpoint.recv(task, *peer, into.collect::<Result<_, _>>().map_err(lease)?)
+                    }
+                    Action::Work(_) => unreachable!("work is not on a transfer lane"),
+                };
+                posted.map_err(|error| RunError::comm(rank, error))?;
+            }
+        }
+        Ok(any)
+    }
+
+    fn start_work<'s>(&mut self, finished: &'s Finished, scope: &rayon::Scope<'s>) -> Result<bool, RunError> {
+        let Some(task) = self.lanes.start(Lane::Work, 1) else { return Ok(false) };
+        let rank = self.program.schedule().rank;
+        let prepared = self.program.prepare(self.store, task, self.factors);
+        let job = prepared.map_err(|error| RunError::lease(rank, task, error))?;
+        let (waker, started) = (self.endpoint.waker(), self.started);
+        let injected = self.program.injected(self.options.injection, true);
+        scope.spawn(move |_| {
+            let start = started.elapsed().as_secs_f64();
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                assert!(!injected, "injected for a test");
+                job()
+            }));
+            let outcome = outcome.unwrap_or_else(|payload| Err(panic_message(payload.as_ref())));
+            let end = started.elapsed().as_secs_f64();
+            finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((task, outcome, start, end));
+            waker.wake();
+        });
+        Ok(true)
+    }
+}

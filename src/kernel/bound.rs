@@ -1,0 +1,29 @@
+//! How far a contraction computed in floating point may be from the exact one.
+//!
+//! N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002. Section 3.1: a sum of n products,
+//! in any order, fused or not, is off by at most gamma_n = n u / (1 - n u) times the sum of the absolute products, with
+//! u the unit roundoff; each further factor of the products adds one rounding. The real and the imaginary part of n
+//! complex products are real sums of 2 n products each (compare section 3.6): twice as many roundings, and sqrt(2) for
+//! putting the two parts together.
+
+use crate::dtype::Dtype;
+
+/// Largest |got - want| / (sum of |products|) for a sum of `terms` products of `factors` operands each.
+///
+/// For alpha left right + beta out, count alpha as a factor and beta out as a term.
+///
+/// ```
+/// use einsum_dist::{dtype::Dtype, kernel::error_bound};
+/// assert!(error_bound(Dtype::Float64, 1000, 2) < 1e-12);
+/// assert!(error_bound(Dtype::Complex64, 10, 2) > error_bound(Dtype::Float32, 10, 2));
+/// ```
+pub fn error_bound(dtype: Dtype, terms: u64, factors: u32) -> f64 {
+    let roundoff = match dtype {
+        Dtype::Float32 | Dtype::Complex64 => f64::from(f32::EPSILON) / 2.0,
+        Dtype::Float64 | Dtype::Complex128 => f64::EPSILON / 2.0,
+    };
+    let complex = if dtype.is_complex() { 2.0 * std::f64::consts::SQRT_2 } else { 1.0 };
+    let nu = complex * (terms as f64 + f64::from(factors)) * roundoff;
+    // For so many terms that gamma has a pole, the bound says nothing.
+    if nu < 1.0 { nu / (1.0 - nu) } else { f64::INFINITY }
+}

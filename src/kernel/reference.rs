@@ -1,0 +1,84 @@
+//! The einsum that is obviously right: one loop over the whole index space, in double precision.
+//!
+//! Deliberately slow: nothing here is folded, blocked or parallel, so that it shares no mistake with what it checks.
+
+use ndarray::{ArrayViewD, ArrayViewMutD, Dimension, IxDyn};
+use num_complex::Complex;
+
+use super::Element;
+use crate::dims::Label;
+
+/// One element of the result.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Checked {
+    pub value: Complex<f64>,
+    /// Sum of the absolute values of the products: what [`super::error_bound`] is relative to.
+    pub magnitude: f64,
+    /// How many products were summed.
+    pub terms: u64,
+}
+
+/// Contracts any number of operands; repeated labels are diagonals, labels that out lacks are summed.
+///
+/// # Panics
+/// If a label has different extents, or one of out is repeated or in no operand.
+pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Label], ArrayViewMutD<Checked>)) {
+    let (labels, mut out) = out;
+    for (index, element) in out.indexed_iter_mut() {
+        *element = reference_element(operands, labels, index.slice());
+    }
+}
+
+/// One element of [`reference()`], for checking samples of a result too large to compute twice.
+///
+/// # Panics
+/// As [`reference()`], or if the index is outside.
+pub fn reference_element<T: Element>(
+    operands: &[(&[Label], ArrayViewD<T>)],
+    out: &[Label],
+    index: &[usize],
+) -> Checked {
+    assert_eq!(out.len(), index.len(), "{} labels and {} indices", out.len(), index.len());
+    let mut fixed: Vec<(Label, usize)> = Vec::new();
+    for (&label, &at) in out.iter().zip(index) {
+        assert!(fixed.iter().all(|&(l, _)| l != label), "label {label:?} is twice in out");
+        assert!(at < extent_of(operands, label).expect("a label of out is in no operand"), "index outside");
+        fixed.push((label, at));
+    }
+    let mut summed: Vec<(Label, usize)> = Vec::new();
+    for label in operands.iter().flat_map(|(labels, _)| labels.iter().copied()) {
+        let extent = extent_of(operands, label).unwrap_or(1);
+        if !out.contains(&label) && summed.iter().all(|&(l, _)| l != label) {
+            summed.push((label, extent));
+        }
+    }
+    let mut total = Checked::default();
+    let extents: Vec<usize> = summed.iter().map(|&(_, extent)| extent).collect();
+    for point in ndarray::indices(IxDyn(&extents)) {
+        let sums = summed.iter().zip(point.slice()).map(|(&(label, _), &at)| (label, at));
+        let values: Vec<(Label, usize)> = fixed.iter().copied().chain(sums).collect();
+        let mut product = Complex::new(1.0, 0.0);
+        for (labels, operand) in operands {
+            let at: Vec<usize> = labels.iter().map(|&label| value_of(&values, label)).collect();
+            product *= operand[IxDyn(&at)].to_c64();
+        }
+        total.value += product;
+        total.magnitude += product.norm();
+        total.terms += 1;
+    }
+    total
+}
+
+fn value_of(values: &[(Label, usize)], label: Label) -> usize {
+    let found = values.iter().find(|&&(l, _)| l == label);
+    found.expect("every label of an operand is fixed or summed").1
+}
+
+/// The extent of a label, the same wherever it occurs.
+fn extent_of<T>(operands: &[(&[Label], ArrayViewD<T>)], label: Label) -> Option<usize> {
+    let all = operands.iter().flat_map(|(labels, view)| labels.iter().zip(view.shape()));
+    let mut extents = all.filter(|&(&l, _)| l == label).map(|(_, &extent)| extent);
+    let first = extents.next()?;
+    assert!(extents.all(|extent| extent == first), "label {label:?} has different extents");
+    Some(first)
+}

@@ -1,0 +1,88 @@
+//! Loops over several tensors at once, and fusing two of them into one where every tensor allows it.
+//!
+//! Invariant: [`fold`] keeps the set of visited offset tuples; it changes the order of the visits at most.
+
+/// One loop: its extent and the step that it takes in each of `N` tensors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dim<const N: usize> {
+    pub extent: usize,
+    pub strides: [isize; N],
+}
+
+impl<const N: usize> Dim<N> {
+    /// Whether this loop around `inner` is the same as one longer loop with the step of `inner`.
+    fn continues(&self, inner: &Self) -> bool {
+        (0..N).all(|t| self.strides[t] == inner.strides[t] * inner.extent as isize)
+    }
+}
+
+/// Fuses loops until no two can be fused; loops of extent 1 vanish.
+///
+/// ```
+/// use einsum_dist::local::{Dim, fold};
+/// let rows = Dim { extent: 3, strides: [20, 4] };
+/// let columns = Dim { extent: 4, strides: [5, 1] };
+/// assert_eq!(fold(vec![columns, rows]), [Dim { extent: 12, strides: [5, 1] }]);
+/// ```
+pub fn fold<const N: usize>(mut dims: Vec<Dim<N>>) -> Vec<Dim<N>> {
+    dims.retain(|dim| dim.extent != 1);
+    while let Some((outer, inner)) = fusable(&dims) {
+        dims[inner].extent *= dims[outer].extent;
+        dims.remove(outer);
+    }
+    dims
+}
+
+fn fusable<const N: usize>(dims: &[Dim<N>]) -> Option<(usize, usize)> {
+    (0..dims.len())
+        .flat_map(|outer| (0..dims.len()).map(move |inner| (outer, inner)))
+        .find(|&(outer, inner)| outer != inner && dims[outer].continues(&dims[inner]))
+}
+
+/// Cuts the loop at `axis` into at most `parts` even pieces: the offsets where each starts, and its loops.
+///
+/// The cut depends on the arguments only, so that the same call does the same work on each thread.
+pub fn partition<const N: usize>(dims: &[Dim<N>], axis: usize, parts: usize) -> Vec<([isize; N], Vec<Dim<N>>)> {
+    let extent = dims[axis].extent;
+    let parts = parts.clamp(1, extent.max(1));
+    (0..parts)
+        .map(|part| {
+            let (start, end) = (extent * part / parts, extent * (part + 1) / parts);
+            let mut piece = dims.to_vec();
+            piece[axis].extent = end - start;
+            (dims[axis].strides.map(|stride| stride * start as isize), piece)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_in_one_tensor_prevents_fusing() {
+        let dims = vec![Dim { extent: 3, strides: [4, 5] }, Dim { extent: 4, strides: [1, 1] }];
+        assert_eq!(fold(dims.clone()), dims);
+    }
+
+    #[test]
+    fn negative_strides_fuse_when_all_agree() {
+        let dims = vec![Dim { extent: 3, strides: [-4] }, Dim { extent: 4, strides: [-1] }];
+        assert_eq!(fold(dims), [Dim { extent: 12, strides: [-1] }]);
+    }
+
+    #[test]
+    fn extents_of_one_vanish_and_of_zero_stay() {
+        let dims = vec![Dim { extent: 1, strides: [7] }, Dim { extent: 0, strides: [1] }];
+        assert_eq!(fold(dims), [Dim { extent: 0, strides: [1] }]);
+    }
+
+    #[test]
+    fn a_partition_covers_every_index_once() {
+        let pieces = partition(&[Dim { extent: 10, strides: [3] }], 0, 4);
+        let extents: Vec<_> = pieces.iter().map(|(_, dims)| dims[0].extent).collect();
+        assert_eq!(extents.iter().sum::<usize>(), 10);
+        assert_eq!(pieces.iter().map(|(at, _)| at[0]).collect::<Vec<_>>(), [0, 6, 15, 21]);
+        assert_eq!(partition(&[Dim { extent: 2, strides: [1] }], 0, 9).len(), 2);
+    }
+}

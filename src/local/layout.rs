@@ -1,0 +1,42 @@
+//! Where the elements of one tensor lie: labels, extents and strides, without the tensor.
+//!
+//! Invariant: the three slices have one length. Strides count elements and may be negative or zero.
+
+use crate::dims::Label;
+
+/// The shape of one tensor as a contraction sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout<'a> {
+    pub labels: &'a [Label],
+    pub extents: &'a [usize],
+    pub strides: &'a [isize],
+}
+
+impl<'a> Layout<'a> {
+    /// # Panics
+    /// If the slices differ in length.
+    pub fn new(labels: &'a [Label], extents: &'a [usize], strides: &'a [isize]) -> Self {
+        assert!(
+            labels.len() == extents.len() && extents.len() == strides.len(),
+            "a tensor with {} labels, {} extents and {} strides",
+            labels.len(),
+            extents.len(),
+            strides.len()
+        );
+        Layout { labels, extents, strides }
+    }
+
+    /// Extent of a label; `None` if the tensor lacks it.
+    pub fn extent(&self, label: Label) -> Option<usize> {
+        self.position(label).map(|at| self.extents[at])
+    }
+
+    /// Stride of a label; 0 if the tensor lacks it, as if it were broadcast along it.
+    pub fn stride(&self, label: Label) -> isize {
+        self.position(label).map_or(0, |at| self.strides[at])
+    }
+
+    fn position(&self, label: Label) -> Option<usize> {
+        self.labels.iter().position(|&l| l == label)
+    }
+}

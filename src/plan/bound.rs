@@ -1,0 +1,53 @@
+//! The communication lower bound of a contraction: words that the busiest rank must receive.
+//!
+//! Two bounds, the larger counts, never below 0. With x = m n k / (p/c) multiply-adds and S words of memory per rank, a
+//! schedule that is optimal for memory receives Q = 2x/a + a^2 words, a = min(sqrt S, x^(1/3)) (COSMA, Theorem 2, in the
+//! form that its proof supports); independent of memory, the 1D, 2D and 3D cases of Al Daas, Ballard, Grigori, Kumar and
+//! Rouse (2022). Both count what a rank must have, so a p-th of the three tensors, which it holds already, is taken off.
+
+/// The bound in words, for the products of extents of each kind, `ranks` ranks, and `memory` words per rank.
+pub fn words(c: f64, m: f64, n: f64, k: f64, ranks: f64, memory: Option<f64>) -> f64 {
+    if ranks <= c || c * m * n * k == 0.0 {
+        return 0.0;
+    }
+    // Ranks per batch: batches are independent products.
+    let p = ranks / c;
+    let x = m * n * k / p;
+    let resident = (m * k + k * n + m * n) / p;
+    let side = memory.map_or(f64::INFINITY, f64::sqrt).min(x.cbrt());
+    let with_memory = 2.0 * x / side + side * side - resident;
+    let mut sides = [m, n, k];
+    sides.sort_by(|a, b| b.total_cmp(a));
+    let [long, middle, short] = sides;
+    let needed = if p <= long / middle {
+        (long * middle + long * short) / p + middle * short
+    } else if p <= long * middle / (short * short) {
+        2.0 * (long * middle * short * short / p).sqrt() + long * middle / p
+    } else {
+        3.0 * x.powf(2.0 / 3.0)
+    };
+    with_memory.max(needed - resident).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn batches_need_nothing() {
+        assert_eq!(words(8.0, 64.0, 64.0, 64.0, 8.0, None), 0.0);
+    }
+
+    #[test]
+    fn a_cube_on_eight_ranks_is_the_3d_case() {
+        let n: f64 = 1024.0;
+        let expected = 3.0 * n * n / 4.0 - 3.0 * n * n / 8.0;
+        assert!((words(1.0, n, n, n, 8.0, None) - expected).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_tall_product_is_the_1d_case() {
+        let received = words(1.0, 1e6, 10.0, 10.0, 4.0, None);
+        assert!((received - (100.0 - 100.0 / 4.0)).abs() < 1e-6);
+    }
+}

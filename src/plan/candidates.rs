@@ -1,0 +1,99 @@
+//! What could contract a node: every algorithm with every choice of dimensions, less what the user ruled out.
+
+use super::{AlgorithmName, Options, PlanError};
+use crate::algorithm::Algorithm;
+use crate::dims::{Kind, Kinds, Label};
+use crate::dist::tile_bounds;
+
+/// Makes the candidates of nodes.
+pub struct Candidates<'a> {
+    pub options: &'a Options,
+    pub names: &'a [String],
+    pub extents: &'a [usize],
+    pub ranks: usize,
+}
+
+impl Candidates<'_> {
+    /// The candidates for a contraction, `local` first. Never empty.
+    ///
+    /// # Errors
+    /// The user forced an algorithm or a cut that the contraction does not have.
+    pub fn of(&self, node: &str, kinds: &Kinds, out: &[Label]) -> Result<Vec<Algorithm>, PlanError> {
+        let forced = self.options.algorithm;
+        let named: Vec<Algorithm> = self
+            .all(kinds, out)
+            .into_iter()
+            .filter(|algorithm| forced.is_none_or(|forced| forced.name() == algorithm.name()))
+            // On one rank every algorithm is the local one, unless it was asked for.
+            .filter(|algorithm| forced.is_some() || self.ranks > 1 || *algorithm == Algorithm::Local)
+            .collect();
+        if let (true, Some(algorithm)) = (named.is_empty(), forced) {
+            return Err(self.no_algorithm(algorithm, node));
+        }
+        let wanted: Vec<Label> = self.wanted().into_iter().filter(|&label| kinds.of(label).is_some()).collect();
+        if wanted.is_empty() || (self.ranks == 1 && forced.is_none()) {
+            return Ok(named);
+        }
+        let cuts: Vec<Algorithm> =
+            named.iter().copied().filter(|algorithm| cuts_as_asked(algorithm, &wanted)).collect();
+        if cuts.is_empty() { Err(self.no_cut(node, kinds, &wanted)) } else { Ok(cuts) }
+    }
+
+    fn all(&self, kinds: &Kinds, out: &[Label]) -> Vec<Algorithm> {
+        let mut all = vec![Algorithm::Local];
+        all.extend(kinds.c.iter().map(|&cut| Algorithm::C { cut }));
+        let pairs = || kinds.m.iter().flat_map(|&m| kinds.n.iter().map(move |&n| (m, n)));
+        all.extend(pairs().map(|(m, n)| Algorithm::RingMn { cut: m, travel: n }));
+        all.extend(pairs().map(|(m, n)| Algorithm::RingMn { cut: n, travel: m }));
+        for &cut in &kinds.k {
+            for &o in kinds.m.iter().chain(&kinds.n) {
+                all.push(Algorithm::RingK { cut, out: o, split: self.split(o, out) });
+            }
+        }
+        all
+    }
+
+    /// The dimension along which `ring-k` halves blocks: even halves fit into the block that they are halves of.
+    fn split(&self, cut_out: Label, out: &[Label]) -> Label {
+        let length = |label: Label| {
+            let extent = self.extents[label.0 as usize];
+            if label == cut_out { tile_bounds(extent, self.ranks, 0).len() } else { extent }
+        };
+        let best = out.iter().copied().max_by_key(|&label| {
+            let length = length(label);
+            (length >= 2, length % 2 == 0, label != cut_out, length)
+        });
+        best.unwrap_or(cut_out)
+    }
+
+    fn wanted(&self) -> Vec<Label> {
+        let place = |cut: &String| self.names.iter().position(|name| name == cut).map(|at| Label(at as u32));
+        self.options.cut.iter().filter_map(place).collect()
+    }
+
+    fn no_algorithm(&self, algorithm: AlgorithmName, node: &str) -> PlanError {
+        PlanError::NoAlgorithm { algorithm: algorithm.name(), node: node.to_owned(), needs: algorithm.needs() }
+    }
+
+    fn no_cut(&self, node: &str, kinds: &Kinds, wanted: &[Label]) -> PlanError {
+        let describe = |&label: &Label| {
+            let kind = kinds.of(label).map_or("", Kind::letter);
+            format!("`{}` (kind {kind})", self.names[label.0 as usize])
+        };
+        let cut = wanted.iter().map(describe).collect::<Vec<_>>().join(" and ");
+        let hint = match self.options.algorithm {
+            Some(algorithm) => format!(" under {}, which needs {}", algorithm.name(), algorithm.needs()),
+            None => String::new(),
+        };
+        PlanError::NoCut { cut, node: node.to_owned(), hint }
+    }
+}
+
+/// One label asked for is the algorithm's first cut; two are its cuts in any order.
+fn cuts_as_asked(algorithm: &Algorithm, wanted: &[Label]) -> bool {
+    let cuts = algorithm.cuts();
+    match wanted {
+        [one] => cuts.first() == Some(one),
+        _ => cuts.len() == wanted.len() && wanted.iter().all(|label| cuts.contains(label)),
+    }
+}

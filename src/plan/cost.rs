@@ -1,0 +1,94 @@
+//! What steps take: operations, bytes and messages, priced by the rates of a machine.
+//!
+//! Overlap is a maximum: in every step of a ring the longer of computing and receiving counts; the first block (and for
+//! `ring-k` the last) has nothing to hide behind.
+
+use crate::algorithm::Algorithm;
+use crate::dims::Label;
+use crate::dist::{Distribution, tile_bounds};
+use crate::dtype::Dtype;
+use crate::machine::Machine;
+
+/// Rates of a machine for one element type.
+pub struct Cost<'a> {
+    pub machine: &'a Machine,
+    pub dtype: Dtype,
+    /// Extents by label.
+    pub extents: &'a [usize],
+}
+
+impl Cost<'_> {
+    fn volume(&self, labels: &[Label]) -> f64 {
+        labels.iter().map(|label| self.extents[label.0 as usize] as f64).product()
+    }
+
+    /// The share of the largest tile when a dimension is cut over all ranks.
+    fn share(&self, label: Label) -> f64 {
+        let extent = self.extents[label.0 as usize];
+        tile_bounds(extent, self.machine.ranks, 0).len() as f64 / (extent.max(1) as f64)
+    }
+
+    fn transfer(&self, elements: f64) -> f64 {
+        let bytes = elements * self.dtype.size() as f64;
+        if bytes == 0.0 { 0.0 } else { self.machine.link_latency + bytes / self.machine.link_bandwidth }
+    }
+
+    /// Seconds of a product of this many multiply-adds that touches this many elements, on all workers of one rank.
+    fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
+        let slower = (self.dtype.size() as f64 / 4.0).min(if self.dtype.is_complex() { 1.0 } else { 2.0 });
+        let rate = self.machine.flops * self.machine.workers as f64 / slower.max(1.0);
+        let compute = multiply_adds * self.dtype.flops_per_multiply_add() as f64 / rate;
+        compute.max(self.stream(touched))
+    }
+
+    fn stream(&self, elements: f64) -> f64 {
+        elements * self.dtype.size() as f64 / (self.machine.memory_bandwidth * self.machine.workers as f64)
+    }
+
+    /// Predicted seconds of a contraction by an algorithm, its inputs in place.
+    pub fn contraction(&self, algorithm: &Algorithm, left: &[Label], right: &[Label], out: &[Label]) -> f64 {
+        let mut all: Vec<Label> = left.iter().chain(right).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        let (a, b, c) = (self.volume(left), self.volume(right), self.volume(out));
+        let multiply_adds = self.volume(&all);
+        let ranks = self.machine.ranks as f64;
+        match *algorithm {
+            Algorithm::Local => self.product(multiply_adds, a + b + c),
+            Algorithm::C { cut } => {
+                let share = self.share(cut);
+                self.product(multiply_adds * share, (a + b + c) * share)
+            }
+            Algorithm::RingMn { cut, travel } => {
+                let (share, block) = (self.share(cut), self.share(travel));
+                let (stays, travels) = if left.contains(&cut) { (a, b) } else { (b, a) };
+                let touched = stays * share + travels * block + c * share * block;
+                let compute = self.product(multiply_adds * share * block, touched);
+                compute + (ranks - 1.0) * compute.max(self.transfer(travels * block))
+            }
+            Algorithm::RingK { cut, out: o, .. } => {
+                let (share, block) = (self.share(cut), self.share(o) / 2.0);
+                let cut_left = left.contains(&o);
+                let touched = share * (a * if cut_left { block } else { 1.0 } + b * if cut_left { 1.0 } else { block });
+                let compute = self.product(multiply_adds * share * block, touched + 2.0 * c * block);
+                2.0 * compute + 2.0 * (ranks - 1.0) * compute.max(self.transfer(c * block))
+            }
+        }
+    }
+
+    /// Predicted seconds of a unary step over tensors of these sizes.
+    pub fn unary(&self, input: &[Label], out: &[Label], distribution: &Distribution) -> f64 {
+        self.stream(self.volume(input) + self.volume(out)) / distribution.ranks().max(1) as f64
+    }
+
+    /// Predicted seconds of a redistribution: the busiest rank may receive its whole new block, in a message per peer.
+    pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> f64 {
+        if from == to {
+            return 0.0;
+        }
+        let shape: Vec<usize> = labels.iter().map(|label| self.extents[label.0 as usize]).collect();
+        let block: f64 = to.largest_block(&shape).iter().map(|&extent| extent as f64).product();
+        let bytes = block * self.dtype.size() as f64 * from.summands() as f64;
+        bytes / self.machine.link_bandwidth + (from.ranks().max(1) as f64) * self.machine.link_latency
+    }
+}

@@ -1,0 +1,256 @@
+//! Decides, node by node, where tensors lie and how each node is contracted.
+//!
+//! Operands may lie as their consumer likes. An intermediate lies as its step left it; where its consumer wants it
+//! otherwise, a redistribution is a step of its own, priced with the consumer. Unary steps of operands follow what the
+//! consumer wants of their result.
+
+use super::candidates::Candidates;
+use super::cost::Cost;
+use super::{Options, Plan, PlanError, Source, Value};
+use crate::algorithm::{Algorithm, carried};
+use crate::dims::Label;
+use crate::dist::{Axis, Distribution, Role};
+use crate::machine::Machine;
+use crate::tree::{NodeId, Step, Tree, UnaryOp};
+
+/// Where a node's tensor is while planning.
+#[derive(Clone, Copy)]
+enum Placed {
+    /// An operand, or unary steps over one: wherever its consumer wants it.
+    Free,
+    /// This value of the plan.
+    At(usize),
+}
+
+struct Planner<'a> {
+    tree: &'a Tree,
+    machine: &'a Machine,
+    options: &'a Options,
+    cost: Cost<'a>,
+    candidates: Candidates<'a>,
+    placed: Vec<Placed>,
+    values: Vec<Value>,
+}
+
+pub fn distribute(expression: &str, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan, PlanError> {
+    if machine.ranks == 0 || machine.workers == 0 {
+        return Err(PlanError::NoRanks);
+    }
+    if let Some(unknown) = options.cut.iter().find(|cut| !tree.names.contains(cut)) {
+        return Err(PlanError::UnknownCut(unknown.clone()));
+    }
+    let (extents, names) = (tree.extents.as_slice(), tree.names.as_slice());
+    let mut planner = Planner {
+        tree,
+        machine,
+        options,
+        cost: Cost { machine, dtype: options.dtype, extents },
+        candidates: Candidates { options, names, extents, ranks: machine.ranks },
+        placed: Vec::with_capacity(tree.nodes.len()),
+        values: Vec::with_capacity(tree.nodes.len()),
+    };
+    for node in 0..tree.nodes.len() {
+        let placed = planner.node(node)?;
+        planner.placed.push(placed);
+    }
+    if let Placed::Free = planner.placed[tree.root()] {
+        let wanted = planner.preferred(&tree.nodes[tree.root()].labels);
+        planner.materialise(tree.root(), &wanted)?;
+    }
+    Ok(Plan {
+        expression: expression.to_owned(),
+        dtype: options.dtype,
+        machine: machine.clone(),
+        names: tree.names.clone(),
+        extents: tree.extents.clone(),
+        operands: tree.operands,
+        values: planner.values,
+        accumulate: options.accumulate,
+        path: path(tree),
+        memory_limit: options.memory_limit,
+    })
+}
+
+impl Planner<'_> {
+    fn node(&mut self, node: NodeId) -> Result<Placed, PlanError> {
+        match &self.tree.nodes[node].step {
+            Step::Leaf { .. } => Ok(Placed::Free),
+            Step::Unary { input, op } => match self.placed[*input] {
+                // A sum down to a number leaves nothing to cut: better cut what is summed.
+                Placed::Free if !self.tree.nodes[node].labels.is_empty() || self.machine.ranks == 1 => Ok(Placed::Free),
+                Placed::Free => {
+                    let wanted = self.preferred(&self.tree.nodes[*input].labels);
+                    let value = self.materialise(*input, &wanted)?;
+                    self.unary(node, value, *op).map(Placed::At)
+                }
+                Placed::At(value) => self.unary(node, value, *op).map(Placed::At),
+            },
+            Step::Contract { left, right, .. } => self.contract(node, *left, *right).map(Placed::At),
+        }
+    }
+
+    /// A distribution for a tensor that nothing else decides: cut along its longest dimension that is no diagonal.
+    fn preferred(&self, labels: &[Label]) -> Distribution {
+        let once = |label: &Label| labels.iter().filter(|&l| l == label).count() == 1;
+        let alone = self.machine.ranks == 1 || self.options.algorithm == Some(super::AlgorithmName::Local);
+        let longest = (0..labels.len())
+            .filter(|&dim| once(&labels[dim]))
+            // The first of equals: blocks of an outer dimension are dense.
+            .min_by_key(|&dim| std::cmp::Reverse(self.tree.extent(labels[dim])));
+        match longest {
+            Some(dim) if !alone => Distribution::cut(dim, self.machine.ranks),
+            _ => Distribution::single(),
+        }
+    }
+
+    fn push(&mut self, labels: Vec<Label>, distribution: Distribution, source: Source, seconds: f64) -> usize {
+        let shape = self.tree.shape(&labels);
+        self.values.push(Value { labels, shape, distribution, source, seconds });
+        self.values.len() - 1
+    }
+
+    /// Makes a free node lie as wanted, with the steps beneath it.
+    fn materialise(&mut self, node: NodeId, wanted: &Distribution) -> Result<usize, PlanError> {
+        let mut chain = vec![(node, wanted.clone())];
+        // Down to the operand, what each step wants of its input; then up again.
+        loop {
+            let (node, wanted) = chain[chain.len() - 1].clone();
+            let Step::Unary { input, .. } = self.tree.nodes[node].step else { break };
+            let from = &self.tree.nodes[input].labels;
+            let wanted = required(&wanted, &self.tree.nodes[node].labels, from);
+            chain.push((input, wanted));
+        }
+        let mut below = None;
+        for (node, wanted) in chain.into_iter().rev() {
+            let labels = self.tree.nodes[node].labels.clone();
+            let (source, seconds) = match (&self.tree.nodes[node].step, below) {
+                (Step::Unary { input, op }, Some(value)) => {
+                    let from = &self.tree.nodes[*input].labels;
+                    (Source::Unary { input: value, op: *op }, self.cost.unary(from, &labels, &wanted))
+                }
+                (Step::Leaf { operand }, _) => (Source::Operand(*operand), 0.0),
+                // Only operands and unary steps over them are free.
+                _ => unreachable!("a free node is an operand or a unary step over a free node"),
+            };
+            below = Some(self.push(labels, wanted, source, seconds));
+        }
+        // The chain has at least the node itself.
+        Ok(below.unwrap_or_default())
+    }
+
+    /// A unary step over a tensor that lies somewhere, then whatever makes its values final.
+    fn unary(&mut self, node: NodeId, mut input: usize, op: UnaryOp) -> Result<usize, PlanError> {
+        let out = self.tree.nodes[node].labels.clone();
+        let lies = |value: &Value| carried(&value.distribution, &value.labels, &out);
+        let distribution = match lies(&self.values[input]) {
+            Some(distribution) => distribution,
+            None => {
+                let wanted = self.preferred(&self.values[input].labels);
+                input = self.redistribute(input, wanted, &self.tree.step_text(node))?;
+                // Cut along no diagonal now, so the step carries the distribution.
+                lies(&self.values[input]).unwrap_or_else(Distribution::single)
+            }
+        };
+        let seconds = self.cost.unary(&self.values[input].labels, &out, &distribution);
+        let partial = distribution.summands() > 1;
+        let value = self.push(out.clone(), distribution, Source::Unary { input, op }, seconds);
+        if !partial {
+            return Ok(value);
+        }
+        let wanted = self.preferred(&out);
+        self.redistribute(value, wanted, &self.tree.step_text(node))
+    }
+
+    fn redistribute(&mut self, input: usize, wanted: Distribution, node: &str) -> Result<usize, PlanError> {
+        let Value { labels, distribution, .. } = self.values[input].clone();
+        if distribution == wanted {
+            return Ok(input);
+        }
+        if self.options.forbid_redistribution {
+            let names: Vec<&str> = labels.iter().map(|&label| self.tree.name(label)).collect();
+            return Err(PlanError::Redistribution {
+                node: node.to_owned(),
+                tensor: self.tree.term(&labels),
+                from: distribution.describe(&names),
+                to: wanted.describe(&names),
+            });
+        }
+        let seconds = self.cost.redistribution(&labels, &distribution, &wanted);
+        Ok(self.push(labels, wanted, Source::Redistribute { input }, seconds))
+    }
+
+    fn contract(&mut self, node: NodeId, left: NodeId, right: NodeId) -> Result<usize, PlanError> {
+        let (tree, ranks) = (self.tree, self.machine.ranks);
+        let Step::Contract { kinds, .. } = &tree.nodes[node].step else {
+            unreachable!("called for contractions only");
+        };
+        let labels = |id: NodeId| tree.nodes[id].labels.as_slice();
+        let text = tree.step_text(node);
+        let candidates = self.candidates.of(&text, kinds, labels(node))?;
+        let price = |algorithm: &Algorithm| {
+            let needs = algorithm.distributions(labels(left), labels(right), labels(node), ranks);
+            let moving = [(left, needs.left), (right, needs.right)].map(|(input, wanted)| match self.placed[input] {
+                Placed::Free => 0.0,
+                Placed::At(value) => self.cost.redistribution(labels(input), &self.values[value].distribution, &wanted),
+            });
+            let own = self.cost.contraction(algorithm, labels(left), labels(right), labels(node));
+            (own, own + moving[0] + moving[1])
+        };
+        let priced = candidates.into_iter().map(|algorithm| (algorithm, price(&algorithm)));
+        let best = priced.min_by(|(_, (_, a)), (_, (_, b))| a.total_cmp(b));
+        let Some((algorithm, (seconds, _))) = best else { unreachable!("there is always a candidate") };
+        let needs = algorithm.distributions(labels(left), labels(right), labels(node), ranks);
+        let left = self.bring(left, needs.left, &text)?;
+        let right = self.bring(right, needs.right, &text)?;
+        let source = Source::Contract { left, right, kinds: kinds.clone(), algorithm };
+        Ok(self.push(labels(node).to_vec(), needs.out, source, seconds))
+    }
+
+    fn bring(&mut self, node: NodeId, wanted: Distribution, consumer: &str) -> Result<usize, PlanError> {
+        match self.placed[node] {
+            Placed::Free => self.materialise(node, &wanted),
+            Placed::At(value) => self.redistribute(value, wanted, consumer),
+        }
+    }
+}
+
+/// How the input of a unary step must lie for its result to lie as wanted without communication: cut like the result;
+/// whole, on each rank that needs it, where the cut dimension is a diagonal's.
+fn required(wanted: &Distribution, out: &[Label], input: &[Label]) -> Distribution {
+    let axes = wanted.axes().iter().map(|axis| {
+        let Role::Cut { dim } = axis.role else { return *axis };
+        let mut places = (0..input.len()).filter(|&place| input[place] == out[dim]);
+        let role = match (places.next(), places.next()) {
+            (Some(dim), None) => Role::Cut { dim },
+            _ => Role::Replicate,
+        };
+        Axis { ranks: axis.ranks, role }
+    });
+    Distribution::new(axes.collect())
+}
+
+/// The order of contractions as opt_einsum writes it.
+fn path(tree: &Tree) -> Vec<[usize; 2]> {
+    // Nodes of the operand list, as unary steps pass a node on.
+    let mut list: Vec<NodeId> = Vec::with_capacity(tree.operands);
+    let mut stands_for: Vec<NodeId> = (0..tree.nodes.len()).collect();
+    let mut path = Vec::new();
+    list.extend((0..tree.nodes.len()).filter(|&id| matches!(tree.nodes[id].step, Step::Leaf { .. })));
+    for (id, node) in tree.nodes.iter().enumerate() {
+        match node.step {
+            Step::Leaf { .. } => {}
+            Step::Unary { input, .. } => stands_for[id] = stands_for[input],
+            Step::Contract { left, right, .. } => {
+                // Inputs made late stand near the end of the list.
+                let place = |node: NodeId| list.iter().rposition(|&entry| entry == stands_for[node]).unwrap_or(0);
+                let mut pair = [place(left), place(right)];
+                pair.sort_unstable();
+                path.push(pair);
+                list.remove(pair[1]);
+                list.remove(pair[0]);
+                list.push(id);
+            }
+        }
+    }
+    path
+}

@@ -1,0 +1,18 @@
+//! Why there is no plan.
+
+/// A request that cannot be planned.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    #[error("algorithm {algorithm} does not apply to `{node}`: it needs {needs}")]
+    NoAlgorithm { algorithm: &'static str, node: String, needs: &'static str },
+    #[error("no algorithm cuts {cut} in `{node}`{hint}")]
+    NoCut { cut: String, node: String, hint: String },
+    #[error("there is no dimension `{0}` to cut")]
+    UnknownCut(String),
+    #[error("`{node}` needs {tensor} redistributed from {from} to {to}, which is forbidden")]
+    Redistribution { node: String, tensor: String, from: String, to: String },
+    #[error("rank {rank} needs {needed} bytes, {} more than the memory limit of {limit}", needed - limit)]
+    Memory { rank: usize, needed: u64, limit: u64 },
+    #[error("a plan needs at least one rank and one worker")]
+    NoRanks,
+}

@@ -1,0 +1,111 @@
+//! A plan in words: a row per step, like EXPLAIN of a database.
+
+use std::fmt;
+
+use super::{Plan, Source, Value};
+
+/// Prints a plan; see [`Plan::explain`].
+pub struct Explain<'a>(pub(super) &'a Plan);
+
+impl fmt::Display for Explain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plan = self.0;
+        let machine = &plan.machine;
+        writeln!(f, "plan      {}", plan.expression)?;
+        writeln!(
+            f,
+            "for       {}, {}, {}",
+            plan.dtype,
+            counted(machine.ranks, "rank"),
+            counted(machine.workers, "worker") + if machine.ranks > 1 { " each" } else { "" }
+        )?;
+        let dims = plan.names.iter().zip(&plan.extents).map(|(name, extent)| format!("{name}={extent}"));
+        writeln!(f, "extents   {}", dims.collect::<Vec<_>>().join(" "))?;
+        writeln!(f)?;
+        let mut rows =
+            vec![["", "step", "how", "lies", "GFLOP", "MB received", "bound", "predicted"].map(str::to_owned)];
+        let received = self.received();
+        for (id, value) in plan.values.iter().enumerate() {
+            rows.push(self.row(id, value, received.as_ref().map(|received| received[id])));
+        }
+        write_table(f, &rows)?;
+        writeln!(f)?;
+        let peaks = (0..plan.ranks().min(SHOWN)).map(|rank| plan.schedule(rank).peak_bytes());
+        writeln!(f, "memory    {} on the busiest rank", megabytes(peaks.max().unwrap_or(0) as f64))?;
+        let seconds: f64 = plan.values.iter().map(|value| value.seconds).sum();
+        writeln!(f, "predicted {}", duration(seconds))?;
+        write!(f, "fingerprint {:016x}", plan.fingerprint())
+    }
+}
+
+/// Ranks whose schedules are generated to find the busiest: even tiles come larger first.
+const SHOWN: usize = 64;
+
+impl Explain<'_> {
+    /// Bytes that the busiest rank receives, per step.
+    fn received(&self) -> Option<Vec<u64>> {
+        let schedules: Vec<_> = (0..self.0.ranks().min(SHOWN)).map(|rank| self.0.schedule(rank)).collect();
+        let of = |id| schedules.iter().map(|schedule| schedule.bytes_received(Some(id))).max();
+        (0..self.0.values.len()).map(of).collect()
+    }
+
+    fn row(&self, id: usize, value: &Value, received: Option<u64>) -> [String; 8] {
+        let plan = self.0;
+        let (step, how) = match &value.source {
+            Source::Operand(index) => (plan.step_text(value), format!("operand {index}")),
+            Source::Contract { algorithm, .. } => {
+                let cuts: Vec<&str> = algorithm.cuts().into_iter().map(|label| plan.name(label)).collect();
+                let cuts = if cuts.is_empty() { String::new() } else { format!("({})", cuts.join(", ")) };
+                (plan.step_text(value), format!("{}{cuts}", algorithm.name()))
+            }
+            Source::Unary { op, .. } => (plan.step_text(value), format!("{op:?}").to_lowercase()),
+            Source::Redistribute { input } => {
+                let from = plan.placement(&plan.values[*input]);
+                (plan.term(&value.labels), format!("redistribute from {from}"))
+            }
+        };
+        let step_row = !matches!(value.source, Source::Operand(_));
+        let gflop = plan.gflop(value);
+        let shown = |yes: bool, text: String| if yes { text } else { String::new() };
+        [
+            id.to_string(),
+            step,
+            how,
+            plan.placement(value),
+            shown(gflop > 0.0, format!("{gflop:.3}")),
+            shown(step_row, received.map_or(String::new(), |bytes| format!("{:.3}", bytes as f64 / 1e6))),
+            plan.lower_bound_bytes(value).map_or(String::new(), |bytes| format!("{:.3}", bytes / 1e6)),
+            shown(step_row, duration(value.seconds)),
+        ]
+    }
+}
+
+/// Columns as wide as their widest cell; numbers to the right.
+fn write_table(f: &mut fmt::Formatter<'_>, rows: &[[String; 8]]) -> fmt::Result {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..8).map(width).collect();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+            if column == 0 || column > 3 { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+        });
+        writeln!(f, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+fn megabytes(bytes: f64) -> String {
+    format!("{:.3} MB", bytes / 1e6)
+}
+
+/// Seconds with a unit that leaves one to three digits before the point.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s >= 1.0 => format!("{s:.3} s"),
+        s if s >= 1e-3 => format!("{:.3} ms", s * 1e3),
+        s => format!("{:.1} us", s * 1e6),
+    }
+}

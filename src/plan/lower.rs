@@ -1,0 +1,78 @@
+//! From a plan to the tasks of one rank.
+
+use super::{Plan, Source, Value};
+use crate::algorithm::{Contraction, Tensor, redistribute, unary};
+use crate::schedule::{Buffer, BufferId, Builder, Factor, Home, Place, Schedule, View, Work};
+
+pub fn lower(plan: &Plan, rank: usize) -> Schedule {
+    let mut builder = Builder::new(rank, plan.ranks(), plan.dtype.size());
+    let last = plan.values.len() - 1;
+    // A contraction adds onto the output itself; other steps need a place of their own for the new values.
+    let onto = plan.accumulate && matches!(plan.values[last].source, Source::Contract { .. });
+    let mut buffers: Vec<Option<BufferId>> = Vec::with_capacity(plan.values.len());
+    let tensor = |id: usize, buffers: &[Option<BufferId>]| {
+        let Value { labels, shape, distribution, .. } = plan.values[id].clone();
+        Tensor { node: id, labels, shape, distribution, buffer: buffers[id] }
+    };
+    for (id, value) in plan.values.iter().enumerate() {
+        builder.serve(id);
+        let home = match value.source {
+            Source::Operand(index) => Home::Operand(index),
+            _ if id == last && (onto || !plan.accumulate) => Home::Output,
+            _ => Home::Arena,
+        };
+        buffers.push(declare(&mut builder, value, id, home));
+        match &value.source {
+            Source::Operand(_) => {}
+            Source::Contract { left, right, algorithm, .. } => {
+                let [left, right, out] = [*left, *right, id].map(|id| tensor(id, &buffers));
+                algorithm.generate(&mut builder, &Contraction { left, right, out, onto: onto && id == last });
+            }
+            Source::Unary { input, .. } => unary(&mut builder, &tensor(*input, &buffers), &tensor(id, &buffers)),
+            Source::Redistribute { input } => {
+                redistribute(&mut builder, &tensor(*input, &buffers), &tensor(id, &buffers));
+            }
+        }
+    }
+    finish(plan, &mut builder, buffers[last], onto);
+    builder.finish()
+}
+
+/// Applies alpha and beta where no contraction has.
+fn finish(plan: &Plan, builder: &mut Builder, result: Option<BufferId>, onto: bool) {
+    let last = plan.values.len() - 1;
+    let Some(result) = result else { return };
+    let whole = |builder: &Builder, buffer: BufferId| {
+        let bounds = builder.buffer(buffer).extents.iter().map(|&extent| 0..extent).collect();
+        View { buffer, bounds }
+    };
+    let view = whole(builder, result);
+    let empty = view.elements() == 0;
+    if !empty && !matches!(plan.values[tensor_of(plan, last)].source, Source::Contract { .. }) {
+        builder.work(Work::Scale { out: view.clone(), factor: Factor::Alpha });
+    }
+    if !plan.accumulate || onto {
+        return;
+    }
+    if let Some(output) = declare(builder, &plan.values[last], last, Home::Output).filter(|_| !empty) {
+        let out = whole(builder, output);
+        builder.work(Work::Update { input: view, out });
+    }
+}
+
+/// The value before its redistributions.
+fn tensor_of(plan: &Plan, mut id: usize) -> usize {
+    while let Source::Redistribute { input } = plan.values[id].source {
+        id = input;
+    }
+    id
+}
+
+/// The buffer of this rank's block of a value; none beyond its grid of ranks.
+fn declare(builder: &mut Builder, value: &Value, node: usize, home: Home) -> Option<BufferId> {
+    let rank = builder.rank();
+    let region = value.distribution.block(&value.shape, rank)?;
+    let summand = (value.distribution.summand(rank)?, value.distribution.summands());
+    let (labels, extents) = (value.labels.clone(), region.extents());
+    Some(builder.declare(Buffer { node, labels, extents, home, place: Some(Place { region, summand }) }))
+}

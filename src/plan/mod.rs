@@ -1,0 +1,234 @@
+//! From a tree to a plan: where every tensor lies, and which algorithm contracts it.
+//!
+//! A [`Plan`] is a plain value without data: print it ([`Plan::explain`]), compare it ([`Plan::fingerprint`]), turn it into
+//! the schedule of any rank ([`Plan::schedule`]), prove it ([`Plan::verify`]), run it ([`crate::api::World`]).
+//!
+//! | pass | file |
+//! |---|---|
+//! | what could contract a node | `candidates` |
+//! | what it would take | `cost`, `bound` |
+//! | where tensors lie, redistributions between nodes | `distribute` |
+//! | tasks of one rank | `lower` |
+//! | words and JSON | `explain`, `report` |
+//!
+//! Invariants: values come after their inputs; every input of a contraction lies as its algorithm requires. Deliberately
+//! absent: looking ahead; nodes are planned one by one in the written order.
+
+mod bound;
+mod candidates;
+mod cost;
+mod distribute;
+mod error;
+mod explain;
+mod lower;
+mod options;
+mod report;
+
+pub use error::PlanError;
+pub use explain::Explain;
+pub use options::{AlgorithmName, Options};
+pub use report::{Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
+
+use einsum_parser::Form;
+use serde::{Deserialize, Serialize};
+
+use crate::algorithm::Algorithm;
+use crate::dims::{Kinds, Label};
+use crate::dist::Distribution;
+use crate::dtype::Dtype;
+use crate::machine::Machine;
+use crate::schedule::Schedule;
+use crate::schedule::verify::{self, Facts, Origin, VerifyError};
+use crate::tree::{Tree, UnaryOp};
+
+/// How a value of a plan comes about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    Operand(usize),
+    Contract { left: usize, right: usize, kinds: Kinds, algorithm: Algorithm },
+    Unary { input: usize, op: UnaryOp },
+    Redistribute { input: usize },
+}
+
+/// A tensor of a plan: an operand, or what one step makes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Value {
+    pub labels: Vec<Label>,
+    pub shape: Vec<usize>,
+    pub distribution: Distribution,
+    pub source: Source,
+    /// Predicted by the cost model.
+    pub seconds: f64,
+}
+
+/// What to do on every rank, as a value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    pub expression: String,
+    pub dtype: Dtype,
+    pub machine: Machine,
+    /// Names of dimensions, by label.
+    pub names: Vec<String>,
+    /// Extents of dimensions, by label.
+    pub extents: Vec<usize>,
+    /// How many operands there are; their values come in any order.
+    pub operands: usize,
+    /// Operands and steps, in the order in which they run; the last one is the result.
+    pub values: Vec<Value>,
+    /// The result is added onto an output that holds values.
+    pub accumulate: bool,
+    /// Contraction order as positions in the list of operands, results appended at its end (as opt_einsum writes it).
+    pub path: Vec<[usize; 2]>,
+    pub memory_limit: Option<u64>,
+}
+
+impl Plan {
+    /// Plans a tree for a machine.
+    ///
+    /// # Errors
+    /// A forced algorithm or cut that does not apply, or a memory limit that the plan does not fit in.
+    pub fn new(
+        expression: &str,
+        _form: Form,
+        tree: &Tree,
+        machine: &Machine,
+        options: &Options,
+    ) -> Result<Plan, PlanError> {
+        let plan = distribute::distribute(expression, tree, machine, options)?;
+        if let Some(limit) = options.memory_limit {
+            // Even tiles come larger first, but relays may make another rank the busiest: look at all.
+            for rank in 0..machine.ranks {
+                let needed = plan.schedule(rank).peak_bytes();
+                if needed > limit {
+                    return Err(PlanError::Memory { rank, needed, limit });
+                }
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The plan that moves one tensor from a distribution to another.
+    pub fn redistribution(shape: &[usize], dtype: Dtype, from: &Distribution, to: &Distribution, ranks: usize) -> Plan {
+        let labels: Vec<Label> = (0..shape.len() as u32).map(Label).collect();
+        let value = |distribution: &Distribution, source| Value {
+            labels: labels.clone(),
+            shape: shape.to_vec(),
+            distribution: distribution.clone(),
+            source,
+            seconds: 0.0,
+        };
+        Plan {
+            expression: "redistribute".to_owned(),
+            dtype,
+            machine: Machine::new(ranks, 1),
+            names: (0..shape.len()).map(|dim| format!("d{dim}")).collect(),
+            extents: shape.to_vec(),
+            operands: 1,
+            values: vec![value(from, Source::Operand(0)), value(to, Source::Redistribute { input: 0 })],
+            accumulate: false,
+            path: Vec::new(),
+            memory_limit: None,
+        }
+    }
+
+    pub fn ranks(&self) -> usize {
+        self.machine.ranks
+    }
+
+    /// The last value: what the plan is for.
+    pub fn output(&self) -> &Value {
+        // A tree has a root, and its root is a step.
+        &self.values[self.values.len() - 1]
+    }
+
+    /// The value of an operand.
+    pub fn operand(&self, index: usize) -> &Value {
+        let found = self.values.iter().find(|value| value.source == Source::Operand(index));
+        found.unwrap_or_else(|| panic!("the plan has {} operands", self.operands))
+    }
+
+    /// The tasks of one rank. Cost: linear in the tasks of that rank, for some steps times the number of ranks.
+    pub fn schedule(&self, rank: usize) -> Schedule {
+        lower::lower(self, rank)
+    }
+
+    /// What a correct run must do.
+    pub fn facts(&self) -> Facts {
+        let values = self.values.iter().map(|value| verify::Value {
+            labels: value.labels.clone(),
+            shape: value.shape.clone(),
+            distribution: value.distribution.clone(),
+            origin: match value.source {
+                Source::Operand(index) => Origin::Operand(index),
+                Source::Contract { left, right, .. } => Origin::Contract { left, right },
+                Source::Unary { input, .. } => Origin::Unary { input },
+                Source::Redistribute { input } => Origin::Same { input },
+            },
+        });
+        Facts { values: values.collect(), output: self.values.len() - 1, accumulate: self.accumulate }
+    }
+
+    /// Proves the schedules of all ranks.
+    ///
+    /// # Errors
+    /// The first fault found: a bug of an algorithm.
+    pub fn verify(&self) -> Result<(), VerifyError> {
+        let schedules: Vec<Schedule> = (0..self.ranks()).map(|rank| self.schedule(rank)).collect();
+        verify::whole(&schedules, &self.facts(), self.memory_limit)
+    }
+
+    /// A number that two plans share only if they are the same, for all practical purposes.
+    pub fn fingerprint(&self) -> u64 {
+        // A plan is numbers, strings and enums; writing those as JSON into memory cannot fail.
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        xxhash_rust::xxh3::xxh3_64(&text)
+    }
+
+    /// The plan as text, like EXPLAIN of a database.
+    pub fn explain(&self) -> Explain<'_> {
+        Explain(self)
+    }
+
+    pub fn name(&self, label: Label) -> &str {
+        &self.names[label.0 as usize]
+    }
+
+    /// Labels as a term: `mk`, or `[m0,k0]`.
+    pub fn term(&self, labels: &[Label]) -> String {
+        let names: Vec<&str> = labels.iter().map(|&label| self.name(label)).collect();
+        if names.iter().any(|name| name.chars().count() != 1) {
+            format!("[{}]", names.join(","))
+        } else {
+            names.concat()
+        }
+    }
+
+    /// A value's distribution, with the names of its dimensions.
+    pub fn placement(&self, value: &Value) -> String {
+        let names: Vec<&str> = value.labels.iter().map(|&label| self.name(label)).collect();
+        value.distribution.describe(&names)
+    }
+
+    /// The step that makes a value, as an expression: `mk,kn->mn`.
+    pub fn step_text(&self, value: &Value) -> String {
+        let term = |id: usize| self.term(&self.values[id].labels);
+        let out = self.term(&value.labels);
+        match &value.source {
+            Source::Operand(_) => out,
+            Source::Contract { left, right, .. } => format!("{},{}->{out}", term(*left), term(*right)),
+            Source::Unary { input, .. } | Source::Redistribute { input } => format!("{}->{out}", term(*input)),
+        }
+    }
+
+    /// Operations of a value's step, 2 per multiply-add (8 for complex numbers), in units of 10^9.
+    pub fn gflop(&self, value: &Value) -> f64 {
+        match &value.source {
+            Source::Contract { kinds, .. } => {
+                let products: f64 = kinds.iter().map(|(label, _)| self.extents[label.0 as usize] as f64).product();
+                products * self.dtype.flops_per_multiply_add() as f64 / 1e9
+            }
+            _ => 0.0,
+        }
+    }
+}

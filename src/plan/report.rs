@@ -1,0 +1,243 @@
+//! A plan, and what was measured of it, as the JSON object of the command line.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Plan, Source, Value, bound};
+use crate::algorithm::Algorithm;
+use crate::dims::Kind;
+use crate::tree::UnaryOp;
+
+/// Planned and measured bytes; what was not measured is `None`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Bytes {
+    pub planned: MaxMean,
+    pub measured: Option<MaxMean>,
+}
+
+/// Over ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct MaxMean {
+    pub max: u64,
+    pub mean: f64,
+}
+
+impl MaxMean {
+    fn of(bytes: &[u64]) -> MaxMean {
+        let sum: u64 = bytes.iter().sum();
+        MaxMean { max: bytes.iter().copied().max().unwrap_or(0), mean: sum as f64 / bytes.len().max(1) as f64 }
+    }
+}
+
+/// Planned and measured bytes of one rank, or of the busiest one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Peak {
+    pub planned: u64,
+    pub measured: Option<u64>,
+}
+
+/// One step of the plan.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NodeReport {
+    pub expression: String,
+    pub op: &'static str,
+    pub kinds: BTreeMap<String, &'static str>,
+    pub algorithm: Option<&'static str>,
+    /// Ranks per cut dimension; empty on one rank.
+    pub grid: BTreeMap<String, usize>,
+    pub gflop: f64,
+    pub seconds: Option<f64>,
+    pub bytes_received: Bytes,
+    pub lower_bound_bytes: Option<f64>,
+    pub predicted_seconds: f64,
+}
+
+/// One rank.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RankReport {
+    pub node_name: Option<String>,
+    pub cpus: Option<Vec<usize>>,
+    pub numa: Option<usize>,
+    pub bytes_received: Peak,
+    pub peak_bytes: Peak,
+    pub idle_seconds: Option<f64>,
+    pub hidden_share: Option<f64>,
+}
+
+/// Seconds over the timed runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Seconds {
+    pub min: f64,
+    pub median: f64,
+    pub max: f64,
+    pub runs: usize,
+}
+
+/// The comparison of output elements with double precision.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CheckReport {
+    pub checked: u64,
+    pub max_error: f64,
+    pub bound: f64,
+    pub ok: bool,
+}
+
+/// The result.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OutputReport {
+    pub shape: Vec<usize>,
+    pub norm: Option<f64>,
+}
+
+/// Everything that `--json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    pub schema: u32,
+    pub expression: String,
+    pub dtype: String,
+    pub ranks: usize,
+    pub workers: usize,
+    pub transport: Option<String>,
+    pub kernel: String,
+    pub plan_fingerprint: String,
+    pub slices: usize,
+    pub path: Vec<[usize; 2]>,
+    pub dims: BTreeMap<String, usize>,
+    pub nodes: Vec<NodeReport>,
+    pub per_rank: Vec<RankReport>,
+    pub plan_seconds: Option<f64>,
+    pub compile_seconds: Option<f64>,
+    pub seconds: Option<Seconds>,
+    pub gflops: Option<f64>,
+    pub peak_bytes: Peak,
+    pub check: Option<CheckReport>,
+    pub output: OutputReport,
+}
+
+/// What one rank measured in a run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, serde::Deserialize)]
+pub struct Measured {
+    pub node_name: String,
+    pub cpus: Vec<usize>,
+    /// Per value of the plan: bytes received, and seconds from its first task's start to its last one's end.
+    pub received: Vec<u64>,
+    pub seconds: Vec<f64>,
+    pub peak_bytes: u64,
+    /// Seconds that workers had nothing to do.
+    pub idle_seconds: f64,
+    /// The share of transfer time during which workers computed; `None` without transfers.
+    pub hidden_share: Option<f64>,
+}
+
+/// `per_rank` lists at most this many.
+const LISTED: usize = 64;
+
+impl Plan {
+    /// The bytes that the busiest rank must receive in a step, whatever the algorithm; `None` where that is not defined.
+    pub fn lower_bound_bytes(&self, value: &Value) -> Option<f64> {
+        let Source::Contract { kinds, algorithm, .. } = &value.source else { return None };
+        if matches!(algorithm, Algorithm::Local) {
+            return None;
+        }
+        let size = |kind: &[crate::dims::Label]| kind.iter().map(|l| self.extents[l.0 as usize] as f64).product();
+        let element = self.dtype.size() as f64;
+        let memory = self.memory_limit.map(|limit| limit as f64 / element);
+        let (c, m, n, k) = (size(&kinds.c), size(&kinds.m), size(&kinds.n), size(&kinds.k));
+        Some(bound::words(c, m, n, k, self.ranks() as f64, memory) * element)
+    }
+
+    /// The plan as JSON's values; with `measured`, what each rank measured (in order of ranks).
+    pub fn report(&self, measured: Option<&[Measured]>) -> Report {
+        let schedules: Vec<_> = (0..self.ranks()).map(|rank| self.schedule(rank)).collect();
+        let steps = self.values.iter().enumerate().filter(|(_, v)| !matches!(v.source, Source::Operand(_)));
+        let nodes = steps.map(|(id, value)| {
+            let planned: Vec<u64> = schedules.iter().map(|schedule| schedule.bytes_received(Some(id))).collect();
+            let got = measured.map(|ranks| ranks.iter().map(|rank| rank.received[id]).collect::<Vec<u64>>());
+            let seconds = measured.map(|ranks| ranks.iter().map(|rank| rank.seconds[id]).fold(0.0, f64::max));
+            let bytes = Bytes { planned: MaxMean::of(&planned), measured: got.as_deref().map(MaxMean::of) };
+            self.node_report(value, bytes, seconds)
+        });
+        let per_rank = schedules.iter().enumerate().take(LISTED).map(|(rank, schedule)| {
+            let got = measured.and_then(|ranks| ranks.get(rank));
+            RankReport {
+                node_name: got.map(|m| m.node_name.clone()),
+                cpus: got.map(|m| m.cpus.clone()),
+                numa: None,
+                bytes_received: Peak {
+                    planned: schedule.bytes_received(None),
+                    measured: got.map(|m| m.received.iter().sum()),
+                },
+                peak_bytes: Peak { planned: schedule.peak_bytes(), measured: got.map(|m| m.peak_bytes) },
+                idle_seconds: got.map(|m| m.idle_seconds),
+                hidden_share: got.and_then(|m| m.hidden_share),
+            }
+        });
+        let peak = Peak {
+            planned: schedules.iter().map(|schedule| schedule.peak_bytes()).max().unwrap_or(0),
+            measured: measured.and_then(|ranks| ranks.iter().map(|rank| rank.peak_bytes).max()),
+        };
+        Report {
+            schema: 1,
+            expression: self.expression.clone(),
+            dtype: self.dtype.name().to_owned(),
+            ranks: self.ranks(),
+            workers: self.machine.workers,
+            transport: None,
+            kernel: "gemm".to_owned(),
+            plan_fingerprint: format!("{:016x}", self.fingerprint()),
+            slices: 1,
+            path: self.path.clone(),
+            dims: self.names.iter().cloned().zip(self.extents.iter().copied()).collect(),
+            nodes: nodes.collect(),
+            per_rank: per_rank.collect(),
+            plan_seconds: None,
+            compile_seconds: None,
+            seconds: None,
+            gflops: None,
+            peak_bytes: peak,
+            check: None,
+            output: OutputReport { shape: self.output().shape.clone(), norm: None },
+        }
+    }
+
+    /// Operations of the whole plan, in units of 10^9.
+    pub fn total_gflop(&self) -> f64 {
+        self.values.iter().map(|value| self.gflop(value)).sum()
+    }
+
+    fn node_report(&self, value: &Value, bytes_received: Bytes, seconds: Option<f64>) -> NodeReport {
+        let (op, algorithm) = match &value.source {
+            Source::Contract { algorithm, .. } => ("contract", Some(algorithm.name())),
+            Source::Unary { op: UnaryOp::Permute, .. } => ("permute", None),
+            Source::Unary { op: UnaryOp::Sum, .. } => ("sum", None),
+            Source::Unary { op: UnaryOp::Diagonal, .. } => ("diagonal", None),
+            Source::Redistribute { .. } | Source::Operand(_) => ("redistribute", None),
+        };
+        let kinds = match &value.source {
+            Source::Contract { kinds, .. } => {
+                kinds.iter().map(|(label, kind)| (self.name(label).to_owned(), Kind::letter(kind))).collect()
+            }
+            _ => BTreeMap::new(),
+        };
+        let grid = match &value.source {
+            Source::Contract { algorithm, .. } => {
+                let cuts = algorithm.cuts().into_iter().take(1);
+                cuts.map(|label| (self.name(label).to_owned(), self.ranks())).collect()
+            }
+            _ => BTreeMap::new(),
+        };
+        NodeReport {
+            expression: self.step_text(value),
+            op,
+            kinds,
+            algorithm,
+            grid,
+            gflop: self.gflop(value),
+            seconds,
+            bytes_received,
+            lower_bound_bytes: self.lower_bound_bytes(value),
+            predicted_seconds: value.seconds,
+        }
+    }
+}
