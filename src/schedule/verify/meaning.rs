@@ -129,6 +129,10 @@ impl Meaning<'_> {
     ) -> Result<(), Fault> {
         let value = self.facts.tensor(self.buffer(out).node);
         let Origin::Contract { left: l, right: r } = self.facts.values[value].origin else { return Err(Fault::Shape) };
+        // Where there is nothing to multiply, schedules fill or scale instead.
+        if left.elements() == 0 || right.elements() == 0 {
+            return Err(Fault::Shape);
+        }
         let mut ranges: HashMap<Label, Range<usize>> = HashMap::new();
         for (view, input) in [(left, l), (right, r)] {
             let labels = &self.facts.values[input].labels;
@@ -137,7 +141,7 @@ impl Meaning<'_> {
             }
             let held = self.finished(contents, view, input)?;
             for (&label, range) in labels.iter().zip(held) {
-                if view.elements() > 0 && ranges.insert(label, range.clone()).is_some_and(|other| other != range) {
+                if ranges.insert(label, range.clone()).is_some_and(|other| other != range) {
                     return Err(Fault::WrongInput(view.buffer));
                 }
             }
@@ -203,7 +207,7 @@ impl Meaning<'_> {
         }
         let Origin::Unary { input: source } = self.facts.values[value].origin else { return Err(Fault::Shape) };
         let labels = &self.facts.values[source].labels;
-        if &self.buffer(input).labels != labels {
+        if &self.buffer(input).labels != labels || input.elements() == 0 {
             return Err(Fault::WrongInput(input.buffer));
         }
         let mut ranges: HashMap<Label, Range<usize>> = HashMap::new();
