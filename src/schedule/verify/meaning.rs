@@ -192,10 +192,10 @@ impl Meaning<'_> {
                 contents.write(out.buffer, Piece { bounds: out.bounds.clone(), content });
                 Ok(())
             }
-            Accumulate::Add => self.change(contents, out, |piece| combine(&mut piece.content, &content)),
+            Accumulate::Add => self.change(contents, out, |piece| self.combine(&mut piece.content, &content)),
             Accumulate::Beta => self.change(contents, out, |piece| {
                 beta(&mut piece.content)?;
-                combine(&mut piece.content, &content)
+                self.combine(&mut piece.content, &content)
             }),
         }
     }
@@ -239,7 +239,7 @@ impl Meaning<'_> {
         for more in contents.read(input)? {
             let more = carry(more, input, out);
             let target = View { buffer: out.buffer, bounds: more.bounds };
-            self.change(contents, &target, |piece| combine(&mut piece.content, &more.content))?;
+            self.change(contents, &target, |piece| self.combine(&mut piece.content, &more.content))?;
         }
         Ok(())
     }
@@ -279,6 +279,25 @@ impl Meaning<'_> {
         }
         Ok(())
     }
+
+    /// Adds the content of one place to another: the same element of the same tensor, or zeros.
+    fn combine(&self, content: &mut Content, more: &Content) -> Result<(), Fault> {
+        if more.value.is_none() {
+            return Ok(());
+        }
+        if content.value.is_none() {
+            *content = more.clone();
+            return Ok(());
+        }
+        if content.value != more.value || content.shift != more.shift {
+            return Err(Fault::Shape);
+        }
+        if more.prior != Prior::Absent || content.alpha != more.alpha || content.prior == Prior::Raw {
+            return Err(Fault::Scaling);
+        }
+        let value = content.value.unwrap_or_default();
+        add(&mut content.sum, &more.sum, |last, next| self.facts.follows(value, last, next))
+    }
 }
 
 /// A box of a buffer in coordinates of the tensor.
@@ -301,22 +320,4 @@ fn beta(content: &mut Content) -> Result<(), Fault> {
     let raw = content.prior == Prior::Raw && content.sum.is_empty();
     content.prior = Prior::Scaled;
     if raw { Ok(()) } else { Err(Fault::Scaling) }
-}
-
-/// Adds the content of one place to another: the same element of the same tensor, or zeros.
-fn combine(content: &mut Content, more: &Content) -> Result<(), Fault> {
-    if more.value.is_none() {
-        return Ok(());
-    }
-    if content.value.is_none() {
-        *content = more.clone();
-        return Ok(());
-    }
-    if content.value != more.value || content.shift != more.shift {
-        return Err(Fault::Shape);
-    }
-    if more.prior != Prior::Absent || content.alpha != more.alpha || content.prior == Prior::Raw {
-        return Err(Fault::Scaling);
-    }
-    add(&mut content.sum, &more.sum)
 }
