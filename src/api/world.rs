@@ -1,8 +1,7 @@
 //! The ranks that run a plan: one, several in this process, or the processes of an MPI program.
 
-use std::cell::OnceCell;
-#[cfg(feature = "mpi")]
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::rc::Rc;
@@ -27,7 +26,7 @@ pub struct World(Rc<Shared>);
 
 pub(super) struct Shared {
     pub(super) members: Members,
-    pools: OnceCell<Vec<rayon::ThreadPool>>,
+    pools: RefCell<BTreeMap<usize, Rc<Vec<rayon::ThreadPool>>>>,
     pub(super) options: RunOptions,
     not_send: PhantomData<*const ()>,
 }
@@ -53,7 +52,7 @@ pub(super) struct MpiMembers {
 
 impl World {
     fn of(members: Members, options: RunOptions) -> World {
-        World(Rc::new(Shared { members, pools: OnceCell::new(), options, not_send: PhantomData }))
+        World(Rc::new(Shared { members, pools: RefCell::default(), options, not_send: PhantomData }))
     }
 
     /// This thread alone, in its current rayon pool; no thread and no pool of its own.
@@ -231,17 +230,18 @@ impl World {
 }
 
 impl Shared {
-    /// One pool per local rank, made once with the workers of the first plan.
-    pub(super) fn pools(&self, ranks: usize, workers: usize) -> Result<&[rayon::ThreadPool]> {
-        if let Some(pools) = self.pools.get() {
-            return Ok(pools);
+    /// One pool per local rank; made once for each number of workers that plans ask for.
+    pub(super) fn pools(&self, ranks: usize, workers: usize) -> Result<Rc<Vec<rayon::ThreadPool>>> {
+        if let Some(pools) = self.pools.borrow().get(&workers) {
+            return Ok(pools.clone());
         }
         let build = |rank| {
             let builder = rayon::ThreadPoolBuilder::new().num_threads(workers);
             let builder = builder.thread_name(move |worker| format!("rank {rank} worker {worker}"));
             builder.build().map_err(|error| Error::Usage(format!("cannot start workers: {error}")))
         };
-        let pools = (0..ranks).map(build).collect::<Result<Vec<_>>>()?;
-        Ok(self.pools.get_or_init(|| pools))
+        let pools = Rc::new((0..ranks).map(build).collect::<Result<Vec<_>>>()?);
+        self.pools.borrow_mut().insert(workers, pools.clone());
+        Ok(pools)
     }
 }
