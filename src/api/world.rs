@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::{Error, Program, Result};
+use super::{Error, Program, Result, host};
 use crate::exec::RunOptions;
 use crate::kernel::Element;
 use crate::plan::Plan;
@@ -165,6 +165,24 @@ impl World {
 
     pub(super) fn shared(&self) -> &Shared {
         &self.0
+    }
+
+    /// Whether the hosts of this world have the memory that a plan's buffers need, operands and result included. Collective.
+    ///
+    /// # Errors
+    /// The ranks of a host need more than it has; says how much more.
+    pub fn check_memory(&self, plan: &Plan) -> Result<()> {
+        let needs: u64 = self.local_ranks().map(|rank| plan.schedule(rank).peak_bytes()).sum();
+        let mine = format!("{}\n{needs}", host::name());
+        let everyone = self.all_gather(mine.as_bytes())?;
+        let here = everyone.iter().filter_map(|bytes| std::str::from_utf8(bytes).ok()?.split_once('\n'));
+        let here = here.filter(|(name, _)| *name == host::name());
+        let needed: u64 = here.filter_map(|(_, bytes)| bytes.parse::<u64>().ok()).sum();
+        let rank = self.local_ranks().start;
+        self.agree(match host::available_memory() {
+            Some(available) if needed > available => Err(Error::HostMemory { rank, needed, available }),
+            _ => Ok(()),
+        })
     }
 
     /// Compiles a plan: schedules of the local ranks, kernels, buffers. Collective; compares fingerprints first.
