@@ -1,13 +1,13 @@
 //! The ranks that run a plan: one, several in this process, or the processes of an MPI program.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::rc::Rc;
 
 use super::{Error, Program, Result, host};
-use crate::exec::RunOptions;
+use crate::exec::{Moved, RunOptions};
 use crate::kernel::Element;
 use crate::plan::Plan;
 
@@ -28,6 +28,7 @@ pub(super) struct Shared {
     pub(super) members: Members,
     pools: RefCell<BTreeMap<usize, Rc<Vec<rayon::ThreadPool>>>>,
     pub(super) options: RunOptions,
+    moved: Cell<Moved>,
     not_send: PhantomData<*const ()>,
 }
 
@@ -52,7 +53,13 @@ pub(super) struct MpiMembers {
 
 impl World {
     fn of(members: Members, options: RunOptions) -> World {
-        World(Rc::new(Shared { members, pools: RefCell::default(), options, not_send: PhantomData }))
+        World(Rc::new(Shared {
+            members,
+            pools: RefCell::default(),
+            options,
+            moved: Cell::default(),
+            not_send: PhantomData,
+        }))
     }
 
     /// This thread alone, in its current rayon pool; no thread and no pool of its own.
@@ -161,6 +168,16 @@ impl World {
             #[cfg(feature = "mpi")]
             Members::Mpi(_) => "message",
         }
+    }
+
+    /// What the local ranks have moved in all runs of this world together: contractions, redistributions and gathers.
+    pub fn moved(&self) -> Moved {
+        self.0.moved.get()
+    }
+
+    pub(super) fn count(&self, run: Moved) {
+        let Moved { received, sent } = self.moved();
+        self.0.moved.set(Moved { received: received + run.received, sent: sent + run.sent });
     }
 
     pub(super) fn shared(&self) -> &Shared {

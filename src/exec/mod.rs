@@ -24,7 +24,7 @@ mod program;
 mod rank;
 
 pub use fault::{Injection, RunError, panic_message};
-pub use metrics::{Metrics, TaskMetric};
+pub use metrics::{Metrics, Moved, TaskMetric};
 pub use program::{Factors, RankProgram};
 
 use crate::comm::Endpoint;
