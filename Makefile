@@ -1,0 +1,37 @@
+# einsum-dist: `make` lists what there is. Every target installs what it lacks, then builds and runs.
+#
+# Debian and Ubuntu carry both MPIs side by side, so each is named; every MPI has a target directory of its own. Elsewhere:
+#     make demo MPICC=mpicc MPIRUN=mpirun
+
+MPICC  ?= mpicc.mpich
+MPIRUN ?= mpirun.mpich
+
+BUILD   = MPICC=$(MPICC) CARGO_TARGET_DIR=target/mpich cargo
+PROGRAM = target/mpich/release/einsum-dist
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench packages build
+
+help:
+	@echo "make demo    contract the .npy files of data/ on 2 MPI ranks: plan, time, GFLOP/s, check"
+	@echo "make test    everything that can be tested here, under MPICH and Open MPI"
+	@echo "make bench   the local kernel, and how much of the transfers hides behind computing"
+	@echo "make build   the program with all features: $(PROGRAM)"
+	@echo
+	@echo "Without any system package: cargo run --release -- \"mk,kn->mn\""
+
+packages:
+	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich
+
+build: packages
+	$(BUILD) build --release --features full
+
+demo: build
+	@MPIRUN=$(MPIRUN) ./.ci/demo $(PROGRAM)
+
+test:
+	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich openmpi
+	@./tests/all.sh
+
+bench: packages
+	$(BUILD) bench --features full

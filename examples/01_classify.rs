@@ -1,0 +1,49 @@
+//! Every dimension of a binary contraction is of one of four kinds; whatever is not becomes a unary step first.
+//!
+//! `cargo run --example 01_classify`
+
+use einsum_dist::Problem;
+use einsum_dist::dims::Kind;
+use einsum_dist::tree::Step;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // The contraction of the thesis: five dimensions in each operand, five in the result.
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/thesis.einsum"))?;
+    let shapes = [vec![8, 4, 12, 7, 6], vec![9, 4, 12, 5, 7]];
+    let problem = Problem::parse(text.trim())?.shapes(&shapes)?;
+    println!("{}\n", text.trim());
+    for (kind, meaning) in [
+        (Kind::C, "left, right and out: a batch"),
+        (Kind::M, "left and out"),
+        (Kind::N, "right and out"),
+        (Kind::K, "left and right: summed"),
+    ] {
+        let tree = problem.tree();
+        let Step::Contract { kinds, .. } = &tree.nodes[tree.root()].step else { continue };
+        let labels = kinds.iter().filter(|(_, k)| *k == kind).map(|(label, _)| tree.name(label));
+        println!("  {kind}   {:<8}  {meaning}", labels.collect::<Vec<_>>().join(" "));
+    }
+
+    // The diagonal of `ii` and the sum over `l` are no part of a contraction: they come before it.
+    let problem = Problem::parse("iij,jkl->ik")?.shapes(&[vec![4, 4, 5], vec![5, 6, 2]])?;
+    let tree = problem.tree();
+    println!("\niij,jkl->ik\n");
+    let mut steps = Vec::new();
+    for (id, node) in tree.nodes.iter().enumerate() {
+        match &node.step {
+            Step::Leaf { .. } => {}
+            Step::Unary { op, .. } => steps.push(format!("{op:?} {}", tree.step_text(id)).to_lowercase()),
+            Step::Contract { .. } => steps.push(format!("contract {}", tree.step_text(id))),
+        }
+    }
+    println!("  {}", steps.join("\n  "));
+    assert_eq!(steps, ["diagonal iij->ij", "sum jkl->jk", "contract ij,jk->ik"]);
+
+    // Extents that do not agree are shown under each place.
+    let conflict = Problem::parse("mk,kn->mn")?.shapes(&[vec![2, 3], vec![4, 5]]);
+    match conflict {
+        Err(einsum_dist::Error::Shape(error)) => println!("\n{}", error.render()),
+        other => panic!("expected a conflict, got {other:?}"),
+    }
+    Ok(())
+}

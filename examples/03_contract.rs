@@ -1,0 +1,34 @@
+//! One call for one process; a world of ranks for the same contraction, distributed.
+//!
+//! `cargo run --release --example 03_contract`
+
+use einsum_dist::{Dtype, Machine, Options, Problem, World, einsum};
+use ndarray::{Array4, ArrayD};
+
+fn main() -> einsum_dist::Result<()> {
+    // Scores of attention: every head of every sequence multiplies its queries and keys. Any strides will do: here the
+    // keys are a transposed view, which nobody copies.
+    let queries = Array4::from_shape_fn((2, 48, 4, 16), |(b, q, h, d)| (b + 2 * q + 3 * h + 5 * d) as f64 % 7.0 - 3.0);
+    let keys = Array4::from_shape_fn((2, 4, 64, 16), |(b, h, k, d)| (3 * b + h + 2 * k + d) as f64 % 5.0 - 2.0);
+    let keys = keys.permuted_axes([0, 2, 1, 3]);
+    let text = "bqhd,bkhd->bhqk";
+
+    // In this process, on the current rayon pool.
+    let scores: ArrayD<f64> = einsum(text, &[&queries, &keys])?;
+    assert_eq!(scores.shape(), [2, 4, 48, 64]);
+    println!("{text} -> {:?}, first score {}", scores.shape(), scores[[0, 0, 0, 0]]);
+
+    // The same on several ranks of this process: planned for a machine, compiled for a world, run.
+    for ranks in [2, 3, 4] {
+        let options = Options { dtype: Dtype::Float64, ..Options::default() };
+        let problem = Problem::parse(text)?.shapes(&[queries.shape().to_vec(), keys.shape().to_vec()])?;
+        let plan = problem.plan(&Machine::new(ranks, 1), &options)?;
+        let mut program = World::in_process(ranks).compile::<f64>(&plan)?;
+        let distributed = program.run(&[&queries, &keys])?;
+        // Sums of small integers are exact, so the order of summation does not show.
+        assert_eq!(distributed, scores);
+        let received: u64 = program.measured()?.iter().flat_map(|rank| &rank.received).sum();
+        println!("{ranks} ranks: the same, {received} bytes moved");
+    }
+    Ok(())
+}

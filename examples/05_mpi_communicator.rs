@@ -1,0 +1,51 @@
+//! The library inside an MPI program: contractions over communicators of the program's own.
+//!
+//! ```text
+//! MPICC=mpicc.mpich cargo build --release --features mpi --example 05_mpi_communicator
+//! mpirun.mpich -n 4 target/release/examples/05_mpi_communicator
+//! ```
+
+use einsum_dist::{DistTensor, Dtype, Machine, Options, Problem, World};
+use mpi::topology::Color;
+use mpi::traits::Communicator;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // MPI belongs to this program. The library needs MPI_THREAD_FUNNELED: the thread that calls it communicates.
+    let (universe, _) = mpi::initialize_with_threading(mpi::Threading::Funneled).ok_or("MPI runs already")?;
+    let everyone = universe.world();
+    // Two groups, even and odd ranks, which know nothing of each other.
+    let group = everyone.rank() % 2;
+    let communicator = everyone.split_by_color(Color::with_value(group)).ok_or("no group")?;
+
+    // The communicator is duplicated; its error handler and its messages stay untouched.
+    let world = World::from_communicator(&communicator)?;
+    let (m, k, n) = (60, 40, 50);
+    let options = Options { dtype: Dtype::Float64, ..Options::default() };
+    let problem = Problem::parse("mk,kn->mn")?.shapes(&[vec![m, k], vec![k, n]])?;
+    let plan = problem.plan(&Machine::new(world.ranks(), 1), &options)?;
+    let mut program = world.compile::<f64>(&plan)?;
+
+    // Every rank makes the blocks that it holds, in the distributions that the plan names; nothing is gathered.
+    let lies = |operand| &plan.operand(operand).distribution;
+    let left = DistTensor::from_fn(&world, &[m, k], lies(0), |at| (at[0] + at[1]) as f64);
+    let right = DistTensor::from_fn(&world, &[k, n], lies(1), |at| (group as usize + at[0] * at[1]) as f64);
+    let mut out = DistTensor::zeros(&world, &[m, n], &plan.output().distribution);
+    program.run_dist(1.0, &[&left, &right], 0.0, &mut out)?;
+
+    // Element (i, j) is the sum over l of (i + l) (group + l j).
+    for (region, block) in out.blocks() {
+        let first: Vec<usize> = region.dims().iter().map(|dim| dim.ranges().first().map_or(0, |r| r.start)).collect();
+        for ((i, j), value) in block.view().into_dimensionality::<ndarray::Ix2>()?.indexed_iter() {
+            let (i, j) = (i + first[0], j + first[1]);
+            let expected: usize = (0..k).map(|l| (i + l) * (group as usize + l * j)).sum();
+            assert_eq!(*value, expected as f64, "element {i}, {j}");
+        }
+    }
+    let (members, rank) = (world.ranks(), everyone.rank());
+    println!("rank {rank}: in group {group} of {members}, whose output lies as {}", plan.placement(plan.output()));
+
+    // The library's part ends before the program ends MPI.
+    drop((program, left, right, out));
+    world.finish()?;
+    Ok(())
+}

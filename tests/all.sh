@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# Everything that `make test` runs. Ends with the line `N passed, 0 failed`.
+#
+# A step is a command; its output is shown only when it fails. Steps that run several tests (cargo test) count each of
+# them, every other step counts as one. Steps go on after a failure, so that one run shows all of them. A word as argument
+# runs only the steps whose name has it: `tests/all.sh openmpi`.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+only=${1:-}
+passed=0 failed=0 failures=()
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# Both launchers must start more ranks than there are cores, as root too, in containers that forbid reading each other's
+# memory.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
+export RUST_BACKTRACE=1
+
+seconds() { date +%s.%N; }
+
+# step NAME COMMAND...: the command must succeed, within 30 minutes.
+step() {
+    local name=$1 start count bad status
+    shift
+    [[ $name == *"$only"* ]] || return 0
+    start=$(seconds)
+    printf '%-58s ' "$name"
+    timeout --kill-after=10 1800 bash -c '"$@"' "$name" "$@" > "$log" 2>&1 < /dev/null
+    status=$?
+    read -r count bad < <(awk '/^test result:/ { p += $4; f += $6 } END { print p + 0, f + 0 }' "$log")
+    if [ $status -eq 0 ] && [ "$bad" -eq 0 ]; then
+        [ "$count" -eq 0 ] && count=1
+        printf 'ok  %5d  %6.1f s\n' "$count" "$(difference "$(seconds)" "$start")"
+    else
+        [ "$bad" -eq 0 ] && bad=1
+        failures+=("$name")
+        printf 'FAILED  (exit code %d)\n' $status
+        echo "  $*"
+        tail -n 200 "$log" | sed 's/^/    /'
+    fi
+    passed=$((passed + count)) failed=$((failed + bad))
+}
+
+difference() { awk -v a="$1" -v b="$2" 'BEGIN { print a - b }'; }
+
+# exits CODE COMMAND...: the command must end with this code (`any`: any but 0), and not by the clock.
+exits() {
+    local wanted=$1 got
+    shift
+    timeout --kill-after=5 60 "$@"
+    got=$?
+    echo "exit code $got, expected $wanted"
+    if [ "$wanted" = any ]; then [ $got -ne 0 ] && [ $got -ne 124 ] && [ $got -ne 137 ]; else [ $got -eq "$wanted" ]; fi
+}
+export -f exits
+
+skip() { printf '%-58s skipped: %s\n' "$1" "$2"; }
+
+# cargo with the target directory and the compiler of one MPI.
+with() {
+    local mpi=$1
+    shift
+    env MPICC="$(compiler "$mpi")" CARGO_TARGET_DIR="target/$mpi" "$@"
+}
+compiler() { if [ "$1" = mpich ]; then echo "${MPICC:-mpicc.mpich}"; else echo "${OPENMPI_CC:-mpicc.openmpi}"; fi; }
+launcher() { if [ "$1" = mpich ]; then echo "${MPIRUN:-mpirun.mpich}"; else echo "${OPENMPI_RUN:-mpirun.openmpi}"; fi; }
+export -f with compiler launcher
+
+# The path of a test program, built if need be: cargo hands it to the runner, which only prints it.
+binary() { with "$1" cargo test -q --features full --test "$2" --config "target.'cfg(all())'.runner = 'echo'" | grep "/$2-" | tail -n 1; }
+
+# --- the source ---------------------------------------------------------------------------------------------------------
+
+tool() {
+    cargo "$1" --version > /dev/null 2>&1 && return
+    command -v rustup > /dev/null && rustup -q component add "$2" > /dev/null 2>&1 && cargo "$1" --version > /dev/null 2>&1
+}
+if tool fmt rustfmt; then step "format" cargo fmt --all --check; else skip "format" "no rustfmt"; fi
+
+linter=check deny=()
+if tool clippy clippy; then linter=clippy deny=(-- -D warnings); fi
+for features in "" "--no-default-features" "--no-default-features --features cli" "--no-default-features --features mpi" \
+    "--features full"; do
+    # shellcheck disable=SC2086
+    step "$linter ${features:-default features}" with mpich cargo $linter --workspace --all-targets $features "${deny[@]}"
+done
+step "documentation" with mpich env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --lib --no-deps --features full
+
+# --- one process and in-process ranks -------------------------------------------------------------------------------------
+
+step "build with default features" env CARGO_TARGET_DIR=target/plain cargo build --release
+plain=target/plain/release/einsum-dist
+if [ -x $plain ]; then step 'einsum-dist "mk,kn->mn"' $plain "mk,kn->mn"; fi
+export EINSUM_DIST_WITHOUT_MPI="$PWD/$plain"
+
+step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test --workspace --features full --no-fail-fast
+for source in examples/0[0-4]_*.rs; do
+    name=$(basename "$source" .rs)
+    step "example $name" "target/mpich/debug/examples/$name"
+done
+
+# --- ranks that are processes ----------------------------------------------------------------------------------------------
+
+for mpi in mpich openmpi; do
+    if ! command -v "$(compiler $mpi)" > /dev/null || ! command -v "$(launcher $mpi)" > /dev/null; then
+        skip "$mpi" "no $(compiler $mpi) or $(launcher $mpi)"
+        continue
+    fi
+    [[ -z $only || $mpi == *"$only"* || $only == *"$mpi"* ]] || continue
+    run=$(launcher $mpi)
+    counter=$PWD/target/$mpi/pmpi_count.so
+    mkdir -p target/$mpi
+    step "byte counter, $mpi" "$(compiler $mpi)" -O2 -Wall -Werror -fPIC -shared -o "$counter" tests/pmpi/count.c
+    step "build, $mpi" with $mpi cargo test --no-run --features full --test 'mpi_*'
+    for program in mpi_transport mpi_contractions; do
+        [ -f tests/$program.rs ] || { skip "$program, $mpi" "not there"; continue; }
+        path=$(binary $mpi $program)
+        for ranks in 1 2 3 4; do
+            counts=$(mktemp -d)
+            step "$program, $mpi, $ranks ranks" timeout 600 "$run" -n $ranks \
+                env LD_PRELOAD="$counter" PMPI_COUNT_FILE="$counts/count" "$path"
+            rm -r "$counts"
+        done
+    done
+    path=$(binary $mpi mpi_transport)
+    step "own use of MPI beside ours, $mpi" exits 0 "$run" -n 4 "$path" foreign
+    for scenario in short long more fewer; do
+        step "transfers that do not match: $scenario, $mpi" exits 3 "$run" -n 2 "$path" $scenario
+    done
+    step "a rank ends the run, $mpi" exits 3 "$run" -n 4 "$path" abort
+    step "a rank panics, $mpi" exits any "$run" -n 4 "$path" panic
+    step "example 05_mpi_communicator, $mpi, build" \
+        with $mpi cargo build --profile test --features full --example 05_mpi_communicator
+    for ranks in 1 4; do
+        step "example 05_mpi_communicator, $mpi, $ranks ranks" timeout 60 "$run" -n $ranks \
+            "target/$mpi/debug/examples/05_mpi_communicator"
+    done
+    if [ $mpi = openmpi ] && [ -f tests/cli_mpi.rs ]; then
+        step "command line, $mpi" with $mpi env EINSUM_DIST_MPIRUN="$run" cargo test --features full --test cli_mpi
+    fi
+done
+
+echo
+for name in ${failures[@]+"${failures[@]}"}; do echo "failed: $name"; done
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
