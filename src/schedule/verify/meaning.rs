@@ -263,8 +263,13 @@ impl Meaning<'_> {
         let view = View { buffer: *id, bounds };
         let placed = self.placed(buffer, Prior::Absent);
         let prior = if self.facts.accumulate { Prior::Scaled } else { Prior::Absent };
+        // Of an output in summands, the first is the tensor and the others are zeros.
+        let zeros = value.distribution.summand(self.schedule.rank) != Some(0);
         for piece in contents.read(&view)? {
             let content = &piece.content;
+            if zeros && content.value.is_none() && prior == Prior::Absent && buffer.node == self.facts.output {
+                continue;
+            }
             let here = content.value.is_none_or(|value| {
                 value == self.facts.tensor(self.facts.output)
                     && placed
@@ -273,7 +278,7 @@ impl Meaning<'_> {
                         .all(|p| p.content.shift == content.shift)
             });
             let whole = products(&content.sum) == needed && content.prior == prior && content.alpha;
-            if !here || !whole || buffer.node != self.facts.output {
+            if zeros || !here || !whole || buffer.node != self.facts.output {
                 return Err(Fault::Result);
             }
         }
