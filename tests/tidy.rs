@@ -107,8 +107,9 @@ fn first_names(path: &str) -> Vec<String> {
 
 fn has_word(line: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
-    line.match_indices(word)
-        .any(|(at, _)| !line[..at].ends_with(part) && !line[at + word.len()..].starts_with(part) || !word.ends_with(part))
+    line.match_indices(word).any(|(at, _)| {
+        !line[..at].ends_with(part) && !line[at + word.len()..].starts_with(part) || !word.ends_with(part)
+    })
 }
 
 /// Blanks comments and the contents of strings.
@@ -238,7 +239,10 @@ fn imports_go_one_way() {
             }
         }
     }
-    none("Imports go one way: parser <- tree, dims <- dist, machine, local <- .. <- plan <- exec <- api <- cli.", faults);
+    none(
+        "Imports go one way: parser <- tree, dims <- dist, machine, local <- .. <- plan <- exec <- api <- cli.",
+        faults,
+    );
 }
 
 #[test]
@@ -336,7 +340,8 @@ fn files_are_short() {
 #[test]
 fn nothing_is_left_open() {
     // Spelled so that this file passes its own test.
-    let words = [concat!("to", "do!"), concat!("unimple", "mented!"), concat!("FIX", "ME"), concat!("for", " now"), "XXX"];
+    let words =
+        [concat!("to", "do!"), concat!("unimple", "mented!"), concat!("FIX", "ME"), concat!("for", " now"), "XXX"];
     let mut faults = Vec::new();
     for source in sources(&EVERYTHING).iter().filter(|source| source.path != "tests/tidy.rs") {
         for (at, line) in source.text.lines().enumerate() {

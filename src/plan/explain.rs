@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Plan, Source, Value};
+use crate::schedule::Schedule;
 
 /// Prints a plan; see [`Plan::explain`].
 pub struct Explain<'a>(pub(super) &'a Plan);
@@ -24,32 +25,26 @@ impl fmt::Display for Explain<'_> {
         writeln!(f)?;
         let mut rows =
             vec![["", "step", "how", "lies", "GFLOP", "MB received", "bound", "predicted"].map(str::to_owned)];
-        let received = self.received();
+        let looked_at = plan.looked_at();
+        let schedules: Vec<Schedule> = looked_at.iter().map(|&rank| plan.schedule(rank)).collect();
         for (id, value) in plan.values.iter().enumerate() {
-            rows.push(self.row(id, value, received.as_ref().map(|received| received[id])));
+            let received = schedules.iter().map(|schedule| schedule.bytes_received(Some(id))).max();
+            rows.push(self.row(id, value, received.unwrap_or(0)));
         }
         write_table(f, &rows)?;
         writeln!(f)?;
-        let peaks = (0..plan.ranks().min(SHOWN)).map(|rank| plan.schedule(rank).peak_bytes());
-        writeln!(f, "memory    {} on the busiest rank", megabytes(peaks.max().unwrap_or(0) as f64))?;
+        let peak = schedules.iter().map(Schedule::peak_bytes).max().unwrap_or(0);
+        let of =
+            if looked_at.len() < plan.ranks() { format!(" of {} looked at", looked_at.len()) } else { String::new() };
+        writeln!(f, "memory    {} on the busiest rank{of}", megabytes(peak as f64))?;
         let seconds: f64 = plan.values.iter().map(|value| value.seconds).sum();
         writeln!(f, "predicted {}", duration(seconds))?;
         write!(f, "fingerprint {:016x}", plan.fingerprint())
     }
 }
 
-/// Ranks whose schedules are generated to find the busiest: even tiles come larger first.
-const SHOWN: usize = 64;
-
 impl Explain<'_> {
-    /// Bytes that the busiest rank receives, per step.
-    fn received(&self) -> Option<Vec<u64>> {
-        let schedules: Vec<_> = (0..self.0.ranks().min(SHOWN)).map(|rank| self.0.schedule(rank)).collect();
-        let of = |id| schedules.iter().map(|schedule| schedule.bytes_received(Some(id))).max();
-        (0..self.0.values.len()).map(of).collect()
-    }
-
-    fn row(&self, id: usize, value: &Value, received: Option<u64>) -> [String; 8] {
+    fn row(&self, id: usize, value: &Value, received: u64) -> [String; 8] {
         let plan = self.0;
         let (step, how) = match &value.source {
             Source::Operand(index) => (plan.step_text(value), format!("operand {index}")),
@@ -73,7 +68,7 @@ impl Explain<'_> {
             how,
             plan.placement(value),
             shown(gflop > 0.0, format!("{gflop:.3}")),
-            shown(step_row, received.map_or(String::new(), |bytes| format!("{:.3}", bytes as f64 / 1e6))),
+            shown(step_row, format!("{:.3}", received as f64 / 1e6)),
             plan.lower_bound_bytes(value).map_or(String::new(), |bytes| format!("{:.3}", bytes / 1e6)),
             shown(step_row, duration(value.seconds)),
         ]

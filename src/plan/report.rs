@@ -149,7 +149,7 @@ impl Plan {
 
     /// The plan as JSON's values; with `measured`, what each rank measured (in order of ranks).
     pub fn report(&self, measured: Option<&[Measured]>) -> Report {
-        let schedules: Vec<_> = (0..self.ranks()).map(|rank| self.schedule(rank)).collect();
+        let schedules: Vec<_> = self.looked_at().into_iter().map(|rank| self.schedule(rank)).collect();
         let steps = self.values.iter().enumerate().filter(|(_, v)| !matches!(v.source, Source::Operand(_)));
         let nodes = steps.map(|(id, value)| {
             let planned: Vec<u64> = schedules.iter().map(|schedule| schedule.bytes_received(Some(id))).collect();
@@ -158,8 +158,8 @@ impl Plan {
             let bytes = Bytes { planned: MaxMean::of(&planned), measured: got.as_deref().map(MaxMean::of) };
             self.node_report(value, bytes, seconds)
         });
-        let per_rank = schedules.iter().enumerate().take(LISTED).map(|(rank, schedule)| {
-            let got = measured.and_then(|ranks| ranks.get(rank));
+        let per_rank = schedules.iter().take(LISTED).map(|schedule| {
+            let got = measured.and_then(|ranks| ranks.get(schedule.rank));
             RankReport {
                 node_name: got.map(|m| m.node_name.clone()),
                 cpus: got.map(|m| m.cpus.clone()),
@@ -199,6 +199,12 @@ impl Plan {
             check: None,
             output: OutputReport { shape: self.output().shape.clone(), norm: None },
         }
+    }
+
+    /// The ranks whose schedules stand for all in reports: every one, or a few where there are very many.
+    pub fn looked_at(&self) -> Vec<usize> {
+        let (ranks, few) = (self.ranks(), 8);
+        if ranks <= 256 { (0..ranks).collect() } else { (0..few).map(|i| i * (ranks - 1) / (few - 1)).collect() }
     }
 
     /// Operations of the whole plan, in units of 10^9.
