@@ -1,30 +1,31 @@
 //! `ring-k`: both operands are cut along k; partial sums of out travel the ring and grow.
 //!
-//! Source: thesis, section 5.3, Algorithm 4; reduce-scatter matrix multiplication. Every block of out is halved along a
-//! second dimension (or the cut one), so that one half is computed while the other travels.
+//! Source: thesis, section 5.3, Algorithm 4; reduce-scatter matrix multiplication. Every block of out is cut into pieces
+//! along a second dimension (or the cut one), so that one piece is computed while others travel: two, more of large blocks.
 //!
 //! ```text
-//! mk,kn->mn on 2 ranks, rank 0: block 0 of out is its own, halves a and b
+//! mk,kn->mn on 2 ranks, rank 0: block 0 of out is its own, pieces a and b
 //!   step 0    block 1a  = left right            -
-//!   step 1    block 1b  = left right            sends 1a to 1
-//!   step 2    block 0a += left right            sends 1b to 1, has received 0a from 1
-//!   step 3    block 0b += left right            has received 0b from 1
+//!   step 1    block 1b  = left right            sends 1a to 1, receives 0a from 1
+//!   step 2    block 0a += left right            sends 1b to 1, receives 0b from 1
+//!   step 3    block 0b += left right            -
 //! ```
 //!
-//! At step j rank i computes half j mod 2 of block (i + 1 + j/2) mod p, on top of what rank i+1 has sent. It receives
-//! (p-1)/p of out. Three slots of one half each take turns to receive, compute and send; two of them lie in the rank's own
-//! block of out, where the last two steps leave the result, so the extra memory is one half block.
+//! With s pieces, at step j rank i computes piece j mod s of block (i + 1 + j/s) mod p, on top of what rank i+1 has
+//! computed s steps before. It receives (p-1)/p of out. Slots of one piece each, s + 1 of them, take turns to receive,
+//! compute and send; s of them lie in the rank's own block of out, where the last s steps leave the result, so the extra
+//! memory is one piece.
 //!
-//! Halves are as long as the smallest block allows. What is left of larger or odd blocks, two rows at most, goes round
-//! afterwards in the slot that is free by then. Where blocks differ in a dimension that is not the halved one, slots are
-//! exchange buffers and the last steps copy out of them.
+//! Pieces are as long as the smallest block allows. What that leaves, less than s + 1 rows of any block, goes round
+//! afterwards in the slot that is free by then. Where blocks differ in a dimension that is not the one cut into pieces,
+//! slots are exchange buffers and the last steps copy out of them.
 //!
-//! Added onto an existing out, the travelling sums keep out of the user's block: three exchange slots, and the owner adds
-//! what arrives onto `beta out + left right`.
+//! Added onto an existing out, the travelling sums keep out of the user's block: all slots are exchange buffers, and the
+//! owner adds what arrives onto `beta out + left right`.
 
 use std::ops::Range;
 
-use super::contraction::{Contraction, Tensor, contract, corner};
+use super::contraction::{Contraction, Tensor, contract, corner, most_pieces};
 use super::local::local;
 use crate::dims::Label;
 use crate::dist::{Bounds, is_empty};
@@ -33,7 +34,7 @@ use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 /// A place for one travelling piece.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
-    /// Where half 0 or half 1 of the rank's own block of out belongs.
+    /// Where this piece of the rank's own block of out belongs.
     Own(usize),
     Exchange(BufferId),
 }
@@ -46,7 +47,8 @@ struct Ring<'a> {
     out: BufferId,
     cut: Label,
     split: Label,
-    /// Indices of `split` in one half.
+    /// Pieces of a block, and the indices of `split` in each.
+    pieces: usize,
     height: usize,
 }
 
@@ -56,9 +58,14 @@ pub fn ring_k(builder: &mut Builder, contraction: &Contraction, cut: Label, spli
     if ranks == 1 {
         return local(builder, contraction);
     }
+    // Larger tiles come first.
     let smallest = contraction.out.tile(ranks - 1, split).len();
-    let ring = Ring { rank, ranks, contraction, out, cut, split, height: smallest / 2 };
-    let free = ring.halves(builder);
+    let most =
+        most_pieces(&contraction.out.distribution.largest_block(&contraction.out.shape)).clamp(2, smallest.max(2));
+    // Equal pieces leave nothing over.
+    let pieces = (2..=most).rev().find(|pieces| smallest.is_multiple_of(*pieces)).unwrap_or(most);
+    let ring = Ring { rank, ranks, contraction, out, cut, split, pieces, height: smallest / pieces };
+    let free = ring.whole_pieces(builder);
     ring.rest(builder, free);
 }
 
@@ -72,21 +79,21 @@ impl Ring<'_> {
     }
 
     /// Rows `rows` (counted from its first) of the block of `owner`, as a box of the tensor.
-    fn piece(&self, owner: usize, rows: Range<usize>) -> Bounds {
+    fn rows(&self, owner: usize, rows: Range<usize>) -> Bounds {
         let mut bounds = self.tensor().block(owner);
         let range = &mut bounds[self.tensor().dim(self.split)];
         *range = range.start + rows.start..range.start + rows.end;
         bounds
     }
 
-    fn half(&self, owner: usize, which: usize) -> Bounds {
-        self.piece(owner, which * self.height..(which + 1) * self.height)
+    fn piece(&self, owner: usize, which: usize) -> Bounds {
+        self.rows(owner, which * self.height..(which + 1) * self.height)
     }
 
-    /// What the halves leave of the block of `owner`.
+    /// What the pieces leave of the block of `owner`.
     fn remainder(&self, owner: usize) -> Bounds {
         let rows = self.tensor().tile(owner, self.split).len();
-        self.piece(owner, 2 * self.height..rows)
+        self.rows(owner, self.pieces * self.height..rows)
     }
 
     /// A piece of the rank's own block as a view of it.
@@ -100,7 +107,7 @@ impl Ring<'_> {
         match slot {
             Slot::Exchange(buffer) => corner(buffer, piece),
             Slot::Own(which) => {
-                let home = self.own(&self.half(self.rank, which));
+                let home = self.own(&self.piece(self.rank, which));
                 let bounds = home.bounds.iter().zip(piece).map(|(h, p)| h.start..h.start + p.len()).collect();
                 View { buffer: self.out, bounds }
             }
@@ -126,46 +133,51 @@ impl Ring<'_> {
         }
     }
 
-    /// The halves, one computed while the other travels. Returns the slot outside the own block, which is free afterwards.
-    fn halves(&self, builder: &mut Builder) -> Option<BufferId> {
+    /// The pieces of equal size. Returns the slot outside the own block, which is free afterwards.
+    fn whole_pieces(&self, builder: &mut Builder) -> Option<BufferId> {
         if self.height == 0 {
             return None;
         }
         let slots = self.slots(builder);
-        let steps = 2 * self.ranks;
+        let (pieces, steps) = (self.pieces, self.pieces * self.ranks);
         let (next, previous) = self.neighbours();
+        // Slots take turns, and the last steps fall on those in the own block.
+        let first = (steps - pieces) % slots.len();
         let at = |step: usize| {
-            let piece = self.half((self.rank + 1 + step / 2) % self.ranks, step % 2);
-            // Slots take turns, and the last two steps fall on slots 0 and 1.
-            let view = self.place(slots[(step + 2 + 2 * steps) % 3], &piece);
+            let piece = self.piece((self.rank + 1 + step / pieces) % self.ranks, step % pieces);
+            let view = self.place(slots[(step + slots.len() - first) % slots.len()], &piece);
             (piece, view)
         };
         for step in 0..steps {
-            if (1..steps - 1).contains(&step) {
+            if (1..=steps - pieces).contains(&step) {
                 builder.send(previous, vec![at(step - 1).1]);
-                builder.recv(next, vec![at(step + 1).1]);
+                builder.recv(next, vec![at(step - 1 + pieces).1]);
             }
             let (piece, here) = at(step);
-            self.compute(builder, &piece, here, step < 2, step >= steps - 2);
+            self.compute(builder, &piece, here, step < pieces, step >= steps - pieces);
         }
-        match slots[2] {
+        match slots[pieces] {
             Slot::Exchange(buffer) => Some(buffer),
             Slot::Own(_) => None,
         }
     }
 
-    /// Three slots that hold any half; two of them in the rank's own block of out where they fit.
-    fn slots(&self, builder: &mut Builder) -> [Slot; 3] {
-        // Larger tiles come first, so no half is larger than those of rank 0.
-        let largest: Vec<usize> = self.half(0, 0).iter().map(Range::len).collect();
-        let fits = self.half(self.rank, 0).iter().map(Range::len).eq(largest.iter().copied());
-        [Some(0), Some(1), None].map(|which| match which.filter(|_| fits && !self.contraction.onto) {
-            Some(which) => Slot::Own(which),
-            None => Slot::Exchange(self.tensor().scratch(builder, largest.clone())),
-        })
+    /// Slots that hold any piece, one more than pieces; all but one in the rank's own block of out where they fit.
+    fn slots(&self, builder: &mut Builder) -> Vec<Slot> {
+        // Larger tiles come first, so no piece is larger than those of rank 0.
+        let largest: Vec<usize> = self.piece(0, 0).iter().map(Range::len).collect();
+        let fits = self.piece(self.rank, 0).iter().map(Range::len).eq(largest.iter().copied());
+        let slot = |which: usize| {
+            if which < self.pieces && fits && !self.contraction.onto {
+                Slot::Own(which)
+            } else {
+                Slot::Exchange(self.tensor().scratch(builder, largest.clone()))
+            }
+        };
+        (0..=self.pieces).map(slot).collect()
     }
 
-    /// What the halves leave: one piece per block, without overlap, in two places that take turns.
+    /// What the pieces leave: a few rows per block, without overlap, in two places that take turns.
     fn rest(&self, builder: &mut Builder, free: Option<BufferId>) {
         let largest = self.remainder(0);
         if is_empty(&largest) {
@@ -194,7 +206,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Two places for pieces as large as `largest`: in the free slot where it has room for two.
+    /// Two places for boxes as large as `largest`: in the free slot where it has room for two.
     fn places(&self, builder: &mut Builder, free: Option<BufferId>, largest: &Bounds) -> [View; 2] {
         let dim = self.tensor().dim(self.split);
         let rows = largest[dim].len();
