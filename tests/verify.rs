@@ -34,6 +34,10 @@ fn every_algorithm_verifies() {
 #[test]
 fn trees_verify() {
     for ranks in 1..=9 {
+        let large = [vec![3, 200, 64], vec![3, 64, 301]];
+        for algorithm in AlgorithmName::ALL {
+            check("cmk,ckn->nmc", &large, ranks, &Options { algorithm: Some(algorithm), ..Options::default() });
+        }
         for accumulate in [false, true] {
             let options = Options { accumulate, ..Options::default() };
             check("[ij,jk->ik],kl->il", &[vec![40, 50], vec![50, 60], vec![60, 30]], ranks, &options);

@@ -3,20 +3,14 @@
 //! An algorithm declares buffers and appends tasks in program order; the builder derives from the boxes that tasks read and
 //! write which earlier tasks they must wait for. So an algorithm cannot forget an edge; the verifier does not rely on it.
 
+use super::uses::{Use, Uses};
 use super::{Action, Buffer, BufferId, Schedule, Task, TaskId, View, Work};
-
-/// One earlier use of a box.
-struct Access {
-    task: TaskId,
-    view: View,
-    write: bool,
-}
 
 /// A schedule in the making.
 pub struct Builder {
     schedule: Schedule,
     /// Per buffer, the uses that later tasks may have to wait for.
-    live: Vec<Vec<Access>>,
+    live: Vec<Uses>,
     node: usize,
 }
 
@@ -46,7 +40,7 @@ impl Builder {
 
     pub fn declare(&mut self, buffer: Buffer) -> BufferId {
         self.schedule.buffers.push(buffer);
-        self.live.push(Vec::new());
+        self.live.push(Uses::default());
         self.schedule.buffers.len() - 1
     }
 
@@ -85,18 +79,11 @@ impl Builder {
         let mut after: Vec<TaskId> = Vec::new();
         let uses = reads.iter().map(|v| (*v, false)).chain(writes.iter().map(|v| (*v, true)));
         for (view, write) in uses.clone() {
-            let earlier = self.live[view.buffer].iter();
-            after.extend(earlier.filter(|a| (a.write || write) && a.view.overlaps(view)).map(|a| a.task));
+            let earlier = self.live[view.buffer].overlapping(view);
+            after.extend(earlier.filter(|used| used.write || write).map(|used| used.task));
         }
         for (view, write) in uses {
-            let live = &mut self.live[view.buffer];
-            if write {
-                // Whoever waits for this write waits for everything that it covers.
-                live.retain(|access| !view.covers(&access.view));
-            }
-            if view.elements() > 0 {
-                live.push(Access { task: id, view: view.clone(), write });
-            }
+            self.live[view.buffer].insert(view, Use { task: id, lane: action.lane(), write });
         }
         after.sort_unstable();
         after.dedup();

@@ -20,6 +20,7 @@
 mod buffer;
 mod builder;
 mod task;
+mod uses;
 pub mod verify;
 
 pub use buffer::{Buffer, BufferId, Home, Place};

@@ -5,13 +5,8 @@
 
 use super::{Facts, Fault, VerifyError};
 use crate::dist::Region;
+use crate::schedule::uses::{Use, Uses};
 use crate::schedule::{Action, Home, Lane, Place, Schedule, Task, TaskId, View, Work};
-
-struct Access<'a> {
-    task: TaskId,
-    view: &'a View,
-    write: bool,
-}
 
 /// Per lane, how many of its tasks are complete.
 type Clock = [usize; 3];
@@ -24,7 +19,7 @@ pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
     let mut clocks: Vec<Clock> = Vec::with_capacity(schedule.tasks.len());
     let mut places: Vec<usize> = Vec::with_capacity(schedule.tasks.len());
     let mut lanes: [(usize, Clock); 3] = Default::default();
-    let mut live: Vec<Vec<Access>> = schedule.buffers.iter().map(|_| Vec::new()).collect();
+    let mut live: Vec<Uses> = schedule.buffers.iter().map(|_| Uses::default()).collect();
     for (id, task) in schedule.tasks.iter().enumerate() {
         bounds(schedule, facts, task).map_err(|fault| at(Some(id), fault))?;
         let lane = task.action.lane() as usize;
@@ -48,15 +43,12 @@ pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
         let uses = task.action.reads().into_iter().map(|v| (v, false));
         for (view, write) in uses.chain(task.action.writes().into_iter().map(|v| (v, true))) {
             let live = &mut live[view.buffer];
-            let ordered =
-                |a: &Access| a.task == id || clock[schedule.tasks[a.task].action.lane() as usize] > places[a.task];
-            if let Some(a) = live.iter().find(|a| (a.write || write) && a.view.overlaps(view) && !ordered(a)) {
-                return Err(at(Some(id), Fault::Hazard { other: a.task, buffer: view.buffer }));
+            let ordered = |used: &Use| used.task == id || clock[used.lane as usize] > places[used.task];
+            let clash = live.overlapping(view).find(|used| (used.write || write) && !ordered(used));
+            if let Some(used) = clash {
+                return Err(at(Some(id), Fault::Hazard { other: used.task, buffer: view.buffer }));
             }
-            if write {
-                live.retain(|a| a.task == id || !view.covers(a.view));
-            }
-            live.push(Access { task: id, view, write });
+            live.insert(view, Use { task: id, lane: task.action.lane(), write });
         }
     }
     Ok(())

@@ -1,0 +1,82 @@
+//! Which tasks use which boxes of one buffer, found by overlap.
+//!
+//! Invariants: a write forgets the uses that it covers, since whoever waits for the write waits for them; of several reads
+//! of one box on one lane only the last is kept, since a lane completes in order. So the list stays short even where a ring
+//! of thousands of ranks fills a buffer box by box: boxes are sorted along the dimension in which the first two differ, and
+//! a query looks at those that can reach it.
+
+use std::collections::BTreeMap;
+
+use super::{Lane, TaskId, View};
+
+/// One use of a box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Use {
+    pub task: TaskId,
+    pub lane: Lane,
+    pub write: bool,
+}
+
+/// The uses of one buffer that a later task may have to wait for.
+#[derive(Debug, Default)]
+pub struct Uses {
+    /// The dimension that entries are sorted along, by where their boxes start.
+    dim: usize,
+    /// The longest box along it.
+    longest: usize,
+    entries: BTreeMap<usize, Vec<(View, Use)>>,
+}
+
+impl Uses {
+    /// Uses that share an element with `view`.
+    pub fn overlapping<'a>(&'a self, view: &'a View) -> impl Iterator<Item = Use> + 'a {
+        let reach = self.reach(view);
+        self.entries.range(reach).flat_map(|(_, uses)| uses).filter(|(v, _)| v.overlaps(view)).map(|(_, u)| *u)
+    }
+
+    /// Notes a use of a box; a write first forgets what it covers.
+    pub fn insert(&mut self, view: &View, new: Use) {
+        if view.elements() == 0 {
+            return;
+        }
+        self.choose_dimension(view);
+        if new.write {
+            let reach = self.reach(view);
+            let covered = |(v, u): &(View, Use)| u.task != new.task && view.covers(v);
+            self.entries.range_mut(reach).for_each(|(_, uses)| uses.retain(|entry| !covered(entry)));
+        }
+        self.longest = self.longest.max(view.bounds.get(self.dim).map_or(1, ExactSizeIterator::len));
+        let uses = self.entries.entry(self.start(view)).or_default();
+        uses.retain(|(v, u)| new.write || u.write || u.lane != new.lane || v != view);
+        uses.push((view.clone(), new));
+    }
+
+    fn start(&self, view: &View) -> usize {
+        view.bounds.get(self.dim).map_or(0, |range| range.start)
+    }
+
+    /// The starts of boxes that may reach into `view`.
+    fn reach(&self, view: &View) -> std::ops::Range<usize> {
+        let (start, end) = view.bounds.get(self.dim).map_or((0, 1), |range| (range.start, range.end));
+        start.saturating_sub(self.longest)..end.max(start + 1)
+    }
+
+    /// Sorts along a dimension in which the first two boxes are apart.
+    fn choose_dimension(&mut self, view: &View) {
+        let mut all = self.entries.values().flatten();
+        let (Some((first, _)), None) = (all.next(), all.next()) else { return };
+        let apart = first.bounds.iter().zip(&view.bounds).position(|(a, b)| a.end <= b.start || b.end <= a.start);
+        if let Some(dim) = apart.filter(|&dim| dim != self.dim) {
+            let old = std::mem::take(&mut self.entries);
+            self.dim = dim;
+            self.longest = first_length(&old, dim);
+            for (view, used) in old.into_values().flatten() {
+                self.entries.entry(self.start(&view)).or_default().push((view, used));
+            }
+        }
+    }
+}
+
+fn first_length(entries: &BTreeMap<usize, Vec<(View, Use)>>, dim: usize) -> usize {
+    entries.values().flatten().map(|(view, _)| view.bounds[dim].len()).max().unwrap_or(0)
+}
