@@ -1,8 +1,8 @@
 //! The ranks that run a plan: one, several in this process, or the processes of an MPI program.
 
-use std::cell::{Cell, OnceCell};
 #[cfg(feature = "mpi")]
 use std::cell::RefCell;
+use std::cell::{Cell, OnceCell};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::rc::Rc;
@@ -54,7 +54,13 @@ pub(super) struct MpiMembers {
 
 impl World {
     fn of(members: Members, options: RunOptions) -> World {
-        World(Rc::new(Shared { members, pools: OnceCell::new(), options, moved: Cell::default(), not_send: PhantomData }))
+        World(Rc::new(Shared {
+            members,
+            pools: OnceCell::new(),
+            options,
+            moved: Cell::default(),
+            not_send: PhantomData,
+        }))
     }
 
     /// This thread alone, in its current rayon pool; no thread and no pool of its own.

@@ -220,7 +220,8 @@ fn product<T: Element>(share: &Range<usize>, left: &ArrayD<T>, right: &ArrayD<T>
     let [k, n] = right.shape() else { panic!("only a plain matrix product is this large") };
     let rows = share.start / n..share.end.div_ceil(*n);
     let [values, magnitudes] = [|x: f64| x, f64::abs].map(|f| {
-        let matrix = |array: &ArrayD<T>| array.mapv(|x| f(x.to_c64().re)).into_dimensionality::<ndarray::Ix2>().unwrap();
+        let matrix =
+            |array: &ArrayD<T>| array.mapv(|x| f(x.to_c64().re)).into_dimensionality::<ndarray::Ix2>().unwrap();
         matrix(left).slice(ndarray::s![rows.clone(), ..]).dot(&matrix(right))
     });
     let element = |at: usize| {
