@@ -87,6 +87,14 @@ pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
     View { buffer, bounds: bounds.iter().map(|b| 0..b.len()).collect() }
 }
 
+/// Into how many pieces a block of these extents is cut that travels while the pieces before it are contracted. Pieces are
+/// large enough that starting a transfer or a task is little beside them.
+pub fn most_pieces(block: &[usize]) -> usize {
+    const PIECES: usize = 8;
+    const ELEMENTS: usize = 1 << 14;
+    (block.iter().product::<usize>() / ELEMENTS).clamp(1, PIECES)
+}
+
 /// Appends one contraction, or what it comes to when there is nothing to multiply.
 pub fn contract(builder: &mut Builder, left: View, right: View, out: View, accumulate: Accumulate) {
     if out.elements() == 0 {

@@ -12,10 +12,13 @@
 //!
 //! Rank i contracts block (i + step) mod p; it receives (p-1)/p of the travelling operand. Its own block is read in place,
 //! so inputs end as they began; two exchange buffers take the blocks of the others in turn.
+//!
+//! Large blocks travel and are contracted in pieces, so that only a piece of the last block has nothing to hide behind.
 
-use super::contraction::{Contraction, contract, corner};
+use super::contraction::{Contraction, contract, most_pieces};
 use crate::dims::Label;
-use crate::schedule::{Accumulate, Builder};
+use crate::dist::{Bounds, tile_bounds};
+use crate::schedule::{Accumulate, BufferId, Builder, View};
 
 pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, cut: Label, travel: Label) {
     let rank = builder.rank();
@@ -23,31 +26,39 @@ pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, cut: Label, tra
     let mirrored = right.labels.contains(&cut);
     let (stays, travels) = if mirrored { (right, left) } else { (left, right) };
     let ranks = out.distribution.ranks();
-    let (Some(stay), Some(own)) = (stays.own(rank, &[]), travels.own(rank, &[])) else { return };
+    let (Some(stay), Some(_)) = (stays.own(rank, &[]), travels.own(rank, &[])) else { return };
     let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
     let largest = travels.distribution.largest_block(&travels.shape);
-    let exchange: Vec<_> = (1..ranks.min(3)).map(|_| travels.scratch(builder, largest.clone())).collect();
+    let exchange: Vec<BufferId> = (1..ranks.min(3)).map(|_| travels.scratch(builder, largest.clone())).collect();
     let accumulate = if *onto { Accumulate::Beta } else { Accumulate::Overwrite };
+    let dim = travels.dim(travel);
+    let pieces = if ranks == 1 { 1 } else { most_pieces(&largest).min(largest[dim].max(1)) };
 
-    let mut here = own;
+    // Piece `which` of the block of a step: as a box of the tensor, and where it is on this rank.
+    let piece = |step: usize, which: usize| -> (Bounds, Option<View>) {
+        let mut bounds = travels.block((rank + step) % ranks);
+        let start = bounds[dim].start;
+        let tile = tile_bounds(bounds[dim].len(), pieces, which);
+        bounds[dim] = start + tile.start..start + tile.end;
+        if step == 0 {
+            let own = travels.own(rank, &[(travel, bounds[dim].clone())]);
+            return (bounds, own);
+        }
+        let mut place: Bounds = bounds.iter().map(|range| 0..range.len()).collect();
+        place[dim] = tile;
+        (bounds, Some(View { buffer: exchange[(step - 1) % exchange.len()], bounds: place }))
+    };
     for step in 0..ranks {
-        let block = travels.block((rank + step) % ranks);
-        let range = block[travels.dim(travel)].clone();
-        let coming = (step + 1 < ranks).then(|| {
-            let block = travels.block((rank + step + 1) % ranks);
-            corner(exchange[step % exchange.len()], &block)
-        });
-        if let Some(coming) = &coming {
-            builder.send(previous, vec![here.clone()]);
-            builder.recv(next, vec![coming.clone()]);
-        }
-        if let Some(out) = out.own(rank, &[(travel, range)]) {
-            let (left, right) = if mirrored { (here, stay.clone()) } else { (stay.clone(), here) };
-            contract(builder, left, right, out, accumulate);
-        }
-        match coming {
-            Some(coming) => here = coming,
-            None => break,
+        for which in 0..pieces {
+            let (bounds, Some(here)) = piece(step, which) else { return };
+            if step + 1 < ranks {
+                builder.send(previous, vec![here.clone()]);
+                builder.recv(next, piece(step + 1, which).1.into_iter().collect());
+            }
+            if let Some(out) = out.own(rank, &[(travel, bounds[dim].clone())]) {
+                let (left, right) = if mirrored { (here, stay.clone()) } else { (stay.clone(), here) };
+                contract(builder, left, right, out, accumulate);
+            }
         }
     }
 }
