@@ -42,7 +42,7 @@ pub enum Algorithm {
     /// `out` and one operand cut along `cut`, the other operand along `travel`; its blocks travel the ring. With `cut` an m
     /// dimension the right operand travels; mirrored, with an n dimension, the left.
     RingMn { cut: Label, travel: Label },
-    /// Both operands cut along `cut` (k), `out` along `out` (m or n); partial sums of half blocks, halved along `split`,
+    /// Both operands cut along `cut` (k), `out` along `out` (m or n); partial sums of pieces of blocks, cut along `split`,
     /// travel the ring.
     RingK { cut: Label, out: Label, split: Label },
 }

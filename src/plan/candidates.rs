@@ -53,7 +53,7 @@ impl Candidates<'_> {
         all
     }
 
-    /// The dimension along which `ring-k` halves blocks: even halves fit into the block that they are halves of.
+    /// The dimension along which `ring-k` cuts blocks into pieces: equal ones fit into the block that they are pieces of.
     fn split(&self, cut_out: Label, out: &[Label]) -> Label {
         let length = |label: Label| {
             let extent = self.extents[label.0 as usize];
