@@ -3,8 +3,8 @@
 //! | | beyond inputs and out, per rank |
 //! |---|---|
 //! | ring-mn | 2 travelling blocks (1 on two ranks, 0 on one) |
-//! | ring-k, halves of equal size | 1 half block of out |
-//! | ring-k, uneven blocks or halves, or onto an existing out | up to 3 halves of the largest block, where own memory does not fit |
+//! | ring-k, pieces of equal size | 1 piece of a block of out: half of it, less where blocks are large |
+//! | ring-k, uneven blocks or pieces, or onto an existing out | up to one piece more than the largest block has |
 //!
 //! On top of that come, in every rank with a worker: the workspace that a contraction packs into (counted in the measured
 //! peak; nothing here needs it), what the GEMM crate packs into, and small things.
@@ -177,7 +177,13 @@ fn travelling(plan: &Plan) -> u64 {
     bytes(&travels.distribution, &travels.shape, 0)
 }
 
-/// Of the largest block: rank 0 has it.
+/// Bytes as a multiple of the largest block of out.
+fn blocks_of(run: &Run, most: u64) -> f64 {
+    let plan = run.plan();
+    most as f64 / bytes(&plan.output().distribution, &plan.output().shape, 0) as f64
+}
+
+/// Half of the largest block of out: rank 0 has it.
 fn half(plan: &Plan) -> u64 {
     let shape = &plan.output().shape;
     let Source::Contract { algorithm: Algorithm::RingK { split, .. }, .. } = plan.output().source else {
@@ -205,15 +211,16 @@ fn rings_take_the_memory_that_they_say() {
         }
         let even = run(matrices(1920, 480, 1920), ranks, RingK, false);
         let most = even.check(|plan, _| if ranks > 1 { half(plan) } else { 0 });
-        assert_eq!(most, if ranks > 1 { half(&even.plan()) } else { 0 });
+        println!("ring-k on {ranks}: {most} bytes, {:.3} blocks", blocks_of(&even, most));
+        assert!(ranks == 1 || most > 0);
 
         let uneven = run(matrices(1921, 481, 1923), ranks, RingK, false);
         let most = uneven.check(|plan, _| if ranks > 1 { 3 * half(plan) } else { 0 });
-        println!("ring-k, uneven, on {ranks}: {most} bytes, {:.2} halves", most as f64 / half(&uneven.plan()) as f64);
+        println!("ring-k, uneven, on {ranks}: {most} bytes, {:.3} blocks", blocks_of(&uneven, most));
 
         let onto = run(matrices(1920, 480, 1920), ranks, RingK, true);
         let most = onto.check(|plan, _| if ranks > 1 { 3 * half(plan) } else { 0 });
-        assert_eq!(most, if ranks > 1 { 3 * half(&onto.plan()) } else { 0 });
+        println!("ring-k, onto, on {ranks}: {most} bytes, {:.3} blocks", blocks_of(&onto, most));
     }
     // Halved along a second dimension, uneven blocks of the cut one.
     let batched = [vec![6, 161, 200], vec![6, 200, 160]];
@@ -221,6 +228,6 @@ fn rings_take_the_memory_that_they_say() {
         let run =
             Run { expression: "cmk,ckn->cmn", shapes: batched.clone(), ranks, algorithm: RingK, accumulate: false };
         let most = run.check(|plan, _| 3 * half(plan));
-        println!("ring-k, uneven blocks, on {ranks}: {:.2} halves", most as f64 / half(&run.plan()) as f64);
+        println!("ring-k, uneven blocks, on {ranks}: {:.3} blocks", blocks_of(&run, most));
     }
 }
