@@ -53,8 +53,8 @@ impl Candidates<'_> {
         all
     }
 
-    /// The dimension along which `ring-k` halves blocks. Blocks of different sizes are halved along the dimension in which
-    /// they differ, so that halves fit into every block; others along the longest, better an even one.
+    /// The dimension along which `ring-k` cuts blocks into pieces. Blocks of different sizes are cut along the dimension in
+    /// which they differ, so that pieces fit into every block; others along the longest, better an even one.
     fn split(&self, cut_out: Label, out: &[Label]) -> Label {
         let extent = |label: Label| self.extents[label.0 as usize];
         let smallest = |label: Label| {

@@ -1,0 +1,186 @@
+//! How much of the transfers the rings hide: `cargo bench --bench overlap -- [extent] [rounds]`.
+//!
+//! On the throttled transport, where a transfer takes time and no processor, one worker per rank multiplies matrices of
+//! f32. The link's rate is set from the computing time, in two ways:
+//!
+//! - `total`: all that a rank receives takes as long as all that it computes;
+//! - `block`: what it receives for one step takes as long as computing one step.
+//!
+//! The computing time is the wall time of the same schedule on links without limit; where ranks have no core each, they
+//! share the cores in both. A ring of p ranks computes p blocks and receives p - 1. The longer of computing and transfers
+//! sets the pace. If blocks moved as a whole, one of them would have nothing to hide behind: for ring-mn the last to arrive
+//! is still to be computed, for ring-k one half is computed before anything can travel and one after everything has.
+//!
+//! ```text
+//! bound           1.1 max(compute, transfer) + compute / p
+//! most            (compute + transfer) / max(compute, transfer): the slowdown without overlap if everything were hidden
+//! ```
+//!
+//! With whole blocks, at rate `total`, the slowdown could be 2 p / (p + 1) at most: 1.33 on two ranks and 1.6 on four. Blocks
+//! that travel in pieces leave a piece uncovered only.
+//!
+//! With `EINSUM_DIST_MPIRUN` set (and the feature `mpi`), two MPI ranks of one worker are compared with one rank of one and
+//! of two workers, for 4096^3.
+
+use std::time::Instant;
+
+use einsum_dist::exec::RunOptions;
+use einsum_dist::plan::AlgorithmName;
+use einsum_dist::{DistTensor, Machine, Options, Plan, Problem, Program, World};
+
+/// Slower than this without overlap, and faster than this times the longer with it: what is asked for.
+const SLOWDOWN: f64 = 1.6;
+const LONGER: f64 = 1.1;
+
+const LARGE: usize = 4096;
+
+/// The argument of the program's own MPI ranks.
+const MPI_RANK: &str = "mpi-rank";
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let mut numbers = arguments.iter().filter_map(|argument| argument.parse::<usize>().ok());
+    let (extent, rounds) = (numbers.next().unwrap_or(2048), numbers.next().unwrap_or(9));
+    #[cfg(feature = "mpi")]
+    if arguments.first().is_some_and(|argument| argument == MPI_RANK) {
+        return mpi_rank();
+    }
+    println!("f32, {extent}^3, one worker per rank, median of {rounds} alternating rounds; milliseconds");
+    println!(
+        "{:8} {:>5} {:6} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}",
+        "ring", "ranks", "rate", "compute", "transfer", "wall", "bound", "in turns", "slowdown", "most"
+    );
+    for ranks in [2, 4] {
+        for algorithm in [AlgorithmName::RingMn, AlgorithmName::RingK] {
+            for share in [1.0, 1.0 - 1.0 / ranks as f64] {
+                overlap(extent, rounds, ranks, algorithm, share);
+            }
+        }
+    }
+    large(rounds.min(5));
+}
+
+/// A compiled product with its tensors.
+struct Product {
+    program: Program<f32>,
+    left: DistTensor<f32>,
+    right: DistTensor<f32>,
+    out: DistTensor<f32>,
+}
+
+impl Product {
+    fn new(world: &World, extent: usize, workers: usize, algorithm: AlgorithmName) -> Product {
+        let shape = vec![extent, extent];
+        let options = Options { algorithm: Some(algorithm), ..Options::default() };
+        let shaped = Problem::parse("mk,kn->mn").and_then(|problem| problem.shapes(&[shape.clone(), shape]));
+        let plan = shaped.and_then(|shaped| shaped.plan(&Machine::new(world.ranks(), workers), &options));
+        let plan: Plan = plan.expect("a matrix product");
+        let operand = |index: usize| {
+            let value = plan.operand(index);
+            DistTensor::random(world, &value.shape, &value.distribution, 1, index as u32)
+        };
+        let (left, right) = (operand(0), operand(1));
+        let out = DistTensor::zeros(world, &plan.output().shape, &plan.output().distribution);
+        Product { program: world.compile(&plan).expect("a program"), left, right, out }
+    }
+
+    /// Seconds of one run.
+    fn run(&mut self) -> f64 {
+        let start = Instant::now();
+        self.program.run_dist(1.0, &[&self.left, &self.right], 0.0, &mut self.out).expect("a run");
+        start.elapsed().as_secs_f64()
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// `share` of the computing time is what transfers take.
+fn overlap(extent: usize, rounds: usize, ranks: usize, algorithm: AlgorithmName, share: f64) {
+    let in_turns = RunOptions { overlap: false, ..RunOptions::default() };
+    let mut free = Product::new(&World::in_process(ranks), extent, 1, algorithm);
+    free.run();
+    let compute = median((0..rounds.min(5)).map(|_| free.run()).collect());
+    let plan = free.program.plan();
+    let bytes = (0..ranks).map(|rank| plan.schedule(rank).bytes_received(None)).max().unwrap_or(0) as f64;
+    let transfer = compute * share;
+    let world = || World::throttled(ranks, bytes / transfer);
+    let mut overlapped = Product::new(&world(), extent, 1, algorithm);
+    let mut turns = Product::new(&world().with(in_turns), extent, 1, algorithm);
+    let (mut computes, mut walls, mut slow) = (vec![], vec![], vec![]);
+    for _ in 0..rounds {
+        computes.push(free.run());
+        walls.push(overlapped.run());
+        slow.push(turns.run());
+    }
+    let (compute, wall, slow) = (median(computes), median(walls), median(slow));
+    let (longer, block) = (compute.max(transfer), compute / ranks as f64);
+    let (bound, slowdown) = (LONGER * longer + block, slow / wall);
+    let verdict = |met: bool| if met { "PASS" } else { "FAIL" };
+    let ms = |seconds: f64| seconds * 1e3;
+    println!(
+        "{:8} {ranks:5} {:6} {:8.1} {:8.1} {:8.1} {:8.1} {:8.1} {slowdown:8.2} {:6.2}  {} wall, {} slowdown",
+        algorithm.name(),
+        if share < 1.0 { "block" } else { "total" },
+        ms(compute),
+        ms(transfer),
+        ms(wall),
+        ms(bound),
+        ms(slow),
+        (compute + transfer) / longer,
+        verdict(wall <= bound),
+        verdict(slowdown >= SLOWDOWN),
+    );
+}
+
+/// One rank with one and two workers, and two MPI ranks of one worker each.
+fn large(rounds: usize) {
+    let gflop = 2.0 * (LARGE as f64).powi(3) / 1e9;
+    let mut seconds: [Vec<f64>; 3] = Default::default();
+    for _ in 0..rounds {
+        for (workers, seconds) in [1, 2].into_iter().zip(&mut seconds) {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().expect("a pool");
+            seconds.push(pool.install(|| second_run(&World::single(), workers, AlgorithmName::Local)));
+        }
+        seconds[2].extend(mpi_ranks());
+    }
+    println!("f32, {LARGE}^3, median of {rounds} alternating rounds");
+    for (name, seconds) in ["1 rank, 1 worker", "1 rank, 2 workers", "2 MPI ranks, 1 worker each"].iter().zip(seconds) {
+        if seconds.is_empty() {
+            println!("{name:28} not run: set EINSUM_DIST_MPIRUN and build with --features mpi");
+            continue;
+        }
+        let seconds = median(seconds);
+        println!("{name:28} {seconds:.3} s, {:.1} GFLOP/s", gflop / seconds);
+    }
+}
+
+fn second_run(world: &World, workers: usize, algorithm: AlgorithmName) -> f64 {
+    let mut product = Product::new(world, LARGE, workers, algorithm);
+    product.run();
+    product.run()
+}
+
+/// Seconds of two MPI ranks, which are this program again; `None` where no mpirun is named.
+fn mpi_ranks() -> Option<f64> {
+    let mpirun = std::env::var("EINSUM_DIST_MPIRUN").ok().filter(|_| cfg!(feature = "mpi"))?;
+    let mut words = mpirun.split_whitespace();
+    let mut command = std::process::Command::new(words.next()?);
+    let program = std::env::current_exe().expect("this program has a path");
+    let output = command.args(words).args(["-n", "2"]).arg(program).arg(MPI_RANK).output().expect("mpirun starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    Some(text.trim().parse().unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr))))
+}
+
+/// One of the MPI ranks: rank 0 prints the seconds.
+#[cfg(feature = "mpi")]
+fn mpi_rank() {
+    let world = World::mpi().expect("started by mpirun");
+    let seconds = second_run(&world, 1, AlgorithmName::RingMn);
+    if world.is_root() {
+        println!("{seconds}");
+    }
+    world.finish().expect("the end of MPI");
+}

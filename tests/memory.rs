@@ -1,0 +1,233 @@
+//! Memory of the rings: planned by the schedule, measured by the program, and seen by the allocator.
+//!
+//! | | beyond inputs and out, per rank |
+//! |---|---|
+//! | ring-mn | 2 travelling blocks (1 on two ranks, 0 on one) |
+//! | ring-k, pieces of equal size | 1 piece of a block of out: half of it, less where blocks are large |
+//! | ring-k, uneven blocks or pieces, or onto an existing out | up to one piece more than the largest block has |
+//!
+//! On top of that come, in every rank with a worker: the workspace that a contraction packs into (counted in the measured
+//! peak; nothing here needs it), what the GEMM crate packs into, and small things.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use einsum_dist::algorithm::Algorithm;
+use einsum_dist::plan::{AlgorithmName, Source};
+use einsum_dist::{DistTensor, Dtype, Machine, Options, Plan, Problem, World};
+
+use AlgorithmName::{RingK, RingMn};
+
+/// Counts live bytes and their peak.
+struct Counting;
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+fn grown(bytes: usize) {
+    let live = LIVE.fetch_add(bytes, Relaxed) + bytes;
+    PEAK.fetch_max(live, Relaxed);
+}
+
+// SAFETY: every call goes to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        grown(layout.size());
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        grown(layout.size());
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(start, layout) }
+    }
+
+    unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // Both exist while the contents move.
+        grown(size);
+        LIVE.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.realloc(start, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Per rank: threads, queues, schedules, metrics, leases, JSON. Nothing that grows with the extents.
+const SMALL: usize = 64 << 10;
+
+/// The rows of the GEMM crate's largest microkernel in double precision: three vectors of AVX-512.
+const ROWS: usize = 24;
+
+/// What the GEMM crate takes on one rank for row-major products of at most these extents.
+///
+/// For good, a buffer of the size of the second-level cache per worker; during a call at most one operand in panels (left, as the crate
+/// turns a product with a row-major out round), and all of the other where that is not longer than 16 microkernels.
+fn gemm_bytes([m, n, k]: [usize; 3], workers: usize) -> usize {
+    let cache = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").unwrap_or_default();
+    let cache = cache.trim().strip_suffix('K').and_then(|size| size.parse().ok()).unwrap_or(4 << 10) << 10;
+    let strip = if n <= 16 * ROWS { n + ROWS } else { 0 };
+    workers * cache + 8 * k * (m + ROWS + strip)
+}
+
+/// Live bytes once the threads of an earlier world are gone, which end on their own.
+fn settled() -> usize {
+    let (mut live, mut quiet) = (LIVE.load(Relaxed), 0);
+    while quiet < 5 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        let now = LIVE.load(Relaxed);
+        quiet = if now == live { quiet + 1 } else { 0 };
+        live = now;
+    }
+    live
+}
+
+struct Run {
+    expression: &'static str,
+    shapes: [Vec<usize>; 2],
+    ranks: usize,
+    algorithm: AlgorithmName,
+    accumulate: bool,
+}
+
+impl Run {
+    fn plan(&self) -> Plan {
+        let options = Options {
+            dtype: Dtype::Float64,
+            algorithm: Some(self.algorithm),
+            accumulate: self.accumulate,
+            ..Options::default()
+        };
+        let shaped = Problem::parse(self.expression).unwrap().shapes(&self.shapes).unwrap();
+        shaped.plan(&Machine::new(self.ranks, 1), &options).unwrap()
+    }
+
+    /// Runs and compares; returns how many bytes beyond inputs and out the busiest rank plans, and a line to print.
+    fn check(&self, extra: impl Fn(&Plan, usize) -> u64) -> u64 {
+        let plan = self.plan();
+        let base = settled();
+        PEAK.store(base, Relaxed);
+        let world = World::in_process(self.ranks);
+        let tensor = |value: &einsum_dist::plan::Value, operand| {
+            DistTensor::<f64>::random(&world, &value.shape, &value.distribution, 1, operand)
+        };
+        let (left, right) = (tensor(plan.operand(0), 0), tensor(plan.operand(1), 1));
+        let mut out = tensor(plan.output(), 2);
+        let mut program = world.compile::<f64>(&plan).unwrap();
+        let beta = if self.accumulate { 0.5 } else { 0.0 };
+        for _ in 0..2 {
+            program.run_dist(1.0, &[&left, &right], beta, &mut out).unwrap();
+        }
+        let measured = program.measured().unwrap();
+        let seen = PEAK.load(Relaxed) - base;
+
+        let what = format!("{} {:?} {} on {}", self.expression, self.shapes, self.algorithm.name(), self.ranks);
+        let (mut planned, mut most) = (0, 0);
+        for (rank, measured) in measured.iter().enumerate() {
+            let values = [plan.operand(0), plan.operand(1), plan.output()];
+            let held: u64 = values.iter().map(|v| bytes(&v.distribution, &v.shape, rank)).sum();
+            let allowed = held + extra(&plan, rank);
+            let schedule = plan.schedule(rank).peak_bytes();
+            assert!(schedule <= allowed, "{what}: rank {rank} plans {schedule} bytes of {allowed}");
+            assert_eq!(measured.peak_bytes, schedule, "{what}: rank {rank}");
+            planned += schedule as usize;
+            most = most.max(schedule - held);
+        }
+        let beyond = seen - planned;
+        // A single rank computes in the caller's pool.
+        let workers = if self.ranks == 1 { rayon::current_num_threads() } else { 1 };
+        let room = self.ranks * (gemm_bytes(product(&plan), workers) + SMALL);
+        let onto = if self.accumulate { ", onto" } else { "" };
+        println!("{what}{onto}: planned {planned}, and {beyond} of {room} for the GEMM crate and small things");
+        assert!(beyond <= room, "{what}: {beyond} bytes beyond the plan, of {room}");
+        most
+    }
+}
+
+fn bytes(distribution: &einsum_dist::dist::Distribution, shape: &[usize], rank: usize) -> u64 {
+    8 * distribution.block_or_empty(shape, rank).volume() as u64
+}
+
+/// The extents of the largest product of one task.
+fn product(plan: &Plan) -> [usize; 3] {
+    let Source::Contract { kinds, algorithm, .. } = &plan.output().source else { panic!("a contraction") };
+    let extent = |label: &einsum_dist::dims::Label| {
+        let whole = plan.extents[label.0 as usize];
+        let cut = match algorithm {
+            Algorithm::RingMn { cut, travel } => [cut, travel].contains(&label),
+            Algorithm::RingK { cut, out, .. } => [cut, out].contains(&label),
+            _ => false,
+        };
+        if cut { whole.div_ceil(plan.ranks()) } else { whole }
+    };
+    [&kinds.m, &kinds.n, &kinds.k].map(|labels| labels.iter().map(extent).product())
+}
+
+fn travelling(plan: &Plan) -> u64 {
+    let stays = plan.output().distribution == plan.operand(0).distribution;
+    let travels = plan.operand(usize::from(stays));
+    bytes(&travels.distribution, &travels.shape, 0)
+}
+
+/// Bytes as a multiple of the largest block of out.
+fn blocks_of(run: &Run, most: u64) -> f64 {
+    let plan = run.plan();
+    most as f64 / bytes(&plan.output().distribution, &plan.output().shape, 0) as f64
+}
+
+/// Half of the largest block of out: rank 0 has it.
+fn half(plan: &Plan) -> u64 {
+    let shape = &plan.output().shape;
+    let Source::Contract { algorithm: Algorithm::RingK { split, .. }, .. } = plan.output().source else {
+        panic!("a ring-k")
+    };
+    let block = plan.output().distribution.largest_block(shape);
+    let dim = plan.output().labels.iter().position(|&label| label == split).unwrap();
+    8 * block.iter().enumerate().map(|(at, &e)| if at == dim { e.div_ceil(2) } else { e }).product::<usize>() as u64
+}
+
+#[test]
+fn rings_take_the_memory_that_they_say() {
+    let matrices = |m, k, n| [vec![m, k], vec![k, n]];
+    let run =
+        |shapes, ranks, algorithm, accumulate| Run { expression: "mk,kn->mn", shapes, ranks, algorithm, accumulate };
+    for ranks in [1, 2, 3, 4, 8] {
+        let blocks = (ranks as u64 - 1).min(2);
+        // Travelling blocks count in full: n is much longer than what a worker packs.
+        for shapes in [matrices(384, 480, 4800), matrices(390, 481, 4805)] {
+            for accumulate in [false, true] {
+                let run = run(shapes.clone(), ranks, RingMn, accumulate);
+                let most = run.check(|plan, _| blocks * travelling(plan));
+                assert_eq!(most, blocks * travelling(&run.plan()));
+            }
+        }
+        let even = run(matrices(1920, 480, 1920), ranks, RingK, false);
+        let most = even.check(|plan, _| if ranks > 1 { half(plan) } else { 0 });
+        println!("ring-k on {ranks}: {most} bytes, {:.3} blocks", blocks_of(&even, most));
+        assert!(ranks == 1 || most > 0);
+
+        let uneven = run(matrices(1921, 481, 1923), ranks, RingK, false);
+        let most = uneven.check(|plan, _| if ranks > 1 { 3 * half(plan) } else { 0 });
+        println!("ring-k, uneven, on {ranks}: {most} bytes, {:.3} blocks", blocks_of(&uneven, most));
+
+        let onto = run(matrices(1920, 480, 1920), ranks, RingK, true);
+        let most = onto.check(|plan, _| if ranks > 1 { 3 * half(plan) } else { 0 });
+        println!("ring-k, onto, on {ranks}: {most} bytes, {:.3} blocks", blocks_of(&onto, most));
+    }
+    // Halved along a second dimension, uneven blocks of the cut one.
+    let batched = [vec![6, 161, 200], vec![6, 200, 160]];
+    for ranks in [2, 3, 5] {
+        let run =
+            Run { expression: "cmk,ckn->cmn", shapes: batched.clone(), ranks, algorithm: RingK, accumulate: false };
+        let most = run.check(|plan, _| 3 * half(plan));
+        println!("ring-k, uneven blocks, on {ranks}: {:.3} blocks", blocks_of(&run, most));
+    }
+}

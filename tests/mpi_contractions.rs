@@ -1,0 +1,131 @@
+//! Contractions between ranks of an MPI program agree with the reference, with planned bytes equal to moved bytes.
+//!
+//! ```text
+//! mpirun -n 4 mpi_contractions           N passed, 0 failed; a failed check ends all ranks
+//! ```
+//!
+//! With `EINSUM_DIST_BYTES_FILE` set, every rank appends to the file `$EINSUM_DIST_BYTES_FILE.<rank>` one line, as
+//! `tests/pmpi/count.c` does: `rank bytes-sent bytes-received`, over all runs, as the transport measured them.
+//! `tests/pmpi/compare.sh` compares the two.
+
+mod common;
+
+use std::io::Write;
+
+use common::{Balance, Case, Rng};
+use einsum_dist::World;
+use einsum_dist::comm::launcher::launcher;
+use einsum_dist::plan::AlgorithmName;
+
+/// Random contractions of one program.
+const CASES: usize = 320;
+
+/// Cases of each algorithm that are not empty: several times those of one program make 200.
+const FILLED: usize = 70;
+
+fn main() {
+    let Some(launcher) = launcher() else {
+        println!("not under mpirun, skipped");
+        return;
+    };
+    let world = World::mpi().unwrap_or_else(|error| {
+        if launcher.rank == 0 {
+            eprintln!("{error}");
+        }
+        std::process::exit(2)
+    });
+    let mut passed = random_contractions(&world);
+    passed += matrix_products(&world);
+    passed += batches(&world);
+    passed += thesis(&world);
+    if world.is_root() {
+        println!("{passed} passed, 0 failed");
+    }
+    let (rank, moved) = (world.local_ranks().start, world.moved());
+    if let Ok(file) = std::env::var("EINSUM_DIST_BYTES_FILE") {
+        let mut file = std::fs::File::options().append(true).create(true).open(format!("{file}.{rank}")).unwrap();
+        writeln!(file, "{rank} {} {}", moved.sent, moved.received).unwrap();
+    }
+    world.finish().unwrap();
+}
+
+/// All ranks draw the same cases.
+fn random_contractions(world: &World) -> usize {
+    let ranks = world.ranks();
+    let mut rng = Rng::new(ranks as u64);
+    let mut balance = Balance::default();
+    for number in 0..CASES {
+        let case = Case::random(&mut rng);
+        let accumulate = rng.below(3) == 0;
+        let plan = balance.plan(&case, ranks, true);
+        case.check(world, &plan, number as u64, accumulate);
+    }
+    if world.is_root() {
+        println!(
+            "{ranks} ranks: local, c, ring-mn, ring-k ran {:?} cases, {:?} not empty",
+            balance.ran, balance.filled
+        );
+    }
+    assert!(balance.filled.iter().all(|&filled| filled >= FILLED), "{:?}", balance.filled);
+    CASES
+}
+
+/// Runs a case with each of the algorithms, cutting each of the dimensions; counts what applied.
+fn check_cuts(world: &World, case: &Case, algorithms: &[AlgorithmName], cuts: &[&[&str]]) -> usize {
+    let mut ran = 0;
+    for &algorithm in algorithms {
+        for cut in cuts {
+            if let Some(plan) = case.plan_cut(world.ranks(), algorithm, cut) {
+                case.check(world, &plan, 1, ran % 2 == 1);
+                ran += 1;
+            }
+        }
+    }
+    ran
+}
+
+use AlgorithmName::{C, Local, RingK, RingMn};
+
+fn matrix_products(world: &World) -> usize {
+    let products = [false, true].map(|f64| {
+        let case = Case::of("mk,kn->mn", [&[1023, 517], &[517, 771]], f64);
+        check_cuts(world, &case, &[Local], &[&[]])
+            + check_cuts(world, &case, &[RingMn], &[&["m"], &["n"]])
+            + check_cuts(world, &case, &[RingK], &[&["k", "m"], &["k", "n"]])
+    });
+    assert_eq!(products, [5, 5]);
+    10
+}
+
+fn batches(world: &World) -> usize {
+    let case = Case::of("cmk,ckn->cmn", [&[10, 33, 21], &[10, 21, 17]], true);
+    let ran = check_cuts(world, &case, &[C], &[&["c"]])
+        + check_cuts(world, &case, &[RingMn], &[&["m"], &["n"]])
+        + check_cuts(world, &case, &[RingK], &[&["k"]]);
+    assert_eq!(ran, 4);
+    ran
+}
+
+/// The contraction of the thesis with every dimension cut in turn, alone and with each other one.
+fn thesis(world: &World) -> usize {
+    let expression = "[m0,c0,k0,k1,m1],[n0,c0,k0,n1,k1]->[m0,n0,c0,n1,m1]";
+    let (left, right) = ([5, 4, 6, 3, 7], [6, 4, 6, 5, 3]);
+    let names = ["c0", "m0", "m1", "n0", "n1", "k0", "k1"];
+    let mut ran = 0;
+    for f64 in [false, true] {
+        let case = Case::of(expression, [&left, &right], f64);
+        for name in names {
+            let alone = check_cuts(world, &case, &[C, RingMn, RingK], &[&[name]]);
+            assert_eq!(alone, 1, "one algorithm cuts {name} first");
+            ran += alone;
+        }
+        // m with n in either role for ring-mn; k with m or n for ring-k.
+        let pairs: Vec<[&str; 2]> =
+            names.iter().flat_map(|a| names.iter().map(move |b| [*a, *b])).filter(|[a, b]| a < b).collect();
+        let pairs: Vec<&[&str]> = pairs.iter().map(<[&str; 2]>::as_slice).collect();
+        let both = check_cuts(world, &case, &[RingMn, RingK], &pairs);
+        assert_eq!(both, 4 + 8, "pairs of dimensions to cut");
+        ran += both;
+    }
+    ran
+}
