@@ -9,7 +9,8 @@ fn main() -> einsum_dist::Result<()> {
     // A well-conditioned matrix: a heavy diagonal and some noise.
     let size = 96;
     let noise = |i: usize, j: usize| ((i * 37 + j * 101) % 23) as f64 / 23.0 - 0.5;
-    let matrix = Array2::from_shape_fn((size, size), |(i, j)| noise(i, j) + if i == j { size as f64 / 2.0 } else { 0.0 });
+    let matrix =
+        Array2::from_shape_fn((size, size), |(i, j)| noise(i, j) + if i == j { size as f64 / 2.0 } else { 0.0 });
 
     // Kernels are chosen and buffers allocated here; each run below only computes and communicates.
     let options = Options { dtype: Dtype::Float64, ..Options::default() };
@@ -23,7 +24,7 @@ fn main() -> einsum_dist::Result<()> {
     for step in 0..10 {
         let before = inverse.clone();
         let close_to_one = product.run(&[&matrix, &inverse])?;
-        error = (&close_to_one - &Array2::eye(size)).iter().map(|x| x * x).sum::<f64>().sqrt();
+        error = (&close_to_one - &Array2::<f64>::eye(size)).iter().map(|x| x * x).sum::<f64>().sqrt();
         println!("step {step}   |A X - 1| = {error:.3e}");
         if error < 1e-12 {
             break;

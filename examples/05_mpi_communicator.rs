@@ -5,6 +5,7 @@
 //! mpirun.mpich -n 4 target/release/examples/05_mpi_communicator
 //! ```
 
+use einsum_dist::plan::AlgorithmName;
 use einsum_dist::{DistTensor, Dtype, Machine, Options, Problem, World};
 use mpi::topology::Color;
 use mpi::traits::Communicator;
@@ -20,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The communicator is duplicated; its error handler and its messages stay untouched.
     let world = World::from_communicator(&communicator)?;
     let (m, k, n) = (60, 40, 50);
-    let options = Options { dtype: Dtype::Float64, ..Options::default() };
+    let options = Options { dtype: Dtype::Float64, algorithm: Some(AlgorithmName::RingMn), ..Options::default() };
     let problem = Problem::parse("mk,kn->mn")?.shapes(&[vec![m, k], vec![k, n]])?;
     let plan = problem.plan(&Machine::new(world.ranks(), 1), &options)?;
     let mut program = world.compile::<f64>(&plan)?;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Everything that `make test` runs. Ends with the line `N passed, 0 failed`.
 #
-# A step is a command; its output is shown only when it fails. Steps that run several tests (cargo test) count each of
-# them, every other step counts as one. Steps go on after a failure, so that one run shows all of them. A word as argument
+# A step is a command; its output is shown only when it fails. Steps that say how many tests they ran (cargo test, random
+# contractions) count each of them, every other step counts as one. Steps go on after a failure, so that one run shows all of them. A word as argument
 # runs only the steps whose name has it: `tests/all.sh openmpi`.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -30,7 +30,10 @@ step() {
     printf '%-58s ' "$name"
     timeout --kill-after=10 1800 bash -c '"$@"' "$name" "$@" > "$log" 2>&1 < /dev/null
     status=$?
-    read -r count bad < <(awk '/^test result:/ { p += $4; f += $6 } END { print p + 0, f + 0 }' "$log")
+    read -r count bad < <(awk '
+        /^test result:/ { p += $4; f += $6 }
+        /^[0-9]+ passed, [0-9]+ failed$/ { p += $1; f += $3 }
+        END { print p + 0, f + 0 }' "$log")
     if [ $status -eq 0 ] && [ "$bad" -eq 0 ]; then
         [ "$count" -eq 0 ] && count=1
         printf 'ok  %5d  %6.1f s\n' "$count" "$(difference "$(seconds)" "$start")"
@@ -56,6 +59,18 @@ exits() {
     if [ "$wanted" = any ]; then [ $got -ne 0 ] && [ $got -ne 124 ] && [ $got -ne 137 ]; else [ $got -eq "$wanted" ]; fi
 }
 export -f exits
+
+# same_bytes FOLDER RANKS: every rank reports the bytes that the counter at the border of MPI saw.
+same_bytes() {
+    local rank own border
+    for ((rank = 0; rank < $2; rank++)); do
+        own=$(awk '{ s += $2; r += $3 } END { printf "%d %d", s, r }' "$1/own.$rank")
+        border=$(awk '{ s += $2; r += $3 } END { printf "%d %d", s, r }' "$1/border.$rank")
+        echo "rank $rank sent and received: own count $own, at the border $border"
+        [ "$own" = "$border" ] || return 1
+    done
+}
+export -f same_bytes
 
 skip() { printf '%-58s skipped: %s\n' "$1" "$2"; }
 
@@ -120,8 +135,12 @@ for mpi in mpich openmpi; do
         path=$(binary $mpi $program)
         for ranks in 1 2 3 4; do
             counts=$(mktemp -d)
-            step "$program, $mpi, $ranks ranks" timeout 600 "$run" -n $ranks \
-                env LD_PRELOAD="$counter" PMPI_COUNT_FILE="$counts/count" "$path"
+            # Bytes of the program's own count and of the counter below it, in files per rank.
+            step "$program, $mpi, $ranks ranks" timeout 600 "$run" -n $ranks env LD_PRELOAD="$counter" \
+                PMPI_COUNT_FILE="$counts/border" EINSUM_DIST_BYTES_FILE="$counts/own" "$path"
+            if [ -f "$counts/own.0" ]; then
+                step "bytes at the border of $mpi, $ranks ranks" same_bytes "$counts" $ranks
+            fi
             rm -r "$counts"
         done
     done
