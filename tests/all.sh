@@ -60,18 +60,6 @@ exits() {
 }
 export -f exits
 
-# same_bytes FOLDER RANKS: every rank reports the bytes that the counter at the border of MPI saw.
-same_bytes() {
-    local rank own border
-    for ((rank = 0; rank < $2; rank++)); do
-        own=$(awk '{ s += $2; r += $3 } END { printf "%d %d", s, r }' "$1/own.$rank")
-        border=$(awk '{ s += $2; r += $3 } END { printf "%d %d", s, r }' "$1/border.$rank")
-        echo "rank $rank sent and received: own count $own, at the border $border"
-        [ "$own" = "$border" ] || return 1
-    done
-}
-export -f same_bytes
-
 skip() { printf '%-58s skipped: %s\n' "$1" "$2"; }
 
 # cargo with the target directory and the compiler of one MPI.
@@ -130,21 +118,20 @@ for mpi in mpich openmpi; do
     mkdir -p target/$mpi
     step "byte counter, $mpi" "$(compiler $mpi)" -O2 -Wall -Werror -fPIC -shared -o "$counter" tests/pmpi/count.c
     step "build, $mpi" with $mpi cargo test --no-run --features full --test 'mpi_*'
-    for program in mpi_transport mpi_contractions; do
-        [ -f tests/$program.rs ] || { skip "$program, $mpi" "not there"; continue; }
-        path=$(binary $mpi $program)
-        for ranks in 1 2 3 4; do
-            counts=$(mktemp -d)
-            # Bytes of the program's own count and of the counter below it, in files per rank.
-            step "$program, $mpi, $ranks ranks" timeout 600 "$run" -n $ranks env LD_PRELOAD="$counter" \
-                PMPI_COUNT_FILE="$counts/border" EINSUM_DIST_BYTES_FILE="$counts/own" "$path"
-            if [ -f "$counts/own.0" ]; then
-                step "bytes at the border of $mpi, $ranks ranks" same_bytes "$counts" $ranks
-            fi
-            rm -r "$counts"
-        done
-    done
     path=$(binary $mpi mpi_transport)
+    for ranks in 1 2 3 4; do
+        counts=$(mktemp -d)
+        step "transfers, $mpi, $ranks ranks" timeout 300 "$run" -n $ranks \
+            env LD_PRELOAD="$counter" PMPI_COUNT_FILE="$counts/count" "$path"
+        rm -r "$counts"
+    done
+    if [ -f tests/mpi_contractions.rs ]; then
+        contractions=$(binary $mpi mpi_contractions)
+        for ranks in 1 2 3 4 7; do
+            step "contractions and their bytes, $mpi, $ranks ranks" env RANKS=$ranks \
+                sh tests/pmpi/compare.sh "$run" "$(compiler $mpi)" "$contractions"
+        done
+    fi
     step "own use of MPI beside ours, $mpi" exits 0 "$run" -n 4 "$path" foreign
     for scenario in short long more fewer; do
         step "transfers that do not match: $scenario, $mpi" exits 3 "$run" -n 2 "$path" $scenario
