@@ -1,4 +1,37 @@
-//! einsum-dist
+//! Contracts einsum expressions and trees on one core, on every socket of a machine, or on many machines over MPI.
+//!
+//! ```text
+//! text --parse--> Expression --shapes--> Tree of unary steps and contractions, every dimension c, m, n or k
+//!      --plan--> Plan: where every tensor lies, which algorithm contracts each node     (a value: print it, compare it)
+//!      --schedule(rank)--> Schedule: buffers, tasks and edges of one rank               (a value; no data, no MPI)
+//!      --verify--> Verified --compile--> Program --run--> tensors, metrics
+//! ```
+//!
+//! Data flows one way and every stage is a value. An algorithm is a function that returns a schedule; one executor runs
+//! schedules and one verifier proves them.
+//!
+//! | to do | start at |
+//! |---|---|
+//! | contract arrays in this process | [`einsum()`] |
+//! | plan, look at the plan, run it often | [`Problem`], [`Plan`], [`World`], [`Program`] |
+//! | keep tensors distributed | [`DistTensor`] |
+//! | see how a distributed algorithm works | [`algorithm`], [`schedule`] |
+//!
+//! ```
+//! use einsum_dist::{Machine, Options, Problem, World};
+//! use ndarray::Array2;
+//!
+//! let (a, b) = (Array2::<f32>::ones((6, 4)), Array2::<f32>::ones((4, 5)));
+//! let plan = Problem::parse("mk,kn->mn")?
+//!     .shapes(&[vec![6, 4], vec![4, 5]])?
+//!     .plan(&Machine::new(3, 1), &Options::default())?;
+//! let world = World::in_process(3);
+//! let c = world.compile::<f32>(&plan)?.run(&[&a, &b])?;
+//! assert!(c.iter().all(|&x| x == 4.0));
+//! # Ok::<(), einsum_dist::Error>(())
+//! ```
+//!
+//! Features: `cli` (default) builds the command line, `mpi` runs on MPI ranks, `full` is everything.
 
 pub mod algorithm;
 pub mod api;
@@ -20,4 +53,7 @@ pub use api::{DistTensor, Error, Operand, Output, Problem, Program, Result, Shap
 pub use dtype::Dtype;
 pub use kernel::Element;
 pub use machine::Machine;
+#[cfg(feature = "mpi")]
+pub use mpi;
+pub use ndarray;
 pub use plan::{Options, Plan};

@@ -13,8 +13,11 @@
 //!
 //! At step j rank i computes half j mod 2 of block (i + 1 + j/2) mod p, on top of what rank i+1 has sent. It receives
 //! (p-1)/p of out. Three slots of one half each take turns to receive, compute and send; two of them lie in the rank's own
-//! block of out, where the last two steps leave the result, so the extra memory is one half block. A slot that the own
-//! block cannot hold (uneven blocks or halves) is an exchange buffer, and the last step copies out of it.
+//! block of out, where the last two steps leave the result, so the extra memory is one half block.
+//!
+//! Halves are as long as the smallest block allows. What is left of larger or odd blocks, two rows at most, goes round
+//! afterwards in the slot that is free by then. Where blocks differ in a dimension that is not the halved one, slots are
+//! exchange buffers and the last steps copy out of them.
 //!
 //! Added onto an existing out, the travelling sums keep out of the user's block: three exchange slots, and the owner adds
 //! what arrives onto `beta out + left right`.
@@ -24,95 +27,185 @@ use std::ops::Range;
 use super::contraction::{Contraction, Tensor, contract, corner};
 use super::local::local;
 use crate::dims::Label;
-use crate::dist::{Bounds, tile_bounds};
+use crate::dist::{Bounds, is_empty};
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// A place for one travelling half block.
+/// A place for one travelling piece.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
-    /// Half of the rank's own block of out.
-    Own(Bounds),
+    /// Where half 0 or half 1 of the rank's own block of out belongs.
+    Own(usize),
     Exchange(BufferId),
 }
 
-impl Slot {
-    fn view(&self, out: BufferId, half: &[Range<usize>]) -> View {
-        match self {
-            Slot::Exchange(buffer) => corner(*buffer, half),
-            Slot::Own(place) => {
-                let bounds = place.iter().zip(half).map(|(p, h)| p.start..p.start + h.len()).collect();
-                View { buffer: out, bounds }
-            }
-        }
-    }
+/// The ring as one rank sees it.
+struct Ring<'a> {
+    rank: usize,
+    ranks: usize,
+    contraction: &'a Contraction,
+    out: BufferId,
+    cut: Label,
+    split: Label,
+    /// Indices of `split` in one half.
+    height: usize,
 }
 
-/// Half `which` of the block of `owner`, as a box of the tensor.
-fn half(out: &Tensor, owner: usize, which: usize, split: Label) -> Bounds {
-    let mut bounds = out.block(owner);
-    let range = &mut bounds[out.dim(split)];
-    let tile = tile_bounds(range.len(), 2, which);
-    *range = range.start + tile.start..range.start + tile.end;
-    bounds
-}
-
-pub fn ring_k(builder: &mut Builder, contraction: &Contraction, cut_out: Label, split: Label) {
-    let rank = builder.rank();
-    let Contraction { left, right, out, onto } = contraction;
-    let ranks = out.distribution.ranks();
-    let Some(buffer) = out.buffer else { return };
+pub fn ring_k(builder: &mut Builder, contraction: &Contraction, cut: Label, split: Label) {
+    let (rank, ranks) = (builder.rank(), contraction.out.distribution.ranks());
+    let Some(out) = contraction.out.buffer else { return };
     if ranks == 1 {
         return local(builder, contraction);
     }
-    let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
-    let slots = slots(builder, out, split, *onto);
-    let steps = 2 * ranks;
-    let at = |step: usize| (half(out, (rank + 1 + step / 2) % ranks, step % 2, split), &slots[slot_of(step, steps)]);
+    let smallest = contraction.out.tile(ranks - 1, split).len();
+    let ring = Ring { rank, ranks, contraction, out, cut, split, height: smallest / 2 };
+    let free = ring.halves(builder);
+    ring.rest(builder, free);
+}
 
-    for step in 0..steps {
-        if (1..steps - 1).contains(&step) {
-            let (sent, slot) = at(step - 1);
-            builder.send(previous, vec![slot.view(buffer, &sent)]);
-            let (coming, slot) = at(step + 1);
-            builder.recv(next, vec![slot.view(buffer, &coming)]);
-        }
-        let (bounds, slot) = at(step);
-        let ranges: Vec<_> = [cut_out, split].map(|label| (label, bounds[out.dim(label)].clone())).into();
-        let (Some(left), Some(right)) = (left.own(rank, &ranges), right.own(rank, &ranges)) else { return };
-        let here = slot.view(buffer, &bounds);
-        let mine = step >= steps - 2;
-        if mine && *onto {
-            let Some(target) = out.own(rank, &ranges) else { return };
-            contract(builder, left, right, target.clone(), Accumulate::Beta);
-            if here.elements() > 0 {
-                builder.work(Work::Add { input: here, out: target });
+impl Ring<'_> {
+    fn tensor(&self) -> &Tensor {
+        &self.contraction.out
+    }
+
+    fn neighbours(&self) -> (usize, usize) {
+        ((self.rank + 1) % self.ranks, (self.rank + self.ranks - 1) % self.ranks)
+    }
+
+    /// Rows `rows` (counted from its first) of the block of `owner`, as a box of the tensor.
+    fn piece(&self, owner: usize, rows: Range<usize>) -> Bounds {
+        let mut bounds = self.tensor().block(owner);
+        let range = &mut bounds[self.tensor().dim(self.split)];
+        *range = range.start + rows.start..range.start + rows.end;
+        bounds
+    }
+
+    fn half(&self, owner: usize, which: usize) -> Bounds {
+        self.piece(owner, which * self.height..(which + 1) * self.height)
+    }
+
+    /// What the halves leave of the block of `owner`.
+    fn remainder(&self, owner: usize) -> Bounds {
+        let rows = self.tensor().tile(owner, self.split).len();
+        self.piece(owner, 2 * self.height..rows)
+    }
+
+    /// A piece of the rank's own block as a view of it.
+    fn own(&self, piece: &[Range<usize>]) -> View {
+        let block = self.tensor().block(self.rank);
+        let bounds = piece.iter().zip(&block).map(|(p, b)| p.start - b.start..p.end - b.start).collect();
+        View { buffer: self.out, bounds }
+    }
+
+    fn place(&self, slot: Slot, piece: &[Range<usize>]) -> View {
+        match slot {
+            Slot::Exchange(buffer) => corner(buffer, piece),
+            Slot::Own(which) => {
+                let home = self.own(&self.half(self.rank, which));
+                let bounds = home.bounds.iter().zip(piece).map(|(h, p)| h.start..h.start + p.len()).collect();
+                View { buffer: self.out, bounds }
             }
-            continue;
-        }
-        contract(builder, left, right, here.clone(), if step < 2 { Accumulate::Overwrite } else { Accumulate::Add });
-        if mine && matches!(slot, Slot::Exchange(_)) && here.elements() > 0 {
-            let Some(target) = out.own(rank, &ranges) else { return };
-            builder.work(Work::Unary { input: here, out: target });
         }
     }
-}
 
-/// The slot of a step: they take turns, and the last two steps fall on slots 0 and 1.
-fn slot_of(step: usize, steps: usize) -> usize {
-    (step + 3 * steps + 2 - steps) % 3
-}
-
-/// Three slots that hold any half block; two of them in the rank's own block of out where they fit.
-fn slots(builder: &mut Builder, out: &Tensor, split: Label, onto: bool) -> [Slot; 3] {
-    let rank = builder.rank();
-    // Larger tiles come first, so no half is larger than the first of rank 0.
-    let largest: Vec<usize> = half(out, 0, 0, split).iter().map(Range::len).collect();
-    [Some(0), Some(1), None].map(|which| {
-        let place = which.map(|which| half(out, rank, which, split));
-        match place.filter(|place| !onto && place.iter().map(Range::len).eq(largest.iter().copied())) {
-            Some(place) => {
-                Slot::Own(place.iter().zip(&out.block(rank)).map(|(p, b)| p.start - b.start..p.end - b.start).collect())
+    /// Adds this rank's products to a travelling piece, and brings it home where it is the rank's own.
+    fn compute(&self, builder: &mut Builder, piece: &Bounds, here: View, first: bool, mine: bool) {
+        let ranges: Vec<_> =
+            [self.cut, self.split].map(|label| (label, piece[self.tensor().dim(label)].clone())).into();
+        let Contraction { left, right, onto, .. } = self.contraction;
+        let (Some(left), Some(right)) = (left.own(self.rank, &ranges), right.own(self.rank, &ranges)) else { return };
+        if mine && *onto {
+            contract(builder, left, right, self.own(piece), Accumulate::Beta);
+            if here.elements() > 0 {
+                builder.work(Work::Add { input: here, out: self.own(piece) });
             }
-            None => Slot::Exchange(out.scratch(builder, largest.clone())),
+            return;
         }
-    })
+        contract(builder, left, right, here.clone(), if first { Accumulate::Overwrite } else { Accumulate::Add });
+        if mine && here != self.own(piece) && here.elements() > 0 {
+            builder.work(Work::Unary { input: here, out: self.own(piece) });
+        }
+    }
+
+    /// The halves, one computed while the other travels. Returns the slot outside the own block, which is free afterwards.
+    fn halves(&self, builder: &mut Builder) -> Option<BufferId> {
+        if self.height == 0 {
+            return None;
+        }
+        let slots = self.slots(builder);
+        let steps = 2 * self.ranks;
+        let (next, previous) = self.neighbours();
+        let at = |step: usize| {
+            let piece = self.half((self.rank + 1 + step / 2) % self.ranks, step % 2);
+            // Slots take turns, and the last two steps fall on slots 0 and 1.
+            let view = self.place(slots[(step + 2 + 2 * steps) % 3], &piece);
+            (piece, view)
+        };
+        for step in 0..steps {
+            if (1..steps - 1).contains(&step) {
+                builder.send(previous, vec![at(step - 1).1]);
+                builder.recv(next, vec![at(step + 1).1]);
+            }
+            let (piece, here) = at(step);
+            self.compute(builder, &piece, here, step < 2, step >= steps - 2);
+        }
+        match slots[2] {
+            Slot::Exchange(buffer) => Some(buffer),
+            Slot::Own(_) => None,
+        }
+    }
+
+    /// Three slots that hold any half; two of them in the rank's own block of out where they fit.
+    fn slots(&self, builder: &mut Builder) -> [Slot; 3] {
+        // Larger tiles come first, so no half is larger than those of rank 0.
+        let largest: Vec<usize> = self.half(0, 0).iter().map(Range::len).collect();
+        let fits = self.half(self.rank, 0).iter().map(Range::len).eq(largest.iter().copied());
+        [Some(0), Some(1), None].map(|which| match which.filter(|_| fits && !self.contraction.onto) {
+            Some(which) => Slot::Own(which),
+            None => Slot::Exchange(self.tensor().scratch(builder, largest.clone())),
+        })
+    }
+
+    /// What the halves leave: one piece per block, without overlap, in two places that take turns.
+    fn rest(&self, builder: &mut Builder, free: Option<BufferId>) {
+        let largest = self.remainder(0);
+        if is_empty(&largest) {
+            return;
+        }
+        let places = self.places(builder, free, &largest);
+        let (next, previous) = self.neighbours();
+        let last = self.ranks - 1;
+        let at = |step: usize| {
+            let piece = self.remainder((self.rank + 1 + step) % self.ranks);
+            let view = if step == last && !self.contraction.onto {
+                self.own(&piece)
+            } else {
+                let bounds = places[step % 2].bounds.iter().zip(&piece).map(|(p, b)| p.start..p.start + b.len());
+                View { buffer: places[step % 2].buffer, bounds: bounds.collect() }
+            };
+            (piece, view)
+        };
+        for step in 0..self.ranks {
+            let (piece, here) = at(step);
+            if step > 0 {
+                builder.send(previous, vec![at(step - 1).1]);
+                builder.recv(next, vec![here.clone()]);
+            }
+            self.compute(builder, &piece, here, step == 0, step == last);
+        }
+    }
+
+    /// Two places for pieces as large as `largest`: in the free slot where it has room for two.
+    fn places(&self, builder: &mut Builder, free: Option<BufferId>, largest: &Bounds) -> [View; 2] {
+        let dim = self.tensor().dim(self.split);
+        let rows = largest[dim].len();
+        let free = free.filter(|_| 2 * rows <= self.height);
+        let mut extents: Vec<usize> = largest.iter().map(Range::len).collect();
+        extents[dim] = 2 * rows;
+        let buffer = free.unwrap_or_else(|| self.tensor().scratch(builder, extents));
+        [0, 1].map(|which| {
+            let mut view = corner(buffer, largest);
+            view.bounds[dim] = which * rows..(which + 1) * rows;
+            view
+        })
+    }
 }

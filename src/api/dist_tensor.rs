@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Dimension};
+use num_complex::Complex;
 
 use super::program::{only_box, part};
 use super::{Error, Program, Result, World};
-use crate::dist::{Distribution, Region};
-use crate::io::npy::{self, PendingFile, check_writable};
+use crate::dist::{Bounds, Distribution, Region};
+use crate::dtype::Dtype;
+use crate::io::npy::{self, NpyHeader, PendingFile, check_writable};
 use crate::io::random;
 use crate::kernel::Element;
 use crate::memory::{bytes_of, bytes_of_mut};
@@ -88,15 +90,15 @@ impl<T: Element> DistTensor<T> {
         tensor
     }
 
-    /// The array of a .npy file; each rank reads its own block only. Collective.
+    /// The array of a .npy file, converted where that loses nothing; each rank reads its own block only. Collective.
     ///
     /// # Errors
-    /// The file is missing, damaged or of another element type, on any rank.
+    /// The file is missing, damaged or of an element type that does not fit into this one, on any rank.
     pub fn from_npy(world: &World, path: impl AsRef<Path>, distribution: &Distribution) -> Result<DistTensor<T>> {
         let path = path.as_ref();
         let read = || {
             let header = npy::read_header(path)?;
-            if header.dtype != T::DTYPE {
+            if header.dtype.promote(T::DTYPE) != T::DTYPE {
                 let name = path.display();
                 return Err(Error::Usage(format!("{name} holds {}, {} was asked for", header.dtype, T::DTYPE)));
             }
@@ -104,7 +106,13 @@ impl<T: Element> DistTensor<T> {
             for block in &mut tensor.blocks {
                 let bounds = only_box(&block.region);
                 let Some(values) = block.values.as_slice_mut() else { continue };
-                npy::read_block(path, &header, &bounds, bytes_of_mut(values))?;
+                match header.dtype {
+                    same if same == T::DTYPE => npy::read_block(path, &header, &bounds, bytes_of_mut(values))?,
+                    Dtype::Float32 => read_as::<f32, T>(path, &header, &bounds, values)?,
+                    Dtype::Float64 => read_as::<f64, T>(path, &header, &bounds, values)?,
+                    Dtype::Complex64 => read_as::<Complex<f32>, T>(path, &header, &bounds, values)?,
+                    Dtype::Complex128 => read_as::<Complex<f64>, T>(path, &header, &bounds, values)?,
+                }
             }
             Ok(tensor)
         };
@@ -214,4 +222,15 @@ impl<T: Element> DistTensor<T> {
     pub(super) fn block_mut(&mut self, rank: usize) -> Option<ArrayViewMutD<'_, T>> {
         self.blocks.iter_mut().find(|block| block.rank == rank).map(|block| block.values.view_mut())
     }
+}
+
+/// Reads a block of elements of type `S` as elements of type `T`.
+fn read_as<S: Element, T: Element>(path: &Path, header: &NpyHeader, bounds: &Bounds, into: &mut [T]) -> Result<()> {
+    let mut read = vec![S::ZERO; into.len()];
+    npy::read_block(path, header, bounds, bytes_of_mut(&mut read))?;
+    for (to, from) in into.iter_mut().zip(read) {
+        let value = from.to_c64();
+        *to = T::from_f64(value.re, value.im);
+    }
+    Ok(())
 }

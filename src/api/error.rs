@@ -30,6 +30,9 @@ pub enum Error {
     Comm(#[from] CommError),
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
+    /// A host has too little memory for its ranks.
+    #[error("the host of rank {rank} needs {needed} bytes for its ranks, {} more than the {available} it has free", needed - available)]
+    HostMemory { rank: usize, needed: u64, available: u64 },
     /// The call does not fit the plan or the world.
     #[error("{0}")]
     Usage(String),
@@ -45,7 +48,12 @@ impl Error {
     /// Bad input or usage, as opposed to a run that failed.
     pub fn is_input(&self) -> bool {
         match self {
-            Error::Parse(_) | Error::Shape(_) | Error::Plan(_) | Error::Npy(_) | Error::Usage(_) => true,
+            Error::Parse(_)
+            | Error::Shape(_)
+            | Error::Plan(_)
+            | Error::Npy(_)
+            | Error::Usage(_)
+            | Error::HostMemory { .. } => true,
             Error::Elsewhere { input, .. } => *input,
             Error::Comm(CommError::Start(_)) => true,
             Error::Verify(_) | Error::Comm(_) | Error::Memory(_) | Error::Run { .. } => false,

@@ -15,3 +15,10 @@ pub fn cpus() -> Vec<usize> {
     };
     list.split(',').filter_map(range).flatten().collect()
 }
+
+/// Bytes that programs can still get without swapping, or `None` where the system does not tell.
+pub fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}

@@ -39,7 +39,7 @@ pub(super) fn launch(
         Members::Single => unreachable!("a single rank has returned above"),
         Members::InProcess { ranks: count, bytes_per_second } => {
             let fabric = Fabric::new(*count, *bytes_per_second);
-            in_process(plan, ranks, factors, bound, &options, pools, &fabric)
+            in_process(plan, ranks, factors, bound, &options, &pools, &fabric)
         }
         #[cfg(feature = "mpi")]
         Members::Mpi(members) => {

@@ -9,7 +9,7 @@
 mod dist_tensor;
 mod einsum;
 mod error;
-pub(crate) mod host;
+pub mod host;
 mod launch;
 mod operand;
 mod problem;

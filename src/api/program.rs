@@ -23,6 +23,8 @@ pub struct Program<T: Element> {
     bound_bytes: Vec<u64>,
     /// The same plan onto an output that holds values; compiled when first needed.
     onto: Option<Box<Program<T>>>,
+    /// Whether the last run was one of `onto`, which has the measurements then.
+    ran_onto: bool,
     /// Brings the blocks of the result to every rank; compiled when first needed.
     gather: Option<Box<Program<T>>>,
     element: PhantomData<T>,
@@ -58,6 +60,7 @@ impl<T: Element> Program<T> {
             metrics: Vec::new(),
             bound_bytes: Vec::new(),
             onto: None,
+            ran_onto: false,
             gather: None,
             element: PhantomData,
         })
@@ -83,7 +86,8 @@ impl<T: Element> Program<T> {
     /// # Errors
     /// As [`Program::run`]; also an `out` of the wrong shape.
     pub fn run_into(&mut self, alpha: T, operands: &[&dyn Operand<T>], beta: T, out: &mut dyn Output<T>) -> Result<()> {
-        if beta != T::ZERO && !self.plan.accumulate {
+        self.ran_onto = beta != T::ZERO && !self.plan.accumulate;
+        if self.ran_onto {
             return self.onto()?.run_into(alpha, operands, beta, out);
         }
         let views: Vec<ArrayViewD<T>> = operands.iter().map(|operand| operand.view_dyn()).collect();
@@ -121,7 +125,8 @@ impl<T: Element> Program<T> {
     /// # Errors
     /// Tensors of other shapes or distributions than the plan's; a failed run (under MPI a failed run ends all ranks).
     pub fn run_dist(&mut self, alpha: T, operands: &[&DistTensor<T>], beta: T, out: &mut DistTensor<T>) -> Result<()> {
-        if beta != T::ZERO && !self.plan.accumulate {
+        self.ran_onto = beta != T::ZERO && !self.plan.accumulate;
+        if self.ran_onto {
             return self.onto()?.run_dist(alpha, operands, beta, out);
         }
         let fits = self.check_dist(operands, out);
@@ -141,7 +146,7 @@ impl<T: Element> Program<T> {
 
     /// What the local ranks measured in the last run, in order of ranks.
     pub fn metrics(&self) -> &[Metrics] {
-        self.onto.as_ref().filter(|onto| !onto.metrics.is_empty()).map_or(&self.metrics, |onto| &onto.metrics)
+        &self.measuring().metrics
     }
 
     /// What every rank measured in the last run. Collective.
@@ -149,8 +154,9 @@ impl<T: Element> Program<T> {
     /// # Errors
     /// MPI fails.
     pub fn measured(&self) -> Result<Vec<Measured>> {
-        let values = self.plan.values.len();
-        let local = self.ranks.iter().zip(&self.metrics).zip(&self.bound_bytes).map(|((program, metrics), &bound)| {
+        let ran = self.measuring();
+        let values = ran.plan.values.len();
+        let local = ran.ranks.iter().zip(&ran.metrics).zip(&ran.bound_bytes).map(|((program, metrics), &bound)| {
             let schedule = program.schedule();
             Measured {
                 node_name: super::host::name(),
@@ -167,6 +173,11 @@ impl<T: Element> Program<T> {
         let parsed = all.iter().map(|bytes| serde_json::from_slice::<Vec<Measured>>(bytes));
         let parsed = parsed.collect::<std::result::Result<Vec<_>, _>>();
         Ok(parsed.map_err(|error| Error::Usage(format!("a rank sent no measurements: {error}")))?.concat())
+    }
+
+    /// The program that made the last run.
+    fn measuring(&self) -> &Program<T> {
+        self.onto.as_deref().filter(|_| self.ran_onto).unwrap_or(self)
     }
 
     /// The program for a beta that is not 0.
@@ -246,6 +257,9 @@ impl<T: Element> Program<T> {
             |slots: &Slots| slots.iter().flatten().map(|s| s.extents().iter().product::<usize>() as u64).sum::<u64>();
         self.bound_bytes = bound.iter().map(|slots| bytes(slots) * element).collect();
         self.metrics = launch(&self.world, &self.plan, &mut self.ranks, factors, bound)?;
+        for (program, metrics) in self.ranks.iter().zip(&self.metrics) {
+            self.world.count(metrics.moved(program.schedule()));
+        }
         Ok(())
     }
 

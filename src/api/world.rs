@@ -1,14 +1,13 @@
 //! The ranks that run a plan: one, several in this process, or the processes of an MPI program.
 
-use std::cell::OnceCell;
-#[cfg(feature = "mpi")]
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::{Error, Program, Result};
-use crate::exec::RunOptions;
+use super::{Error, Program, Result, host};
+use crate::exec::{Moved, RunOptions};
 use crate::kernel::Element;
 use crate::plan::Plan;
 
@@ -27,8 +26,9 @@ pub struct World(Rc<Shared>);
 
 pub(super) struct Shared {
     pub(super) members: Members,
-    pools: OnceCell<Vec<rayon::ThreadPool>>,
+    pools: RefCell<BTreeMap<usize, Rc<Vec<rayon::ThreadPool>>>>,
     pub(super) options: RunOptions,
+    moved: Cell<Moved>,
     not_send: PhantomData<*const ()>,
 }
 
@@ -53,7 +53,13 @@ pub(super) struct MpiMembers {
 
 impl World {
     fn of(members: Members, options: RunOptions) -> World {
-        World(Rc::new(Shared { members, pools: OnceCell::new(), options, not_send: PhantomData }))
+        World(Rc::new(Shared {
+            members,
+            pools: RefCell::default(),
+            options,
+            moved: Cell::default(),
+            not_send: PhantomData,
+        }))
     }
 
     /// This thread alone, in its current rayon pool; no thread and no pool of its own.
@@ -164,8 +170,36 @@ impl World {
         }
     }
 
+    /// What the local ranks have moved in all runs of this world together: contractions, redistributions and gathers.
+    pub fn moved(&self) -> Moved {
+        self.0.moved.get()
+    }
+
+    pub(super) fn count(&self, run: Moved) {
+        let Moved { received, sent } = self.moved();
+        self.0.moved.set(Moved { received: received + run.received, sent: sent + run.sent });
+    }
+
     pub(super) fn shared(&self) -> &Shared {
         &self.0
+    }
+
+    /// Whether the hosts of this world have the memory that a plan's buffers need, operands and result included. Collective.
+    ///
+    /// # Errors
+    /// The ranks of a host need more than it has; says how much more.
+    pub fn check_memory(&self, plan: &Plan) -> Result<()> {
+        let needs: u64 = self.local_ranks().map(|rank| plan.schedule(rank).peak_bytes()).sum();
+        let mine = format!("{}\n{needs}", host::name());
+        let everyone = self.all_gather(mine.as_bytes())?;
+        let here = everyone.iter().filter_map(|bytes| std::str::from_utf8(bytes).ok()?.split_once('\n'));
+        let here = here.filter(|(name, _)| *name == host::name());
+        let needed: u64 = here.filter_map(|(_, bytes)| bytes.parse::<u64>().ok()).sum();
+        let rank = self.local_ranks().start;
+        self.agree(match host::available_memory() {
+            Some(available) if needed > available => Err(Error::HostMemory { rank, needed, available }),
+            _ => Ok(()),
+        })
     }
 
     /// Compiles a plan: schedules of the local ranks, kernels, buffers. Collective; compares fingerprints first.
@@ -231,17 +265,18 @@ impl World {
 }
 
 impl Shared {
-    /// One pool per local rank, made once with the workers of the first plan.
-    pub(super) fn pools(&self, ranks: usize, workers: usize) -> Result<&[rayon::ThreadPool]> {
-        if let Some(pools) = self.pools.get() {
-            return Ok(pools);
+    /// One pool per local rank; made once for each number of workers that plans ask for.
+    pub(super) fn pools(&self, ranks: usize, workers: usize) -> Result<Rc<Vec<rayon::ThreadPool>>> {
+        if let Some(pools) = self.pools.borrow().get(&workers) {
+            return Ok(pools.clone());
         }
         let build = |rank| {
             let builder = rayon::ThreadPoolBuilder::new().num_threads(workers);
             let builder = builder.thread_name(move |worker| format!("rank {rank} worker {worker}"));
             builder.build().map_err(|error| Error::Usage(format!("cannot start workers: {error}")))
         };
-        let pools = (0..ranks).map(build).collect::<Result<Vec<_>>>()?;
-        Ok(self.pools.get_or_init(|| pools))
+        let pools = Rc::new((0..ranks).map(build).collect::<Result<Vec<_>>>()?);
+        self.pools.borrow_mut().insert(workers, pools.clone());
+        Ok(pools)
     }
 }

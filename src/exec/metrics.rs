@@ -20,7 +20,23 @@ pub struct Metrics {
     pub owned_bytes: u64,
 }
 
+/// Bytes that ranks have received and sent, as their transports counted them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moved {
+    pub received: u64,
+    pub sent: u64,
+}
+
 impl Metrics {
+    /// All bytes of the run.
+    pub fn moved(&self, schedule: &Schedule) -> Moved {
+        let bytes = |wanted: Lane| {
+            let tasks = schedule.tasks.iter().zip(&self.tasks);
+            tasks.filter(|(task, _)| task.action.lane() == wanted).map(|(_, metric)| metric.bytes).sum()
+        };
+        Moved { received: bytes(Lane::Recv), sent: bytes(Lane::Send) }
+    }
+
     /// Bytes received, per node.
     pub fn received(&self, schedule: &Schedule, nodes: usize) -> Vec<u64> {
         let mut received = vec![0; nodes];

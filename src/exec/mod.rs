@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Workers never wait for data: a task reaches them when its inputs are there. Each lane starts and completes in order, as
-//! the verifier assumes. Ranks without peers run in the caller's own rayon pool with no thread of ours ([`inline`]).
+//! the verifier assumes. Ranks without peers run in the caller's own rayon pool with no thread of ours (`inline`).
 //!
 //! Invariants: tasks touch memory through leases only, so a wrong schedule is an error and not a data race; a failure of
 //! any task ends the run of its rank, and the caller ends the others. Deliberately absent: element types (one table of
@@ -24,7 +24,7 @@ mod program;
 mod rank;
 
 pub use fault::{Injection, RunError, panic_message};
-pub use metrics::{Metrics, TaskMetric};
+pub use metrics::{Metrics, Moved, TaskMetric};
 pub use program::{Factors, RankProgram};
 
 use crate::comm::Endpoint;

@@ -40,6 +40,8 @@ pub fn scale<T: Element>(factor: T, out: ArrayViewMutD<T>) {
 struct Times;
 
 impl<T: Element> Combine<T> for Times {
+    /// # Safety
+    /// As the trait says.
     #[inline(always)]
     unsafe fn combine(&self, to: *mut T, value: T) {
         // SAFETY: the caller's promise.

@@ -60,6 +60,8 @@ pub(super) struct Plus;
 pub(super) struct ScalePlus<T>(pub T);
 
 impl<T: Element> Combine<T> for Put {
+    /// # Safety
+    /// As the trait says.
     #[inline(always)]
     unsafe fn combine(&self, to: *mut T, value: T) {
         // SAFETY: the caller's promise.
@@ -68,6 +70,8 @@ impl<T: Element> Combine<T> for Put {
 }
 
 impl<T: Element> Combine<T> for Plus {
+    /// # Safety
+    /// As the trait says.
     #[inline(always)]
     unsafe fn combine(&self, to: *mut T, value: T) {
         // SAFETY: the caller's promise.
@@ -76,6 +80,8 @@ impl<T: Element> Combine<T> for Plus {
 }
 
 impl<T: Element> Combine<T> for ScalePlus<T> {
+    /// # Safety
+    /// As the trait says.
     #[inline(always)]
     unsafe fn combine(&self, to: *mut T, value: T) {
         // SAFETY: the caller's promise.

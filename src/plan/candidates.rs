@@ -53,15 +53,17 @@ impl Candidates<'_> {
         all
     }
 
-    /// The dimension along which `ring-k` halves blocks: even halves fit into the block that they are halves of.
+    /// The dimension along which `ring-k` halves blocks. Blocks of different sizes are halved along the dimension in which
+    /// they differ, so that halves fit into every block; others along the longest, better an even one.
     fn split(&self, cut_out: Label, out: &[Label]) -> Label {
-        let length = |label: Label| {
-            let extent = self.extents[label.0 as usize];
-            if label == cut_out { tile_bounds(extent, self.ranks, 0).len() } else { extent }
+        let extent = |label: Label| self.extents[label.0 as usize];
+        let smallest = |label: Label| {
+            if label == cut_out { tile_bounds(extent(label), self.ranks, self.ranks - 1).len() } else { extent(label) }
         };
+        let differ = extent(cut_out) % self.ranks != 0;
         let best = out.iter().copied().max_by_key(|&label| {
-            let length = length(label);
-            (length >= 2, length % 2 == 0, label != cut_out, length)
+            let length = smallest(label);
+            (length >= 2, !differ || label == cut_out, length % 2 == 0, label != cut_out, length)
         });
         best.unwrap_or(cut_out)
     }

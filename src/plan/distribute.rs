@@ -39,6 +39,13 @@ pub fn distribute(expression: &str, tree: &Tree, machine: &Machine, options: &Op
     if let Some(unknown) = options.cut.iter().find(|cut| !tree.names.contains(cut)) {
         return Err(PlanError::UnknownCut(unknown.clone()));
     }
+    for node in &tree.nodes {
+        // Bytes must fit whatever the element type; empty dimensions must not hide an overflow of the others.
+        let mut sizes = node.labels.iter().map(|&label| tree.extent(label).max(1));
+        if sizes.try_fold(16usize, |bytes, extent| bytes.checked_mul(extent)).is_none_or(|b| b > isize::MAX as usize) {
+            return Err(PlanError::TooLarge(tree.term(&node.labels)));
+        }
+    }
     let (extents, names) = (tree.extents.as_slice(), tree.names.as_slice());
     let mut planner = Planner {
         tree,

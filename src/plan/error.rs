@@ -13,6 +13,8 @@ pub enum PlanError {
     Redistribution { node: String, tensor: String, from: String, to: String },
     #[error("rank {rank} needs {needed} bytes, {} more than the memory limit of {limit}", needed - limit)]
     Memory { rank: usize, needed: u64, limit: u64 },
+    #[error("tensor `{0}` has more elements than a machine can address")]
+    TooLarge(String),
     #[error("a plan needs at least one rank and one worker")]
     NoRanks,
 }

@@ -38,7 +38,7 @@ use crate::dist::Distribution;
 use crate::dtype::Dtype;
 use crate::machine::Machine;
 use crate::schedule::Schedule;
-use crate::schedule::verify::{self, Facts, Origin, VerifyError};
+use crate::schedule::verify::{self, Facts, Order, Origin, VerifyError};
 use crate::tree::{Tree, UnaryOp};
 
 /// How a value of a plan comes about.
@@ -164,6 +164,10 @@ impl Plan {
                 Source::Contract { left, right, .. } => Origin::Contract { left, right },
                 Source::Unary { input, .. } => Origin::Unary { input },
                 Source::Redistribute { input } => Origin::Same { input },
+            },
+            order: match value.source {
+                Source::Contract { algorithm: Algorithm::RingK { cut, .. }, .. } => Order::RingDown(cut),
+                _ => Order::Ascending,
             },
         });
         Facts { values: values.collect(), output: self.values.len() - 1, accumulate: self.accumulate }

@@ -124,10 +124,7 @@ impl Action {
     pub fn reads(&self) -> Vec<&View> {
         match self {
             Action::Work(work) => match work {
-                Work::Contract { left, right, out, accumulate: Accumulate::Overwrite } => {
-                    debug_assert!(left.buffer != out.buffer && right.buffer != out.buffer);
-                    vec![left, right]
-                }
+                Work::Contract { left, right, accumulate: Accumulate::Overwrite, .. } => vec![left, right],
                 Work::Contract { left, right, out, .. } => vec![left, right, out],
                 Work::Unary { input, .. } => vec![input],
                 Work::Add { input, out } | Work::Update { input, out } => vec![input, out],

@@ -1,10 +1,16 @@
 //! Random contractions and their check against the reference, shared by tests.
+#![allow(dead_code, reason = "every test binary uses a part")]
+
+use std::ops::Range;
 
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Checked, error_bound, reference};
+use einsum_dist::dist::Distribution;
+use einsum_dist::kernel::{Checked, error_bound, reference_element};
+use einsum_dist::memory::bytes_of;
 use einsum_dist::plan::AlgorithmName;
-use einsum_dist::{DistTensor, Element, Machine, Options, Plan, Problem, World};
-use ndarray::{ArrayD, ArrayViewD};
+use einsum_dist::{DistTensor, Dtype, Element, Machine, Options, Plan, Problem, World};
+use ndarray::ArrayD;
+use rayon::prelude::*;
 
 /// A small generator: SplitMix64.
 pub struct Rng(u64);
@@ -39,6 +45,7 @@ pub struct Case {
     pub left: Vec<usize>,
     pub right: Vec<usize>,
     pub out: Vec<usize>,
+    pub names: Vec<String>,
     pub extents: Vec<usize>,
     pub f64: bool,
 }
@@ -46,18 +53,19 @@ pub struct Case {
 impl Case {
     /// 0 to 3 dimensions per kind, extents 0 to 64, an index space of at most 2^22.
     pub fn random(rng: &mut Rng) -> Case {
-        let counts = [rng.below(3), rng.below(4), rng.below(4), rng.below(4)];
+        let counts = [0; 4].map(|_| rng.below(4));
         let (mut left, mut right, mut out, mut extents) = (vec![], vec![], vec![], vec![]);
         let mut space = 1usize;
-        // Small index spaces often, so that the reference stays quick.
-        let largest = 1usize << (8 + rng.below(15));
+        // Small index spaces often, so that the reference stays quick; the largest one now and then.
+        let largest = if rng.below(128) == 0 { 1 << 22 } else { 1usize << (8 + rng.below(9)) };
+        let small = if largest == 1 << 22 { 1 } else { 14 };
         for (kind, count) in counts.into_iter().enumerate() {
             for _ in 0..count {
                 let most = (largest / space.max(1)).clamp(1, 64);
                 // Small extents often, large ones sometimes, 0 rarely.
-                let extent = match rng.below(24) {
+                let extent = match rng.below(96) {
                     0 => 0,
-                    1..=14 => 1 + rng.below(8.min(most)),
+                    at if at % 24 <= small => 1 + rng.below(8.min(most)),
                     _ => 1 + rng.below(most),
                 };
                 space *= extent.max(1);
@@ -73,11 +81,28 @@ impl Case {
             }
         }
         [&mut left, &mut right, &mut out].into_iter().for_each(|list| rng.shuffle(list));
-        Case { left, right, out, extents, f64: rng.below(2) == 0 }
+        let names = (b'a'..=b'z').take(extents.len()).map(|letter| char::from(letter).to_string()).collect();
+        Case { left, right, out, names, extents, f64: rng.below(2) == 0 }
+    }
+
+    /// A contraction as it is written.
+    pub fn of(expression: &str, shapes: [&[usize]; 2], f64: bool) -> Case {
+        let shaped = Problem::parse(expression).unwrap().shapes(&shapes.map(<[usize]>::to_vec)).unwrap();
+        let tree = shaped.tree();
+        let [left, right, out] = [0, 1, tree.root()].map(|node| {
+            let labels = tree.nodes[node].labels.iter();
+            labels.map(|label| label.0 as usize).collect()
+        });
+        Case { left, right, out, names: tree.names.clone(), extents: tree.extents.clone(), f64 }
     }
 
     pub fn is_empty(&self) -> bool {
         self.extents.contains(&0)
+    }
+
+    /// Multiply-adds.
+    pub fn space(&self) -> usize {
+        self.extents.iter().product()
     }
 
     pub fn shape(&self, labels: &[usize]) -> Vec<usize> {
@@ -85,93 +110,170 @@ impl Case {
     }
 
     pub fn expression(&self) -> String {
-        let term = |labels: &[usize]| labels.iter().map(|&l| char::from(b'a' + l as u8)).collect::<String>();
+        let term = |labels: &[usize]| {
+            let names: Vec<&str> = labels.iter().map(|&label| self.names[label].as_str()).collect();
+            if self.names.iter().any(|name| name.len() > 1) { format!("[{}]", names.join(",")) } else { names.concat() }
+        };
         format!("{},{}->{}", term(&self.left), term(&self.right), term(&self.out))
     }
 
     /// Plans with a forced algorithm; `None` where it does not apply.
-    pub fn plan(&self, ranks: usize, algorithm: Option<AlgorithmName>) -> Option<Plan> {
-        let dtype = if self.f64 { einsum_dist::Dtype::Float64 } else { einsum_dist::Dtype::Float32 };
-        let options = Options { dtype, algorithm, ..Options::default() };
+    pub fn plan(&self, ranks: usize, algorithm: AlgorithmName) -> Option<Plan> {
+        self.plan_cut(ranks, algorithm, &[])
+    }
+
+    /// Plans with a forced algorithm and forced dimensions to cut; `None` where they do not apply.
+    pub fn plan_cut(&self, ranks: usize, algorithm: AlgorithmName, cut: &[&str]) -> Option<Plan> {
+        let dtype = if self.f64 { Dtype::Float64 } else { Dtype::Float32 };
+        let cut = cut.iter().map(|name| (*name).to_owned()).collect();
+        let options = Options { dtype, algorithm: Some(algorithm), cut, ..Options::default() };
         let shaped =
             Problem::parse(&self.expression()).unwrap().shapes(&[self.shape(&self.left), self.shape(&self.right)]);
         shaped.unwrap().plan(&Machine::new(ranks, 1), &options).ok()
     }
 
-    /// Runs on in-process ranks and compares; false where the algorithm does not apply.
-    pub fn check(&self, seed: usize, ranks: usize, algorithm: Option<AlgorithmName>, accumulate: bool) -> bool {
-        let Some(plan) = self.plan(ranks, algorithm) else { return false };
-        let world = World::in_process(ranks);
+    /// Runs a plan on a world in every way, and compares results and bytes. Collective.
+    pub fn check(&self, world: &World, plan: &Plan, seed: u64, accumulate: bool) {
         if self.f64 {
-            self.check_as::<f64>(&world, &plan, seed as u64, accumulate);
+            self.check_as::<f64>(world, plan, seed, accumulate);
         } else {
-            self.check_as::<f32>(&world, &plan, seed as u64, accumulate);
+            self.check_as::<f32>(world, plan, seed, accumulate);
         }
-        true
     }
 
-    /// Runs a plan on a world in both ways, and compares result and bytes.
-    pub fn check_as<T: Element>(&self, world: &World, plan: &Plan, seed: u64, accumulate: bool) {
+    fn check_as<T: Element>(&self, world: &World, plan: &Plan, seed: u64, accumulate: bool) {
         let what = || format!("{} {:?} on {}\n{}", self.expression(), self.extents, plan.ranks(), plan.explain());
         plan.verify().unwrap_or_else(|error| panic!("{error}: {}", what()));
-        let whole = |labels: &[usize], operand| -> ArrayD<T> {
-            let alone = World::single();
-            let single = einsum_dist::dist::Distribution::single();
-            let tensor = DistTensor::random(&alone, &self.shape(labels), &single, seed, operand);
-            tensor.blocks().next().unwrap().1.to_owned()
-        };
+        let whole = |labels: &[usize], operand| random::<T>(&self.shape(labels), seed, operand);
         let (left, right, prior) = (whole(&self.left, 0), whole(&self.right, 1), whole(&self.out, 2));
         let (alpha, beta) = (T::from_f64(1.5, 0.0), T::from_f64(if accumulate { -0.5 } else { 0.0 }, 0.0));
+        let want = self.wanted(world, &left, &right);
 
         let mut program = world.compile::<T>(plan).unwrap();
+        let bytes = |program: &einsum_dist::Program<T>| {
+            for (rank, measured) in program.measured().unwrap().iter().enumerate() {
+                let planned = plan.schedule(rank).bytes_received(None);
+                assert_eq!(measured.received.iter().sum::<u64>(), planned, "rank {rank}: {}", what());
+            }
+        };
         let mut out = prior.clone();
         program.run_into(alpha, &[&left, &right], beta, &mut out).unwrap_or_else(|e| panic!("{e}: {}", what()));
-        let want = self.reference(&left, &right);
-        compare(&want, &prior, &out.view(), alpha, beta, &what);
+        compare(world, &want, &prior, &out, alpha, beta, &what);
+        bytes(&program);
 
-        let place = |index: usize, values: &ArrayD<T>| {
-            let value = plan.operand(index);
-            let mut tensor = DistTensor::zeros(world, &value.shape, &value.distribution);
+        let place = |tensor: (&[usize], &Distribution), values: &ArrayD<T>| {
+            let mut tensor = DistTensor::zeros(world, tensor.0, tensor.1);
             tensor.assign(values.view());
             tensor
         };
-        let (dl, dr) = (place(0, &left), place(1, &right));
-        let mut dist = DistTensor::zeros(world, &plan.output().shape, &plan.output().distribution);
-        dist.assign(prior.view());
+        let [dl, dr] = [(0, &left), (1, &right)].map(|(index, values)| {
+            let value = plan.operand(index);
+            place((&value.shape, &value.distribution), values)
+        });
+        let mut dist = place((&plan.output().shape, &plan.output().distribution), &prior);
         for _ in 0..2 {
-            program.run_dist(alpha, &[&dl, &dr], T::ZERO, &mut dist).unwrap();
+            program.run_dist(alpha, &[&dl, &dr], T::ZERO, &mut dist).unwrap_or_else(|e| panic!("{e}: {}", what()));
+            bytes(&program);
         }
         let again = dist.gather(world).unwrap();
-        compare(&want, &prior, &again.view(), alpha, T::ZERO, &what);
-        for (rank, measured) in program.measured().unwrap().iter().enumerate() {
-            let planned = plan.schedule(rank).bytes_received(None);
-            assert_eq!(measured.received.iter().sum::<u64>(), planned, "rank {rank}: {}", what());
-        }
+        compare(world, &want, &prior, &again, alpha, T::ZERO, &what);
     }
 
-    fn reference<T: Element>(&self, left: &ArrayD<T>, right: &ArrayD<T>) -> ArrayD<Checked> {
+    /// What a result must be, in this process's share of its elements.
+    fn wanted<T: Element>(&self, world: &World, left: &ArrayD<T>, right: &ArrayD<T>) -> Wanted {
+        let shape = self.shape(&self.out);
+        let elements: usize = shape.iter().product();
+        let (mine, ranks) = (world.local_ranks(), world.ranks());
+        let share = elements * mine.start / ranks..elements * mine.end / ranks;
+        if self.space() > 1 << 24 {
+            return Wanted { elements: product(&share, left, right), share };
+        }
         let labels = |list: &[usize]| list.iter().map(|&l| Label(l as u32)).collect::<Vec<_>>();
         let (l, r, o) = (labels(&self.left), labels(&self.right), labels(&self.out));
-        let mut want = ArrayD::from_elem(self.shape(&self.out), Checked::default());
-        reference(&[(&l, left.view()), (&r, right.view())], (&o, want.view_mut()));
-        want
+        let operands: [(&[Label], _); 2] = [(&l, left.view()), (&r, right.view())];
+        let element = |at: usize| reference_element(&operands, &o, &index(&shape, at));
+        Wanted { elements: share.clone().into_par_iter().map(element).collect(), share }
     }
 }
 
+/// A whole tensor of random values.
+pub fn random<T: Element>(shape: &[usize], seed: u64, operand: u32) -> ArrayD<T> {
+    let tensor = DistTensor::random(&World::single(), shape, &Distribution::single(), seed, operand);
+    tensor.blocks().next().unwrap().1.to_owned()
+}
+
+/// The index of an element by its place in row-major order.
+fn index(shape: &[usize], mut at: usize) -> Vec<usize> {
+    let mut index: Vec<usize> = shape.iter().rev().map(|&extent| (at % extent, at /= extent).0).collect();
+    index.reverse();
+    index
+}
+
+/// Elements of a result in row-major order: which, and what they must be.
+struct Wanted {
+    share: Range<usize>,
+    elements: Vec<Checked>,
+}
+
+/// `mk,kn->mn` in double precision, where the reference would take minutes.
+fn product<T: Element>(share: &Range<usize>, left: &ArrayD<T>, right: &ArrayD<T>) -> Vec<Checked> {
+    let [k, n] = right.shape() else { panic!("only a plain matrix product is this large") };
+    let rows = share.start / n..share.end.div_ceil(*n);
+    let [values, magnitudes] = [|x: f64| x, f64::abs].map(|f| {
+        let matrix =
+            |array: &ArrayD<T>| array.mapv(|x| f(x.to_c64().re)).into_dimensionality::<ndarray::Ix2>().unwrap();
+        matrix(left).slice(ndarray::s![rows.clone(), ..]).dot(&matrix(right))
+    });
+    let element = |at: usize| {
+        let at = [at / n - rows.start, at % n];
+        Checked { value: values[at].into(), magnitude: magnitudes[at], terms: *k as u64 }
+    };
+    share.clone().map(element).collect()
+}
+
+/// Compares a result, whole on every rank and the same bits there.
 fn compare<T: Element>(
-    want: &ArrayD<Checked>,
+    world: &World,
+    want: &Wanted,
     prior: &ArrayD<T>,
-    out: &ArrayViewD<T>,
+    out: &ArrayD<T>,
     alpha: T,
     beta: T,
     what: &dyn Fn() -> String,
 ) {
-    for ((want, got), prior) in want.iter().zip(out).zip(prior) {
-        let before = beta.to_c64() * prior.to_c64();
+    let (out, prior): (Vec<T>, Vec<T>) = out.iter().copied().zip(prior.iter().copied()).unzip();
+    for (at, want) in want.share.clone().zip(&want.elements) {
+        let before = beta.to_c64() * prior[at].to_c64();
         let expected = alpha.to_c64() * want.value + before;
         let magnitude = alpha.to_c64().norm() * want.magnitude + before.norm();
         let bound = error_bound(T::DTYPE, want.terms + 1, 3) * magnitude;
-        let error = (got.to_c64() - expected).norm();
-        assert!(error <= bound, "error {error} beyond {bound}: {}", what());
+        let error = (out[at].to_c64() - expected).norm();
+        assert!(error <= bound, "element {at}: error {error} beyond {bound}: {}", what());
+    }
+    let hash = xxhash_rust::xxh3::xxh3_64(bytes_of(&out)).to_le_bytes();
+    let same = world.all_gather(&hash).unwrap().iter().all(|other| other[..] == hash);
+    assert!(same, "ranks have different results: {}", what());
+}
+
+/// Which algorithm each case runs with: the one that the fewest cases that are not empty have had.
+#[derive(Default)]
+pub struct Balance {
+    /// Runs, and those that were not empty, by algorithm.
+    pub ran: [usize; 4],
+    pub filled: [usize; 4],
+}
+
+impl Balance {
+    /// The plan for a case; counted, as not empty only where `counts`.
+    pub fn plan(&mut self, case: &Case, ranks: usize, counts: bool) -> Plan {
+        let mut order = [0, 1, 2, 3];
+        order.sort_by_key(|&at| self.filled[at]);
+        let (at, plan) = order
+            .into_iter()
+            .find_map(|at| Some((at, case.plan(ranks, AlgorithmName::ALL[at])?)))
+            .expect("local always applies");
+        self.ran[at] += 1;
+        self.filled[at] += usize::from(counts && !case.is_empty());
+        plan
     }
 }

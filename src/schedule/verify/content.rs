@@ -99,14 +99,21 @@ impl Contents {
     }
 }
 
-/// Appends `more` to a sum.
+/// Appends `more` to a sum; `follows` says whether a box may come after another.
 ///
 /// # Errors
-/// The sum has some of it already.
-pub fn add(sum: &mut Vec<Bounds>, more: &[Bounds]) -> Result<(), Fault> {
+/// The sum has some of it already, or it comes out of order.
+pub fn add(
+    sum: &mut Vec<Bounds>,
+    more: &[Bounds],
+    follows: impl Fn(&[Range<usize>], &[Range<usize>]) -> bool,
+) -> Result<(), Fault> {
     for bounds in more.iter().filter(|bounds| !is_empty(bounds)) {
         if sum.iter().any(|have| !is_empty(&intersect(have, bounds))) {
             return Err(Fault::Twice);
+        }
+        if sum.last().is_some_and(|last| !follows(last, bounds)) {
+            return Err(Fault::Order);
         }
         sum.push(bounds.clone());
     }

@@ -1,5 +1,7 @@
 //! What a correct run must do, said independently of any schedule: the tensors of a plan and where they come from.
 
+use std::ops::Range;
+
 use crate::dims::Label;
 use crate::dist::Distribution;
 
@@ -21,6 +23,15 @@ pub enum Origin {
     },
 }
 
+/// In which order products are added to an element: a plan promises bits, so it promises an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Ascending along the summed dimensions.
+    Ascending,
+    /// Down along one summed dimension, from 0 on to its end: what partial sums meet on a ring.
+    RingDown(Label),
+}
+
 /// A tensor of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
@@ -28,6 +39,7 @@ pub struct Value {
     pub shape: Vec<usize>,
     pub distribution: Distribution,
     pub origin: Origin,
+    pub order: Order,
 }
 
 /// All tensors of a plan. Invariant: a value's inputs come before it.
@@ -71,6 +83,20 @@ impl Facts {
             }
         }
         (labels, extents)
+    }
+
+    /// Whether a box of products of `value` may be added next, after `last`.
+    pub fn follows(&self, value: usize, last: &[Range<usize>], next: &[Range<usize>]) -> bool {
+        match self.values[self.tensor(value)].order {
+            Order::Ascending => last.iter().map(|r| r.start).lt(next.iter().map(|r| r.start)),
+            Order::RingDown(label) => {
+                let (labels, extents) = self.summed(value);
+                labels.iter().position(|&l| l == label).is_some_and(|dim| {
+                    let wraps = last[dim].start == 0 && next[dim].end == extents[dim];
+                    next[dim].end == last[dim].start || wraps
+                })
+            }
+        }
     }
 
     /// Whether `value` is the tensor whose tasks apply alpha.

@@ -129,6 +129,10 @@ impl Meaning<'_> {
     ) -> Result<(), Fault> {
         let value = self.facts.tensor(self.buffer(out).node);
         let Origin::Contract { left: l, right: r } = self.facts.values[value].origin else { return Err(Fault::Shape) };
+        // Where there is nothing to multiply, schedules fill or scale instead.
+        if left.elements() == 0 || right.elements() == 0 {
+            return Err(Fault::Shape);
+        }
         let mut ranges: HashMap<Label, Range<usize>> = HashMap::new();
         for (view, input) in [(left, l), (right, r)] {
             let labels = &self.facts.values[input].labels;
@@ -137,7 +141,7 @@ impl Meaning<'_> {
             }
             let held = self.finished(contents, view, input)?;
             for (&label, range) in labels.iter().zip(held) {
-                if view.elements() > 0 && ranges.insert(label, range.clone()).is_some_and(|other| other != range) {
+                if ranges.insert(label, range.clone()).is_some_and(|other| other != range) {
                     return Err(Fault::WrongInput(view.buffer));
                 }
             }
@@ -188,10 +192,10 @@ impl Meaning<'_> {
                 contents.write(out.buffer, Piece { bounds: out.bounds.clone(), content });
                 Ok(())
             }
-            Accumulate::Add => self.change(contents, out, |piece| combine(&mut piece.content, &content)),
+            Accumulate::Add => self.change(contents, out, |piece| self.combine(&mut piece.content, &content)),
             Accumulate::Beta => self.change(contents, out, |piece| {
                 beta(&mut piece.content)?;
-                combine(&mut piece.content, &content)
+                self.combine(&mut piece.content, &content)
             }),
         }
     }
@@ -203,7 +207,7 @@ impl Meaning<'_> {
         }
         let Origin::Unary { input: source } = self.facts.values[value].origin else { return Err(Fault::Shape) };
         let labels = &self.facts.values[source].labels;
-        if &self.buffer(input).labels != labels {
+        if &self.buffer(input).labels != labels || input.elements() == 0 {
             return Err(Fault::WrongInput(input.buffer));
         }
         let mut ranges: HashMap<Label, Range<usize>> = HashMap::new();
@@ -235,7 +239,7 @@ impl Meaning<'_> {
         for more in contents.read(input)? {
             let more = carry(more, input, out);
             let target = View { buffer: out.buffer, bounds: more.bounds };
-            self.change(contents, &target, |piece| combine(&mut piece.content, &more.content))?;
+            self.change(contents, &target, |piece| self.combine(&mut piece.content, &more.content))?;
         }
         Ok(())
     }
@@ -259,8 +263,13 @@ impl Meaning<'_> {
         let view = View { buffer: *id, bounds };
         let placed = self.placed(buffer, Prior::Absent);
         let prior = if self.facts.accumulate { Prior::Scaled } else { Prior::Absent };
+        // Of an output in summands, the first is the tensor and the others are zeros.
+        let zeros = value.distribution.summand(self.schedule.rank) != Some(0);
         for piece in contents.read(&view)? {
             let content = &piece.content;
+            if zeros && content.value.is_none() && prior == Prior::Absent && buffer.node == self.facts.output {
+                continue;
+            }
             let here = content.value.is_none_or(|value| {
                 value == self.facts.tensor(self.facts.output)
                     && placed
@@ -269,11 +278,30 @@ impl Meaning<'_> {
                         .all(|p| p.content.shift == content.shift)
             });
             let whole = products(&content.sum) == needed && content.prior == prior && content.alpha;
-            if !here || !whole || buffer.node != self.facts.output {
+            if zeros || !here || !whole || buffer.node != self.facts.output {
                 return Err(Fault::Result);
             }
         }
         Ok(())
+    }
+
+    /// Adds the content of one place to another: the same element of the same tensor, or zeros.
+    fn combine(&self, content: &mut Content, more: &Content) -> Result<(), Fault> {
+        if more.value.is_none() {
+            return Ok(());
+        }
+        if content.value.is_none() {
+            *content = more.clone();
+            return Ok(());
+        }
+        if content.value != more.value || content.shift != more.shift {
+            return Err(Fault::Shape);
+        }
+        if more.prior != Prior::Absent || content.alpha != more.alpha || content.prior == Prior::Raw {
+            return Err(Fault::Scaling);
+        }
+        let value = content.value.unwrap_or_default();
+        add(&mut content.sum, &more.sum, |last, next| self.facts.follows(value, last, next))
     }
 }
 
@@ -297,22 +325,4 @@ fn beta(content: &mut Content) -> Result<(), Fault> {
     let raw = content.prior == Prior::Raw && content.sum.is_empty();
     content.prior = Prior::Scaled;
     if raw { Ok(()) } else { Err(Fault::Scaling) }
-}
-
-/// Adds the content of one place to another: the same element of the same tensor, or zeros.
-fn combine(content: &mut Content, more: &Content) -> Result<(), Fault> {
-    if more.value.is_none() {
-        return Ok(());
-    }
-    if content.value.is_none() {
-        *content = more.clone();
-        return Ok(());
-    }
-    if content.value != more.value || content.shift != more.shift {
-        return Err(Fault::Shape);
-    }
-    if more.prior != Prior::Absent || content.alpha != more.alpha || content.prior == Prior::Raw {
-        return Err(Fault::Scaling);
-    }
-    add(&mut content.sum, &more.sum)
 }

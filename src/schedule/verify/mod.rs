@@ -18,7 +18,7 @@ mod meaning;
 mod run;
 
 pub use error::{Fault, VerifyError};
-pub use facts::{Facts, Origin, Value};
+pub use facts::{Facts, Order, Origin, Value};
 
 use super::Schedule;
 

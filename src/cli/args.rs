@@ -1,0 +1,167 @@
+//! The flags as typed.
+//!
+//! Invariant: nothing here looks beyond a single flag. Deliberately absent: options of algorithms, kernels and transports
+//! that this build does not have; what is listed works.
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Parser;
+use clap_complete::Shell;
+
+/// Contracts an einsum expression, or a tree of them, on one core, all sockets of a machine, or many machines.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    max_term_width = 100,
+    override_usage = "einsum-dist [OPTIONS] EXPRESSION [OPERAND.npy]...\n       mpirun -n 4 einsum-dist [OPTIONS] EXPRESSION [OPERAND.npy]..."
+)]
+pub struct Args {
+    /// What to contract: `mk,kn->mn`, a tree `[ij,jk->ik],kl->il`, an einsum_ir tree `[m0,k0],[k0,n0]->[m0,n0]`,
+    /// `@FILE`, or `-` for standard input
+    #[arg(required_unless_present = "completions")]
+    pub expression: Option<String>,
+
+    /// One .npy file per operand; without files, operands are random
+    #[arg(value_name = "OPERAND.npy")]
+    pub operands: Vec<PathBuf>,
+
+    /// Write the result
+    #[arg(short, long, value_name = "FILE.npy")]
+    pub output: Option<PathBuf>,
+
+    /// Extents of random operands: `m=4096,k=512`; one number for all; `8,k=512`; a list in ascending order of the
+    /// names of an einsum_ir tree [default: the largest power of two, at most 2048, with which no tensor exceeds four
+    /// million elements]
+    #[arg(short, long, value_name = "EXTENTS", allow_hyphen_values = true)]
+    pub size: Vec<String>,
+
+    /// Element type of random operands: float32, float64, complex64, complex128, or f32, f64, c64, c128
+    /// [default: float32]
+    #[arg(long, value_name = "TYPE")]
+    pub dtype: Option<String>,
+
+    /// Of random operands, which do not depend on the number of ranks
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+
+    /// Ranks inside this process; under mpirun, mpirun says how many [default: 1]
+    #[arg(short = 'n', long, value_name = "N")]
+    pub ranks: Option<NonZeroUsize>,
+
+    /// Compute threads of each rank [default: its share of the cores, less one for communication where that leaves one]
+    #[arg(short = 't', long, value_name = "N")]
+    pub workers: Option<NonZeroUsize>,
+
+    /// auto, local, c, ring-mn or ring-k, for every contraction of the expression
+    #[arg(long, value_name = "ALGORITHM", default_value = "auto")]
+    pub algorithm: String,
+
+    /// The dimension that algorithms cut, or two: `m,n`
+    #[arg(long, value_name = "LABEL")]
+    pub cut: Option<String>,
+
+    /// Let transfers and computation take turns
+    #[arg(long)]
+    pub no_overlap: bool,
+
+    /// Fail where an intermediate would have to be redistributed
+    #[arg(long)]
+    pub forbid_redistribution: bool,
+
+    /// Bytes that each rank may take: `4GiB`, `500MB`
+    #[arg(long, value_name = "BYTES")]
+    pub memory_limit: Option<String>,
+
+    /// auto, shared (ranks of one process), message (under mpirun), or throttled:BYTES_PER_SECOND (ranks of one process)
+    #[arg(long, value_name = "TRANSPORT", default_value = "auto")]
+    pub transport: String,
+
+    /// Add the result onto this array
+    #[arg(long, value_name = "FILE.npy")]
+    pub accumulate: Option<PathBuf>,
+
+    /// Timed runs
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub repeat: NonZeroUsize,
+
+    /// Runs before the timed ones
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub warmup: usize,
+
+    /// Recompute output elements in double precision and compare: all of them where that is quick, else a sample
+    #[arg(long)]
+    pub check: bool,
+
+    /// Plan and verify, print the plan, touch no data
+    #[arg(long)]
+    pub explain: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+
+    /// Show the plan before it runs, on standard error
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub verbose: bool,
+
+    /// Print neither a summary nor warnings
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Print a completion script
+    #[arg(long, value_name = "SHELL", exclusive = true)]
+    pub completions: Option<Shell>,
+}
+
+impl Args {
+    /// The arguments of this process.
+    ///
+    /// # Errors
+    /// Unknown or incomplete flags; also `--help` and `--version`, which clap calls errors.
+    pub fn parse_process() -> Result<Args, clap::Error> {
+        Args::try_parse_from(readable(std::env::args_os()))
+    }
+}
+
+/// Whether JSON is wanted, known even where the arguments are wrong.
+pub fn wants_json() -> bool {
+    std::env::args_os().skip(1).take_while(|argument| argument != "--").any(|argument| argument == "--json")
+}
+
+/// Puts a space before expressions such as `->`, which clap would take for flags.
+fn readable(arguments: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
+    let mut only_positional = false;
+    arguments.map(move |argument| {
+        only_positional |= argument == "--";
+        let mut start = argument.as_encoded_bytes().iter().copied();
+        let dash = !only_positional && start.next() == Some(b'-');
+        match start.next() {
+            Some(next) if dash && next != b'-' && !next.is_ascii_alphanumeric() => {
+                let mut spaced = OsString::from(" ");
+                spaced.push(argument);
+                spaced
+            }
+            _ => argument,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_consistent() {
+        <Args as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn an_expression_may_begin_with_its_arrow() {
+        let given = ["einsum-dist", "--json", "->", "-n2", "-"].map(OsString::from);
+        let parsed = Args::try_parse_from(readable(given.into_iter())).unwrap();
+        assert_eq!(parsed.expression.as_deref(), Some(" ->"));
+        assert!(parsed.json && parsed.ranks.is_some());
+    }
+}

@@ -1,0 +1,126 @@
+//! Why the program ends early: what is printed, and the exit code.
+//!
+//! Invariant: one message, however it is shown; carets only where a text has places. Deliberately absent: who prints it.
+
+use std::io::IsTerminal;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use einsum_dist::Error;
+use einsum_parser::{Span, render_carets};
+
+use super::write_out;
+
+/// A text longer than this is shown clipped around its places.
+const WHOLE_LINES: usize = 400;
+
+/// The end of a run that did not go well.
+#[derive(Debug)]
+pub enum Failure {
+    /// The flags are wrong.
+    Arguments(clap::Error),
+    /// The library refused, or failed.
+    Library(Error),
+    /// The result could not be printed.
+    Print(std::io::Error),
+    /// The result is wrong; all was printed.
+    Check,
+}
+
+impl<E: Into<Error>> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure::Library(error.into())
+    }
+}
+
+impl Failure {
+    /// Bad input: 2; a failed run or check: 1.
+    pub fn code(&self) -> u8 {
+        match self {
+            Failure::Arguments(_) => 2,
+            Failure::Library(error) if error.is_input() => 2,
+            Failure::Library(_) | Failure::Print(_) | Failure::Check => 1,
+        }
+    }
+
+    /// Says what happened on standard error, and on standard output where JSON is wanted.
+    pub fn print(&self, json: bool) {
+        let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        match self {
+            Failure::Arguments(error) => {
+                // Nobody is left to tell when standard error is gone.
+                let _ = error.print();
+            }
+            Failure::Library(Error::Parse(error)) => {
+                let mut places = vec![(error.span, error.label())];
+                places.extend(error.related.iter().cloned());
+                eprint!("{}", pointed(&error.text, &error.message(), &places, error.help().as_deref(), colour));
+            }
+            Failure::Library(Error::Shape(error)) => {
+                eprint!("{}", pointed(&error.text, &error.message, &error.places, error.help.as_deref(), colour));
+            }
+            Failure::Check => return,
+            Failure::Library(_) | Failure::Print(_) => eprintln!("error: {}", self.message()),
+        }
+        if json {
+            let (kind, message) = (self.kind(), self.message());
+            let error = serde_json::json!({ "schema": 1, "error": { "kind": kind, "message": message } });
+            // As above.
+            let _ = write_out(&format!("{error}\n"));
+        }
+    }
+
+    /// The kind of mistake, for scripts.
+    fn kind(&self) -> &'static str {
+        match self {
+            Failure::Arguments(_) => "usage",
+            Failure::Print(_) => "output",
+            Failure::Check => "check",
+            Failure::Library(error) => match error {
+                Error::Parse(_) => "parse",
+                Error::Shape(_) => "shape",
+                Error::Plan(_) => "plan",
+                Error::Npy(_) => "file",
+                Error::Usage(_) => "usage",
+                Error::Comm(_) => "communication",
+                Error::Memory(_) => "memory",
+                Error::Elsewhere { input: true, .. } => "input",
+                _ => "run",
+            },
+        }
+    }
+
+    /// What happened, on one line.
+    pub fn message(&self) -> String {
+        match self {
+            Failure::Arguments(error) => {
+                let text = error.to_string();
+                let lines = text.trim_start_matches("error: ").lines().take_while(|line| !line.trim().is_empty());
+                lines.map(str::trim).collect::<Vec<_>>().join(" ")
+            }
+            Failure::Library(error) => error.to_string(),
+            Failure::Print(error) => format!("cannot write to standard output: {error}"),
+            Failure::Check => "the result is outside the error bound".to_owned(),
+        }
+    }
+}
+
+/// The message with carets under its places.
+fn pointed(text: &str, message: &str, places: &[(Span, String)], help: Option<&str>, colour: bool) -> String {
+    let text = text.trim_end();
+    if text.is_empty() || text.len() > WHOLE_LINES {
+        return format!("error: {}", render_carets(text, message, places, help));
+    }
+    let inside = |span: &Span| span.start.min(text.len())..span.end.min(text.len());
+    let annotations = places.iter().enumerate().map(|(position, (span, words))| {
+        let kind = if position == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
+        kind.span(inside(span)).label(words.as_str())
+    });
+    let snippet = Snippet::source(text).annotations(annotations);
+    let group = Group::with_title(Level::ERROR.primary_title(message)).element(snippet);
+    let group = match help {
+        Some(help) => group.element(Level::HELP.message(help)),
+        None => group,
+    };
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    format!("{}\n", renderer.render(&[group]))
+}

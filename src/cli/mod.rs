@@ -1,0 +1,130 @@
+//! The command line: flags as typed, to a validated run, to what is printed.
+//!
+//! ```text
+//! args --start--> World --config--> RunConfig --run--> Outcome --print--> text or JSON
+//!                            failure: one message from rank 0, the same exit code on every rank
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `args`, `sizes`, `units` | flags as typed, and the small languages inside them |
+//! | `start` | the world: alone, ranks of this process, or the processes of mpirun |
+//! | `config`, `inputs` | all flags together, checked; headers of files |
+//! | `run`, `check` | the run, and the comparison of its result with double precision |
+//! | `explain`, `print` | what goes to standard output |
+//! | `failure`, `panics` | what goes to standard error when something is wrong |
+//!
+//! Invariants: only the public API of the library is used; after the world has started, every step that can fail on one
+//! rank is agreed on by all, so that all exit alike and nobody waits; standard output carries results only.
+
+mod args;
+mod check;
+mod config;
+mod explain;
+mod failure;
+mod inputs;
+mod panics;
+mod print;
+mod run;
+mod sizes;
+mod start;
+mod units;
+
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use einsum_dist::comm::CommError;
+use einsum_dist::{Error, World};
+
+use args::Args;
+use config::RunConfig;
+use failure::Failure;
+
+type Result<T> = std::result::Result<T, Failure>;
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    panics::install();
+    let arguments = Args::parse_process();
+    let json = args::wants_json();
+    if let Some(text) = information(&arguments) {
+        let printed = if start::speaks() { write_out(&text) } else { Ok(()) };
+        return ExitCode::from(u8::from(printed.is_err()));
+    }
+    match start::world(arguments) {
+        Ok((world, arguments)) => {
+            let outcome = panics::contained(&world, || session(&world, arguments));
+            finish(world, outcome, json)
+        }
+        Err(failure) => {
+            if start::speaks() {
+                failure.print(json);
+            }
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+/// Help, version and completions: printed without a world.
+fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<String> {
+    match arguments {
+        Err(error) if !error.use_stderr() => Some(error.to_string()),
+        Ok(Args { completions: Some(shell), .. }) => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Args::command(), "einsum-dist", &mut script);
+            Some(String::from_utf8_lossy(&script).into_owned())
+        }
+        _ => None,
+    }
+}
+
+/// From arguments to what is printed. Collective.
+fn session(world: &World, arguments: std::result::Result<Args, clap::Error>) -> Result<()> {
+    let args = start::agree(world, arguments.map_err(Failure::Arguments))?;
+    let config = RunConfig::new(world, args)?;
+    let text = if config.explain {
+        explain::explain(world, &config)?
+    } else {
+        let outcome = run::run(world, &config)?;
+        print::result(world, &config, &outcome)?
+    };
+    match text {
+        Some(text) => write_out(&text).map_err(Failure::Print),
+        None => Ok(()),
+    }
+}
+
+/// Ends the world and the process, with the exit code of rank 0 everywhere.
+fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
+    let code = outcome.as_ref().err().map_or(0, Failure::code);
+    if let Err(failure) = &outcome {
+        if world.is_root() {
+            failure.print(json);
+        }
+        if let Failure::Library(Error::Comm(CommError::Mpi { .. })) = failure {
+            // The others may not know of it.
+            world.abort(&format!("ends the run with code {code}"));
+        }
+    }
+    let finished = world.all_gather(&[code]).and_then(|codes| {
+        world.finish()?;
+        Ok(codes.first().and_then(|codes| codes.first()).copied().unwrap_or(code))
+    });
+    match finished {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// Writes to standard output; a reader that has seen enough is no error.
+fn write_out(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}

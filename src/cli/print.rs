@@ -1,0 +1,135 @@
+//! What a run brought, as text or as one JSON object.
+//!
+//! Invariant: both are made from one [`Report`]. Lines of the text appear in a fixed order, each only where it applies.
+
+use std::fmt::Write;
+
+use einsum_dist::World;
+use einsum_dist::plan::Report;
+
+use super::config::RunConfig;
+use super::failure::Failure;
+use super::run::Outcome;
+use super::units::{bytes, counted, digits, seconds};
+use super::{Result, write_out};
+
+/// The text for standard output, where rank 0 lives.
+///
+/// # Errors
+/// The result is outside the error bound; all is printed then.
+pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Option<String>> {
+    let text = match (world.is_root(), config.json, config.quiet) {
+        (true, true, _) => Some(json(world, config, Some(outcome))),
+        (true, false, false) => Some(summary(world, config, outcome)),
+        _ => None,
+    };
+    if outcome.check.is_none_or(|check| check.ok) {
+        return Ok(text);
+    }
+    write_out(&text.unwrap_or_default()).map_err(Failure::Print)?;
+    if world.is_root() {
+        let kept = config.output.as_ref().map_or("", |_| "; no output file was written");
+        eprintln!("error: the result is outside the error bound{kept}");
+    }
+    Err(Failure::Check)
+}
+
+/// The JSON object, one line.
+pub fn json(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> String {
+    let report = report(world, config, outcome);
+    // A report is numbers, strings and maps with text as keys; writing those into memory cannot fail.
+    serde_json::to_string(&report).unwrap_or_default() + "\n"
+}
+
+fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Report {
+    let mut report = config.plan.report(outcome.map(|outcome| outcome.measured.as_slice()));
+    report.transport = Some(world.transport().to_owned());
+    report.plan_seconds = Some(config.plan_seconds);
+    if let Some(outcome) = outcome {
+        report.compile_seconds = Some(outcome.compile_seconds);
+        report.seconds = Some(outcome.seconds);
+        report.gflops = (outcome.seconds.median > 0.0).then(|| config.plan.total_gflop() / outcome.seconds.median);
+        report.check = outcome.check;
+        report.output.norm = Some(outcome.norm);
+    }
+    report
+}
+
+/// The summary: a name and a value per line.
+fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
+    let report = report(world, config, Some(outcome));
+    let plan = &config.plan;
+    let mut lines: Vec<(&str, String)> = vec![("expression", report.expression.clone())];
+    let extents = plan.names.iter().zip(&plan.extents).map(|(name, extent)| format!("{name}={extent}"));
+    let default = if config.default_sizes { "  (default; --size sets them)" } else { "" };
+    lines.push(("extents", extents.collect::<Vec<_>>().join(" ") + default));
+    lines.push(("type", report.dtype.clone()));
+    let transport = if report.ranks > 1 { format!(", transport {}", world.transport()) } else { String::new() };
+    let each = if report.ranks > 1 { " each" } else { "" };
+    let (ranks, workers) = (counted(report.ranks, "rank"), counted(report.workers, "worker"));
+    lines.push(("ran on", format!("{ranks}, {workers}{each}{transport}")));
+    let width = report.nodes.iter().map(|node| node.expression.chars().count()).max().unwrap_or(0);
+    for (at, node) in report.nodes.iter().enumerate() {
+        let cuts: Vec<&str> = node.grid.keys().map(String::as_str).collect();
+        let how = match (node.algorithm, cuts.as_slice()) {
+            (Some(name), []) => name.to_owned(),
+            (Some(name), cuts) => format!("{name}, cut along {}", cuts.join(" and ")),
+            (None, _) => node.op.to_owned(),
+        };
+        let step = format!("{:<width$}  {how}", node.expression);
+        lines.push((if at == 0 { "steps" } else { "" }, step));
+    }
+    lines.push(("time", time(outcome)));
+    if let Some(gflops) = report.gflops.filter(|&gflops| gflops > 0.0) {
+        let flop = format!("{} GFLOP", digits(plan.total_gflop()));
+        lines.push(("rate", format!("{} GFLOP/s ({flop})", digits(gflops))));
+    }
+    if report.ranks > 1 {
+        lines.push(("received", received(&report, outcome)));
+    }
+    let shape: Vec<String> = report.output.shape.iter().map(usize::to_string).collect();
+    let shape = if shape.is_empty() { "one number".to_owned() } else { shape.join(" x ") };
+    lines.push(("output", format!("{shape}, norm {:.6e}", outcome.norm)));
+    if let Some(check) = &outcome.check {
+        let verdict = if check.ok { "ok" } else { "WRONG" };
+        let elements = counted(check.checked as usize, "element");
+        lines.push(("check", format!("{verdict}: {elements}, error {:.1e}, bound {:.1e}", check.max_error, check.bound)));
+    }
+    if let (Some(path), true) = (&config.output, outcome.check.is_none_or(|check| check.ok)) {
+        lines.push(("written", path.display().to_string()));
+    }
+    let mut text = String::new();
+    for (name, value) in lines {
+        // Writing into memory cannot fail.
+        let _ = writeln!(text, "{name:<12}{value}");
+    }
+    text
+}
+
+fn time(outcome: &Outcome) -> String {
+    let times = &outcome.seconds;
+    match times.runs {
+        1 => seconds(times.median),
+        runs => format!(
+            "{} (median of {runs} runs from {} to {})",
+            seconds(times.median),
+            seconds(times.min),
+            seconds(times.max)
+        ),
+    }
+}
+
+/// Bytes on the busiest rank, and how much of the time for them was hidden.
+fn received(report: &Report, outcome: &Outcome) -> String {
+    let planned = report.per_rank.iter().map(|rank| rank.bytes_received.planned).max().unwrap_or(0);
+    let measured = outcome.measured.iter().map(|rank| rank.received.iter().sum::<u64>()).max().unwrap_or(0);
+    let shares: Vec<f64> = outcome.measured.iter().filter_map(|rank| rank.hidden_share).collect();
+    let hidden = match shares.len() {
+        0 => String::new(),
+        ranks => format!(", {:.0} % of the transfer time hidden", 100.0 * shares.iter().sum::<f64>() / ranks as f64),
+    };
+    if planned == measured {
+        return format!("{} on the busiest rank, as planned{hidden}", bytes(measured as f64));
+    }
+    format!("{} on the busiest rank, {} planned{hidden}", bytes(measured as f64), bytes(planned as f64))
+}

@@ -1,0 +1,152 @@
+//! The run: operands in place, the program compiled once and run as often as asked, the result looked at and written.
+
+use std::time::Instant;
+
+use einsum_dist::dist::Distribution;
+use einsum_dist::dtype::Dtype;
+use einsum_dist::plan::{CheckReport, Measured, Seconds};
+use einsum_dist::{DistTensor, Element, World};
+use num_complex::Complex;
+
+use super::config::RunConfig;
+use super::start::{agree, usage};
+use super::{Result, check, units};
+
+/// What a run brought, the same on every rank.
+#[derive(Debug)]
+pub struct Outcome {
+    pub measured: Vec<Measured>,
+    pub compile_seconds: f64,
+    pub seconds: Seconds,
+    pub norm: f64,
+    pub check: Option<CheckReport>,
+}
+
+/// Runs the plan. Collective.
+///
+/// # Errors
+/// Bad input found while reading, or a failed run.
+pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
+    agree(world, enough_memory(world, config))?;
+    let workers = config.plan.machine.workers;
+    // Random operands, and a rank without peers, compute in the global pool. It fails only where one exists, which then serves.
+    let _ = rayon::ThreadPoolBuilder::new().num_threads(workers).build_global();
+    if config.verbose && world.is_root() {
+        eprintln!("{}\n", config.plan.explain());
+    }
+    match config.plan.dtype {
+        Dtype::Float32 => typed::<f32>(world, config),
+        Dtype::Float64 => typed::<f64>(world, config),
+        Dtype::Complex64 => typed::<Complex<f32>>(world, config),
+        Dtype::Complex128 => typed::<Complex<f64>>(world, config),
+    }
+}
+
+fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
+    let plan = &config.plan;
+    let operands = (0..plan.operands).map(|index| operand::<T>(world, config, index)).collect::<Result<Vec<_>>>()?;
+    let (shape, distribution) = (&plan.output().shape, &plan.output().distribution);
+    let prior = config.accumulate.as_ref().map(|path| DistTensor::<T>::from_npy(world, path, distribution));
+    let prior = prior.transpose()?;
+    let started = Instant::now();
+    let mut program = world.compile::<T>(plan)?;
+    let compile_seconds = started.elapsed().as_secs_f64();
+    let operands: Vec<&DistTensor<T>> = operands.iter().collect();
+    let beta = if prior.is_some() { T::ONE } else { T::ZERO };
+    let mut out = DistTensor::<T>::zeros(world, shape, distribution);
+    let mut seconds = Vec::with_capacity(config.repeat);
+    for run in 0..config.warmup + config.repeat {
+        if let Some(prior) = &prior {
+            out = prior.clone();
+        }
+        barrier(world)?;
+        let started = Instant::now();
+        program.run_dist(T::ONE, &operands, beta, &mut out)?;
+        if run >= config.warmup {
+            seconds.push(started.elapsed().as_secs_f64());
+        }
+    }
+    let seconds = slowest(world, &seconds)?;
+    let measured = program.measured()?;
+    drop(program);
+    let norm = norm(world, &out)?;
+    let checked = if config.check { Some(check::check(world, config, prior.as_ref(), &out)?) } else { None };
+    if let (Some(path), true) = (&config.output, checked.is_none_or(|check| check.ok)) {
+        out.write_npy(world, path)?;
+    }
+    Ok(Outcome { measured, compile_seconds, seconds, norm, check: checked })
+}
+
+fn operand<T: Element>(world: &World, config: &RunConfig, index: usize) -> Result<DistTensor<T>> {
+    let value = config.plan.operand(index);
+    Ok(match config.operands.get(index) {
+        Some(path) => DistTensor::from_npy(world, path, &value.distribution)?,
+        None => DistTensor::random(world, &value.shape, &value.distribution, config.seed, index as u32),
+    })
+}
+
+/// Whether the ranks of this process fit into what the host has left: an allocation that the system grants may still end
+/// the process when it is touched.
+fn enough_memory(world: &World, config: &RunConfig) -> Result<()> {
+    let needed: u64 = world.local_ranks().map(|rank| config.plan.schedule(rank).peak_bytes()).sum();
+    match available() {
+        Some(available) if needed > available => {
+            let shown = |bytes: u64| units::bytes(bytes as f64);
+            let (first, last) = (world.local_ranks().start, world.local_ranks().end - 1);
+            let who = if first == last { format!("rank {first} needs") } else { format!("ranks {first} to {last} need") };
+            Err(usage(format!(
+                "{who} {needed} bytes ({}), {} more than the {} that this host has available",
+                shown(needed),
+                needed - available,
+                shown(available)
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn available() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? * 1024)
+}
+
+/// Waits for all ranks.
+fn barrier(world: &World) -> Result<()> {
+    world.all_gather(&[])?;
+    Ok(())
+}
+
+/// Per run the slowest rank, then the statistics.
+fn slowest(world: &World, mine: &[f64]) -> Result<Seconds> {
+    let mut runs = vec![0.0; mine.len()];
+    for theirs in gather(world, mine)? {
+        runs.iter_mut().zip(theirs).for_each(|(run, seconds)| *run = f64::max(*run, seconds));
+    }
+    runs.sort_by(f64::total_cmp);
+    let middle = runs.len() / 2;
+    let median = if runs.len() % 2 == 1 { runs[middle] } else { (runs[middle - 1] + runs[middle]) / 2.0 };
+    Ok(Seconds { min: runs[0], median, max: runs[runs.len() - 1], runs: runs.len() })
+}
+
+/// The Frobenius norm, summed in double precision; replicas count once.
+fn norm<T: Element>(world: &World, tensor: &DistTensor<T>) -> Result<f64> {
+    let blocks = owned(world, tensor.distribution(), tensor.shape()).zip(tensor.blocks());
+    let blocks = blocks.filter(|((_, first), _)| *first);
+    let squares: f64 = blocks.map(|(_, (_, block))| block.iter().map(|x| x.to_c64().norm_sqr()).sum::<f64>()).sum();
+    let all = gather(world, &[squares])?;
+    Ok(all.iter().flatten().sum::<f64>().sqrt())
+}
+
+/// The local ranks that hold a block, in the order of their blocks, and whether each is the first of its replicas.
+pub fn owned(world: &World, distribution: &Distribution, shape: &[usize]) -> impl Iterator<Item = (usize, bool)> {
+    let holds = |rank: &usize| distribution.block(shape, *rank).is_some();
+    world.local_ranks().filter(holds).map(|rank| (rank, distribution.is_first_replica(rank)))
+}
+
+/// The numbers of every process. Collective.
+pub fn gather(world: &World, mine: &[f64]) -> Result<Vec<Vec<f64>>> {
+    let bytes: Vec<u8> = mine.iter().flat_map(|number| number.to_le_bytes()).collect();
+    let numbers = |bytes: &Vec<u8>| bytes.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
+    Ok(world.all_gather(&bytes)?.iter().map(numbers).collect())
+}

@@ -1,0 +1,205 @@
+//! `--size`, and the extents of labels that it leaves open.
+//!
+//! Invariant: a label has one extent wherever it occurs. Deliberately absent: files, which have extents of their own.
+
+use std::collections::BTreeMap;
+
+use einsum_dist::{Error, Problem, Result};
+use einsum_parser::{Expression, Form, IndexKind, Term};
+
+/// No tensor of random operands is larger, unless sizes ask for it.
+const MOST_ELEMENTS: usize = 4_000_000;
+const LARGEST_EXTENT: usize = 2048;
+
+/// What `--size` says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sizes {
+    named: BTreeMap<String, usize>,
+    all: Option<usize>,
+}
+
+impl Sizes {
+    /// Reads the texts of all `--size` flags.
+    ///
+    /// # Errors
+    /// A text that is no list of extents, or one that does not fit the expression.
+    pub fn parse(texts: &[String], expression: &Expression) -> Result<Sizes> {
+        let mut sizes = Sizes::default();
+        let mut bare = Vec::new();
+        for item in texts.iter().flat_map(|text| text.split(',')).map(str::trim) {
+            match item.split_once('=') {
+                None => bare.push(extent(item)?),
+                Some((name, number)) => {
+                    let (name, extent) = (name.trim(), extent(number.trim())?);
+                    if !expression.names().iter().any(|known| known == name) {
+                        return Err(usage(format!(
+                            "--size names `{name}`, which is no label of the expression (it has {})",
+                            listed(expression.names())
+                        )));
+                    }
+                    if sizes.named.insert(name.to_owned(), extent).is_some() {
+                        return Err(usage(format!("--size gives `{name}` two extents")));
+                    }
+                }
+            }
+        }
+        match bare.as_slice() {
+            [] => {}
+            [one] => sizes.all = Some(*one),
+            list => sizes.list(list, expression)?,
+        }
+        Ok(sizes)
+    }
+
+    /// A bare list: ascending order of an einsum_ir tree's names.
+    fn list(&mut self, list: &[usize], expression: &Expression) -> Result<()> {
+        let names = ascending(expression.names());
+        if expression.form() != Form::EinsumIr {
+            let example = names.iter().map(|name| format!("{name}=8")).collect::<Vec<_>>().join(",");
+            return Err(usage(format!(
+                "--size is a list of {} numbers, which only an einsum_ir tree gives an order; name them: {example}",
+                list.len()
+            )));
+        }
+        if list.len() != names.len() || !self.named.is_empty() {
+            let mixed = if self.named.is_empty() { "" } else { " beside names" };
+            return Err(usage(format!(
+                "--size lists {} extents{mixed}, the expression has {} names: {}",
+                list.len(),
+                names.len(),
+                listed(&names)
+            )));
+        }
+        self.named.extend(names.into_iter().zip(list.iter().copied()));
+        Ok(())
+    }
+
+    pub fn of(&self, name: &str) -> Option<usize> {
+        self.named.get(name).copied().or(self.all)
+    }
+
+    /// Shapes of random operands, and whether the default filled in any label.
+    ///
+    /// # Errors
+    /// The expression does not resolve.
+    pub fn shapes(&self, problem: &Problem) -> Result<(Vec<Vec<usize>>, bool)> {
+        let expression = problem.expression();
+        let shapes = |default: usize| -> Vec<Vec<usize>> {
+            let shape = |term: &Term| names(expression, term).map(|name| self.of(name).unwrap_or(default)).collect();
+            expression.operands().map(shape).collect()
+        };
+        if expression.names().iter().all(|name| self.of(name).is_some()) {
+            return Ok((shapes(1), false));
+        }
+        let mut default = LARGEST_EXTENT;
+        while default > 1 {
+            let shaped = problem.shapes(&shapes(default))?;
+            let tree = shaped.tree();
+            let elements = |labels| tree.shape(labels).into_iter().try_fold(1usize, usize::checked_mul);
+            if tree.nodes.iter().all(|node| elements(&node.labels).is_some_and(|n| n <= MOST_ELEMENTS)) {
+                break;
+            }
+            default /= 2;
+        }
+        Ok((shapes(default), true))
+    }
+
+    /// Compares with the shapes of files.
+    ///
+    /// # Errors
+    /// A label has another extent in a file.
+    pub fn agree(&self, expression: &Expression, shapes: &[Vec<usize>]) -> Result<()> {
+        for (operand, (term, shape)) in expression.operands().zip(shapes).enumerate() {
+            for (name, extent) in placed(expression, term, shape) {
+                match self.of(name) {
+                    Some(asked) if asked != extent => {
+                        return Err(usage(format!(
+                            "--size gives `{name}` extent {asked}, but the file of operand {operand} has {extent}"
+                        )));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The labels of a term; an ellipsis has none.
+fn names<'a>(expression: &'a Expression, term: &'a Term) -> impl Iterator<Item = &'a str> {
+    term.indices.iter().filter_map(|index| match index.kind {
+        IndexKind::Label(label) => Some(expression.name(label)),
+        IndexKind::Ellipsis => None,
+    })
+}
+
+/// The labels of a term with their extents in a shape of the right rank; those after an ellipsis count from the end.
+fn placed<'a>(expression: &'a Expression, term: &'a Term, shape: &[usize]) -> Vec<(&'a str, usize)> {
+    let before = term.indices.iter().take_while(|index| index.kind != IndexKind::Ellipsis).count();
+    let names: Vec<&str> = names(expression, term).collect();
+    let skipped = shape.len().saturating_sub(names.len());
+    let extent = |at: usize| shape.get(if at < before { at } else { at + skipped }).copied();
+    names.into_iter().enumerate().filter_map(|(at, name)| Some((name, extent(at)?))).collect()
+}
+
+/// Names in ascending order, numbers numerically and before the others.
+fn ascending(names: &[String]) -> Vec<String> {
+    let mut sorted = names.to_vec();
+    sorted.sort_by_cached_key(|name| (name.parse::<u128>().unwrap_or(u128::MAX), name.clone()));
+    sorted
+}
+
+fn listed(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn extent(text: &str) -> Result<usize> {
+    text.parse().map_err(|_| usage(format!("--size has `{text}` where an extent should be (as in m=4096,k=512)")))
+}
+
+fn usage(message: String) -> Error {
+    Error::Usage(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shapes(text: &str, sizes: &str) -> Result<Vec<Vec<usize>>> {
+        let problem = Problem::parse(text)?;
+        let texts: Vec<String> = if sizes.is_empty() { vec![] } else { vec![sizes.to_owned()] };
+        Ok(Sizes::parse(&texts, problem.expression())?.shapes(&problem)?.0)
+    }
+
+    #[test]
+    fn every_way_to_write_sizes() -> Result<()> {
+        assert_eq!(shapes("mk,kn->mn", "8,k=512")?, [[8, 512], [512, 8]]);
+        assert_eq!(shapes("mk,kn->mn", "7")?, [[7, 7], [7, 7]]);
+        assert_eq!(shapes("mk,kn->mn", "m=2, k=3 ,n=4")?, [[2, 3], [3, 4]]);
+        assert_eq!(shapes("[10,9],[9,2]->[10,2]", "3,4,5")?, [[5, 4], [4, 3]]);
+        Ok(())
+    }
+
+    #[test]
+    fn the_default_keeps_every_tensor_small() -> Result<()> {
+        assert_eq!(shapes("mk,kn->mn", "")?, [[1024, 1024], [1024, 1024]]);
+        assert_eq!(shapes("i,i->", "")?, [[2048], [2048]]);
+        // The output is the largest.
+        assert_eq!(shapes("a,b,c->abc", "")?, [[128], [128], [128]]);
+        // So is an intermediate here.
+        assert_eq!(shapes("ab,cd,bd->ac", "")?, [[32, 32], [32, 32], [32, 32]]);
+        assert_eq!(shapes("mk,kn->mn", "m=4000000")?, [[4_000_000, 1], [1, 1]]);
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_no_size() {
+        for (sizes, says) in
+            [("x=3", "no label"), ("m=3,m=4", "two extents"), ("1,2,3", "name them"), ("m=", "where an extent")]
+        {
+            let error = shapes("mk,kn->mn", sizes).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+        assert!(shapes("[1,0],[0,2]->[1,2]", "3,4").unwrap_err().to_string().contains("3 names"));
+    }
+}

@@ -1,0 +1,131 @@
+//! The world in which the run takes place, from the flags that decide it and from who started the process.
+//!
+//! MPI is initialised before anything else is looked at, so that whatever is wrong on one rank is agreed on by all.
+//! `EINSUM_DIST_INJECT=worker@RANK` (or `communication@RANK`) makes that rank panic: a hook for tests.
+
+use einsum_dist::comm::launcher::launcher;
+use einsum_dist::exec::RunOptions;
+use einsum_dist::{Error, World};
+
+use super::args::Args;
+use super::failure::Failure;
+use super::{Result, units};
+
+type Arguments = std::result::Result<Args, clap::Error>;
+
+/// Ranks inside one process are threads; more than this cannot be meant.
+const MOST_RANKS: usize = 4096;
+
+/// Whether this process prints what goes wrong before there is a world.
+pub fn speaks() -> bool {
+    launcher().is_none_or(|launcher| launcher.rank == 0)
+}
+
+/// Joins the world of mpirun, or makes one of this process; hands the arguments on.
+///
+/// # Errors
+/// The world cannot be had. Every process of it finds the same.
+pub fn world(arguments: Arguments) -> Result<(World, Arguments)> {
+    let (world, inject) = match (launcher(), &arguments) {
+        (Some(_), _) => (under_mpirun()?, true),
+        (None, Ok(args)) => (in_process(args)?, true),
+        (None, Err(_)) => (World::single(), false),
+    };
+    let injection = std::env::var("EINSUM_DIST_INJECT").ok().filter(|_| inject);
+    let injection = injection.map(|text| text.parse()).transpose();
+    let injection = agree(&world, injection.map_err(|error| usage(format!("EINSUM_DIST_INJECT: {error}"))))?;
+    let overlap = !arguments.as_ref().is_ok_and(|args| args.no_overlap);
+    Ok((world.with(RunOptions { overlap, injection, ..RunOptions::default() }), arguments))
+}
+
+#[cfg(feature = "mpi")]
+fn under_mpirun() -> Result<World> {
+    Ok(World::mpi()?)
+}
+
+#[cfg(not(feature = "mpi"))]
+fn under_mpirun() -> Result<World> {
+    let starter = launcher().map(|launcher| launcher.kind.to_string()).unwrap_or_default();
+    Err(usage(format!(
+        "started by {starter}, but built without MPI: every process would do the whole work alone; build with \
+         `--features full`, or use --ranks N without mpirun"
+    )))
+}
+
+fn in_process(args: &Args) -> Result<World> {
+    let ranks = args.ranks.map_or(1, usize::from);
+    let world = match transport(&args.transport)? {
+        Transport::Throttled(bytes_per_second) => World::throttled(ranks, bytes_per_second),
+        Transport::Message => {
+            return Err(usage("--transport message is for ranks that mpirun started; within a process it is shared"));
+        }
+        Transport::Auto | Transport::Shared if ranks == 1 => World::single(),
+        Transport::Auto | Transport::Shared => World::in_process(ranks),
+    };
+    if ranks > MOST_RANKS && !args.explain {
+        return Err(usage(format!("--ranks {ranks} are more than the {MOST_RANKS} that run in one process; --explain plans for any number")));
+    }
+    Ok(world)
+}
+
+/// Flags about ranks and transport that contradict mpirun.
+///
+/// # Errors
+/// Says which.
+pub fn check_flags(args: &Args) -> Result<()> {
+    let Some(launcher) = launcher() else { return Ok(()) };
+    if args.ranks.is_some() {
+        return Err(usage(format!("--ranks is for ranks inside one process; {} says how many there are", launcher.kind)));
+    }
+    let wrong = match transport(&args.transport)? {
+        Transport::Auto | Transport::Message => return Ok(()),
+        Transport::Shared => "shared",
+        Transport::Throttled(_) => "throttled",
+    };
+    Err(usage(format!("--transport {wrong} is for ranks inside one process; under mpirun it is message")))
+}
+
+enum Transport {
+    Auto,
+    Shared,
+    Message,
+    Throttled(f64),
+}
+
+fn transport(text: &str) -> Result<Transport> {
+    match text.split_once(':') {
+        None if text == "auto" => Ok(Transport::Auto),
+        None if text == "shared" => Ok(Transport::Shared),
+        None if text == "message" => Ok(Transport::Message),
+        Some(("throttled", rate)) => match units::parse_bytes(rate).map_err(usage)? {
+            0 => Err(usage("--transport throttled:0 would never end")),
+            rate => Ok(Transport::Throttled(rate as f64)),
+        },
+        None if text == "throttled" => {
+            Err(usage("--transport throttled needs its rate: throttled:BYTES_PER_SECOND, such as throttled:1e9"))
+        }
+        _ => Err(usage(format!(
+            "unknown transport `{text}` (known: auto, shared, message, throttled:BYTES_PER_SECOND)"
+        ))),
+    }
+}
+
+/// Whether all ranks are well, for failures that are not the library's. Collective.
+///
+/// # Errors
+/// The own failure, or the first one of another rank.
+pub fn agree<V>(world: &World, mine: Result<V>) -> Result<V> {
+    let told = match &mine {
+        Ok(_) => Ok(()),
+        Err(failure) => Err(Error::Usage(failure.message())),
+    };
+    let agreed = world.agree(told);
+    let value = mine?;
+    agreed?;
+    Ok(value)
+}
+
+/// A mistake of the user's that is not about a place in the expression.
+pub fn usage(message: impl Into<String>) -> Failure {
+    Failure::Library(Error::Usage(message.into()))
+}

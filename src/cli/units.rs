@@ -1,0 +1,91 @@
+//! Numbers with units: read from flags, written for people.
+
+/// Bytes: `512`, `4GiB`, `1.5 GB`, `100k`.
+///
+/// # Errors
+/// Says what is wrong with the text.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    // An exponent is part of the number, so the unit starts at the first letter that is none.
+    let digit = |c: char| c.is_ascii_digit() || c == '.';
+    let end = text.find(|c: char| !digit(c)).unwrap_or(text.len());
+    let exponent = text[end..].strip_prefix(['e', 'E']).map(|rest| rest.strip_prefix('+').unwrap_or(rest));
+    let end = match exponent {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => {
+            let start = text.len() - rest.len();
+            start + rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())
+        }
+        _ => end,
+    };
+    let (number, unit) = text.split_at(end);
+    let unknown = || format!("`{text}` is no number of bytes (try 500MB or 4GiB)");
+    let unit = unit.trim().to_ascii_lowercase();
+    let factor: u64 = match unit.strip_suffix('b').unwrap_or(&unit) {
+        "" => 1,
+        "k" => 1_000,
+        "m" => 1_000_000,
+        "g" => 1_000_000_000,
+        "t" => 1_000_000_000_000,
+        "ki" => 1 << 10,
+        "mi" => 1 << 20,
+        "gi" => 1 << 30,
+        "ti" => 1 << 40,
+        _ => return Err(unknown()),
+    };
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole.checked_mul(factor).ok_or_else(|| format!("`{text}` is more than 64 bits hold"));
+    }
+    let number: f64 = number.parse().map_err(|_| unknown())?;
+    let bytes = number * factor as f64;
+    if bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(format!("`{text}` is more than 64 bits hold")) }
+}
+
+/// Bytes with a decimal unit and four digits.
+pub fn bytes(bytes: f64) -> String {
+    let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    match units.into_iter().find(|&(size, _)| bytes >= size) {
+        Some((size, unit)) => format!("{} {unit}", digits(bytes / size)),
+        None => format!("{bytes:.0} B"),
+    }
+}
+
+/// Seconds with a unit and four digits.
+pub fn seconds(seconds: f64) -> String {
+    let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us")];
+    let (size, unit) = units.into_iter().find(|&(size, _)| seconds >= size).unwrap_or((1e-9, "ns"));
+    format!("{} {unit}", digits(seconds / size))
+}
+
+/// Four digits of a number from 1 on; three places of a smaller one.
+pub fn digits(number: f64) -> String {
+    let places = if number >= 1000.0 { 0 } else if number >= 100.0 { 1 } else if number >= 10.0 { 2 } else { 3 };
+    format!("{number:.places$}")
+}
+
+/// `1 rank`, `3 ranks`.
+pub fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_binary_and_decimal_units() {
+        for (text, want) in
+            [("512", 512), ("4GiB", 4 << 30), ("1.5 GB", 1_500_000_000), ("100k", 100_000), ("1e9", 1_000_000_000)]
+        {
+            assert_eq!(parse_bytes(text), Ok(want), "{text}");
+        }
+        for text in ["", "GB", "4 parsecs", "-1", "1e99", "18446744073709551615k"] {
+            assert!(parse_bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn four_digits() {
+        assert_eq!((bytes(1536.0), bytes(12.0)), ("1.536 kB".to_owned(), "12 B".to_owned()));
+        assert_eq!((seconds(0.01234), seconds(12.0)), ("12.34 ms".to_owned(), "12.00 s".to_owned()));
+    }
+}
