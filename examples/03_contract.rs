@@ -2,9 +2,9 @@
 //!
 //! `cargo run --release --example 03_contract`
 
+use einsum_dist::ndarray::{Array4, ArrayD};
 use einsum_dist::plan::AlgorithmName;
 use einsum_dist::{Dtype, Machine, Options, Problem, World, einsum};
-use ndarray::{Array4, ArrayD};
 
 fn main() -> einsum_dist::Result<()> {
     // Scores of attention: every head of every sequence multiplies its queries and keys. Any strides will do: here the

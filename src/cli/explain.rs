@@ -29,7 +29,9 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<Option<String>> {
         for place in 0..SOME {
             verify::own(plan.schedule(place * (ranks - 1) / (SOME - 1)), &facts)?;
         }
-        format!("bounds and hazards of {SOME} of {ranks} ranks; not the transfers between ranks, which are proved up to {ALL}")
+        format!(
+            "bounds and hazards of {SOME} of {ranks} ranks; not the transfers between ranks, which are proved up to {ALL}"
+        )
     };
     if !world.is_root() {
         return Ok(None);

@@ -93,7 +93,10 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     if let Some(check) = &outcome.check {
         let verdict = if check.ok { "ok" } else { "WRONG" };
         let elements = counted(check.checked as usize, "element");
-        lines.push(("check", format!("{verdict}: {elements}, error {:.1e}, bound {:.1e}", check.max_error, check.bound)));
+        lines.push((
+            "check",
+            format!("{verdict}: {elements}, error {:.1e}, bound {:.1e}", check.max_error, check.bound),
+        ));
     }
     if let (Some(path), true) = (&config.output, outcome.check.is_none_or(|check| check.ok)) {
         lines.push(("written", path.display().to_string()));
