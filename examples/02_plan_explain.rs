@@ -6,8 +6,8 @@ use einsum_dist::plan::AlgorithmName;
 use einsum_dist::{Machine, Options, Problem};
 
 fn main() -> einsum_dist::Result<()> {
-    // A chain of two products on 8 ranks of 4 workers. The cost model chooses an algorithm for each, and shows what it
-    // takes to bring the intermediate tensor to where the second product wants it.
+    // A chain of two products on 8 ranks of 4 workers. The cost model chooses an algorithm for each; `lies` says how each
+    // tensor is cut: `i/8` is dimension i over 8 ranks.
     let chain = Problem::parse("[ij,jk->ik],kl->il")?.shapes(&[vec![4096, 2048], vec![2048, 1024], vec![1024, 512]])?;
     let plan = chain.plan(&Machine::new(8, 4), &Options::default())?;
     println!("{}\n", plan.explain());

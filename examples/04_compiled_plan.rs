@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release --example 04_compiled_plan`
 
+use einsum_dist::ndarray::Array2;
 use einsum_dist::{Dtype, Machine, Options, Problem, World};
-use ndarray::Array2;
 
 fn main() -> einsum_dist::Result<()> {
     // A well-conditioned matrix: a heavy diagonal and some noise.

@@ -5,13 +5,16 @@
 //! mpirun.mpich -n 4 target/release/examples/05_mpi_communicator
 //! ```
 
+use einsum_dist::mpi::topology::Color;
+use einsum_dist::mpi::traits::Communicator;
+use einsum_dist::mpi::{Threading, initialize_with_threading};
+use einsum_dist::ndarray::Ix2;
+use einsum_dist::plan::AlgorithmName;
 use einsum_dist::{DistTensor, Dtype, Machine, Options, Problem, World};
-use mpi::topology::Color;
-use mpi::traits::Communicator;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // MPI belongs to this program. The library needs MPI_THREAD_FUNNELED: the thread that calls it communicates.
-    let (universe, _) = mpi::initialize_with_threading(mpi::Threading::Funneled).ok_or("MPI runs already")?;
+    let (universe, _) = initialize_with_threading(Threading::Funneled).ok_or("MPI runs already")?;
     let everyone = universe.world();
     // Two groups, even and odd ranks, which know nothing of each other.
     let group = everyone.rank() % 2;
@@ -20,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The communicator is duplicated; its error handler and its messages stay untouched.
     let world = World::from_communicator(&communicator)?;
     let (m, k, n) = (60, 40, 50);
-    let options = Options { dtype: Dtype::Float64, ..Options::default() };
+    let options = Options { dtype: Dtype::Float64, algorithm: Some(AlgorithmName::RingMn), ..Options::default() };
     let problem = Problem::parse("mk,kn->mn")?.shapes(&[vec![m, k], vec![k, n]])?;
     let plan = problem.plan(&Machine::new(world.ranks(), 1), &options)?;
     let mut program = world.compile::<f64>(&plan)?;
@@ -35,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Element (i, j) is the sum over l of (i + l) (group + l j).
     for (region, block) in out.blocks() {
         let first: Vec<usize> = region.dims().iter().map(|dim| dim.ranges().first().map_or(0, |r| r.start)).collect();
-        for ((i, j), value) in block.view().into_dimensionality::<ndarray::Ix2>()?.indexed_iter() {
+        for ((i, j), value) in block.view().into_dimensionality::<Ix2>()?.indexed_iter() {
             let (i, j) = (i + first[0], j + first[1]);
             let expected: usize = (0..k).map(|l| (i + l) * (group as usize + l * j)).sum();
             assert_eq!(*value, expected as f64, "element {i}, {j}");

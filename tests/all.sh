@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Everything that `make test` runs. Ends with the line `N passed, 0 failed`.
 #
-# A step is a command; its output is shown only when it fails. Steps that run several tests (cargo test) count each of
-# them, every other step counts as one. Steps go on after a failure, so that one run shows all of them. A word as argument
+# A step is a command; its output is shown only when it fails. Steps that say how many tests they ran (cargo test, random
+# contractions) count each of them, every other step counts as one. Steps go on after a failure, so that one run shows all of them. A word as argument
 # runs only the steps whose name has it: `tests/all.sh openmpi`.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -30,7 +30,10 @@ step() {
     printf '%-58s ' "$name"
     timeout --kill-after=10 1800 bash -c '"$@"' "$name" "$@" > "$log" 2>&1 < /dev/null
     status=$?
-    read -r count bad < <(awk '/^test result:/ { p += $4; f += $6 } END { print p + 0, f + 0 }' "$log")
+    read -r count bad < <(awk '
+        /^test result:/ { p += $4; f += $6 }
+        /^[0-9]+ passed, [0-9]+ failed$/ { p += $1; f += $3 }
+        END { print p + 0, f + 0 }' "$log")
     if [ $status -eq 0 ] && [ "$bad" -eq 0 ]; then
         [ "$count" -eq 0 ] && count=1
         printf 'ok  %5d  %6.1f s\n' "$count" "$(difference "$(seconds)" "$start")"
@@ -115,17 +118,20 @@ for mpi in mpich openmpi; do
     mkdir -p target/$mpi
     step "byte counter, $mpi" "$(compiler $mpi)" -O2 -Wall -Werror -fPIC -shared -o "$counter" tests/pmpi/count.c
     step "build, $mpi" with $mpi cargo test --no-run --features full --test 'mpi_*'
-    for program in mpi_transport mpi_contractions; do
-        [ -f tests/$program.rs ] || { skip "$program, $mpi" "not there"; continue; }
-        path=$(binary $mpi $program)
-        for ranks in 1 2 3 4; do
-            counts=$(mktemp -d)
-            step "$program, $mpi, $ranks ranks" timeout 600 "$run" -n $ranks \
-                env LD_PRELOAD="$counter" PMPI_COUNT_FILE="$counts/count" "$path"
-            rm -r "$counts"
-        done
-    done
     path=$(binary $mpi mpi_transport)
+    for ranks in 1 2 3 4; do
+        counts=$(mktemp -d)
+        step "transfers, $mpi, $ranks ranks" timeout 300 "$run" -n $ranks \
+            env LD_PRELOAD="$counter" PMPI_COUNT_FILE="$counts/count" "$path"
+        rm -r "$counts"
+    done
+    if [ -f tests/mpi_contractions.rs ]; then
+        contractions=$(binary $mpi mpi_contractions)
+        for ranks in 1 2 3 4 7; do
+            step "contractions and their bytes, $mpi, $ranks ranks" env RANKS=$ranks \
+                sh tests/pmpi/compare.sh "$run" "$(compiler $mpi)" "$contractions"
+        done
+    fi
     step "own use of MPI beside ours, $mpi" exits 0 "$run" -n 4 "$path" foreign
     for scenario in short long more fewer; do
         step "transfers that do not match: $scenario, $mpi" exits 3 "$run" -n 2 "$path" $scenario

@@ -349,7 +349,7 @@ fn tensors_go_from_any_distribution_to_any_other() {
 }
 
 fn bounds(distribution: &Distribution, shape: &[usize], rank: usize) -> Vec<std::ops::Range<usize>> {
-    let Some(region) = distribution.block(shape, rank) else { return vec![0..0] };
+    let Some(region) = distribution.block(shape, rank) else { return shape.iter().map(|_| 0..0).collect() };
     region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
 }
 

@@ -245,7 +245,7 @@ fn agreement(world: &Communicator) {
         let given = bytes(root + 1);
         assert_eq!(world.broadcast_bytes(root, (rank == root).then_some(&given)).unwrap(), given);
     }
-    assert_eq!(world.broadcast_bytes(0, Some(&[])).unwrap(), []);
+    assert_eq!(world.broadcast_bytes(0, Some(&[])).unwrap(), Vec::<u8>::new());
     let sums = world.all_reduce(Reduce::Sum, &[1.0, rank as f64]).unwrap();
     assert_eq!(sums, [ranks as f64, (ranks * last) as f64 / 2.0]);
     assert_eq!(world.all_reduce(Reduce::Max, &[rank as u64, 7]).unwrap(), [last as u64, 7]);

@@ -107,9 +107,8 @@ fn first_names(path: &str) -> Vec<String> {
 
 fn has_word(line: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
-    line.match_indices(word).any(|(at, _)| {
-        !line[..at].ends_with(part) && !line[at + word.len()..].starts_with(part) || !word.ends_with(part)
-    })
+    let ends = |rest: &str| !word.ends_with(part) || !rest.starts_with(part);
+    line.match_indices(word).any(|(at, _)| !line[..at].ends_with(part) && ends(&line[at + word.len()..]))
 }
 
 /// Blanks comments and the contents of strings.
@@ -123,7 +122,7 @@ fn only_code(text: &str) -> String {
             (rest.find("*/").map_or(rest.len(), |at| at + 2), false)
         } else if let Some(hashes) = raw_string(rest, &code) {
             let end = format!("\"{}", "#".repeat(hashes));
-            let open = hashes + rest.find('"').unwrap_or(0) + 1 - hashes;
+            let open = rest.find('"').map_or(0, |at| at + 1);
             (rest[open..].find(&end).map_or(rest.len(), |at| open + at + end.len()), false)
         } else if first == '"' {
             (quoted(rest, '"'), false)
@@ -307,6 +306,10 @@ fn unsafe_code_says_why() {
             let text = code[line - 1];
             // Types of functions and declarations of the linker promise nothing.
             let declares = text.contains("unsafe fn(") || text.contains("unsafe extern") || text.contains("unsafe_");
+            // The methods of a trait keep the promises that the trait asks for.
+            let block =
+                code[..line].iter().rfind(|above| above.starts_with("impl") || above.starts_with("unsafe impl"));
+            let declares = declares || text.contains("unsafe fn") && block.is_some_and(|block| block.contains(" for "));
             if !declares && !says_why(&lines, &code, line - 1) {
                 faults.push(source.place(line, text.trim()));
             }
