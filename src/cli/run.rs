@@ -93,7 +93,8 @@ fn enough_memory(world: &World, config: &RunConfig) -> Result<()> {
         Some(available) if needed > available => {
             let shown = |bytes: u64| units::bytes(bytes as f64);
             let (first, last) = (world.local_ranks().start, world.local_ranks().end - 1);
-            let who = if first == last { format!("rank {first} needs") } else { format!("ranks {first} to {last} need") };
+            let who =
+                if first == last { format!("rank {first} needs") } else { format!("ranks {first} to {last} need") };
             Err(usage(format!(
                 "{who} {needed} bytes ({}), {} more than the {} that this host has available",
                 shown(needed),

@@ -63,7 +63,9 @@ fn in_process(args: &Args) -> Result<World> {
         Transport::Auto | Transport::Shared => World::in_process(ranks),
     };
     if ranks > MOST_RANKS && !args.explain {
-        return Err(usage(format!("--ranks {ranks} are more than the {MOST_RANKS} that run in one process; --explain plans for any number")));
+        return Err(usage(format!(
+            "--ranks {ranks} are more than the {MOST_RANKS} that run in one process; --explain plans for any number"
+        )));
     }
     Ok(world)
 }
@@ -75,7 +77,10 @@ fn in_process(args: &Args) -> Result<World> {
 pub fn check_flags(args: &Args) -> Result<()> {
     let Some(launcher) = launcher() else { return Ok(()) };
     if args.ranks.is_some() {
-        return Err(usage(format!("--ranks is for ranks inside one process; {} says how many there are", launcher.kind)));
+        return Err(usage(format!(
+            "--ranks is for ranks inside one process; {} says how many there are",
+            launcher.kind
+        )));
     }
     let wrong = match transport(&args.transport)? {
         Transport::Auto | Transport::Message => return Ok(()),
@@ -104,9 +109,9 @@ fn transport(text: &str) -> Result<Transport> {
         None if text == "throttled" => {
             Err(usage("--transport throttled needs its rate: throttled:BYTES_PER_SECOND, such as throttled:1e9"))
         }
-        _ => Err(usage(format!(
-            "unknown transport `{text}` (known: auto, shared, message, throttled:BYTES_PER_SECOND)"
-        ))),
+        _ => {
+            Err(usage(format!("unknown transport `{text}` (known: auto, shared, message, throttled:BYTES_PER_SECOND)")))
+        }
     }
 }
 

@@ -58,7 +58,15 @@ pub fn seconds(seconds: f64) -> String {
 
 /// Four digits of a number from 1 on; three places of a smaller one.
 pub fn digits(number: f64) -> String {
-    let places = if number >= 1000.0 { 0 } else if number >= 100.0 { 1 } else if number >= 10.0 { 2 } else { 3 };
+    let places = if number >= 1000.0 {
+        0
+    } else if number >= 100.0 {
+        1
+    } else if number >= 10.0 {
+        2
+    } else {
+        3
+    };
     format!("{number:.places$}")
 }
 

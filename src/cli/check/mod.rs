@@ -16,10 +16,10 @@ use einsum_dist::{DistTensor, Element, World};
 use num_complex::Complex;
 use rayon::prelude::*;
 
+use super::Result;
 use super::config::RunConfig;
 use super::run::{gather, owned};
 use super::start::agree;
-use super::Result;
 use fetch::Source;
 use sum::{Term, Tracked};
 
@@ -153,7 +153,8 @@ impl<'a> Comparison<'a> {
         if products * flops > QUICK || held > HELD {
             return Ok(None);
         }
-        let terms = self.sources.iter().zip(&self.terms).map(|(source, &labels)| source.fetch(self.tree, labels, &[], &[]));
+        let terms =
+            self.sources.iter().zip(&self.terms).map(|(source, &labels)| source.fetch(self.tree, labels, &[], &[]));
         Ok(Some(terms.collect::<einsum_dist::Result<_>>()?))
     }
 
