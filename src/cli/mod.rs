@@ -32,6 +32,7 @@ mod units;
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::CommandFactory;
 use einsum_dist::comm::CommError;
@@ -42,6 +43,9 @@ use config::RunConfig;
 use failure::Failure;
 
 type Result<T> = std::result::Result<T, Failure>;
+
+/// More than it takes to start and to print a message.
+const SPEAKING: Duration = Duration::from_millis(300);
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -60,6 +64,9 @@ pub fn main() -> ExitCode {
         Err(failure) => {
             if start::speaks() {
                 failure.print(json);
+            } else {
+                // A launcher ends the others when one exits with an error, and rank 0 has something to say.
+                std::thread::sleep(SPEAKING);
             }
             ExitCode::from(failure.code())
         }

@@ -9,9 +9,9 @@ use einsum_dist::World;
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::exec::panic_message;
 
-/// Says in one line where a thread panicked. `RUST_BACKTRACE` brings the long message back.
+/// Says in one line where a thread panicked. `RUST_BACKTRACE=full` brings the long message back.
 pub fn install() {
-    if std::env::var_os("RUST_BACKTRACE").is_some() {
+    if std::env::var("RUST_BACKTRACE").is_ok_and(|value| value == "full") {
         return;
     }
     std::panic::set_hook(Box::new(|panic| {

@@ -44,8 +44,8 @@ pub fn json(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Str
 fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Report {
     let mut report = config.plan.report(outcome.map(|outcome| outcome.measured.as_slice()));
     report.transport = Some(world.transport().to_owned());
-    report.plan_seconds = Some(config.plan_seconds);
     if let Some(outcome) = outcome {
+        report.plan_seconds = Some(config.plan_seconds);
         report.compile_seconds = Some(outcome.compile_seconds);
         report.seconds = Some(outcome.seconds);
         report.gflops = (outcome.seconds.median > 0.0).then(|| config.plan.total_gflop() / outcome.seconds.median);

@@ -1,0 +1,251 @@
+//! The program from outside, in one process: what it prints, writes and answers.
+
+mod command;
+
+use std::io::Write;
+use std::process::Stdio;
+
+use command::{Folder, REFUSED, Ran, files, program, ran};
+
+fn run(folder: &Folder, arguments: &[&str]) -> Ran {
+    ran(&mut program(folder, arguments))
+}
+
+#[test]
+fn every_form_of_expression_runs_and_checks() {
+    let folder = Folder::new("forms");
+    for expression in [
+        "mk,kn->mn",
+        "bqhd,bkhd->bhqk",
+        "ij,jk,kl",
+        "...ij,...jk->...ik",
+        "iij->j",
+        "->",
+        "[ij,jk->ik],kl->il",
+        "[[a,b->ab],c->abc],abc->",
+        "[[3,0]->[0,3]],[[3,2,4],[1,4,2]->[1,2,3]]->[0,1,2]",
+        "[m0,c0,k0],[n0,c0,k0]->[m0,n0,c0]",
+        "[ij->i],[ij->i]->i",
+        "i,ij->",
+    ] {
+        for ranks in ["1", "2", "3"] {
+            for dtype in ["f32", "c128"] {
+                let size = if expression == "->" { "1" } else { "5" };
+                if expression == "->" && ranks != "1" {
+                    continue;
+                }
+                let arguments = ["--check", "--json", "-t1", "-s", size, "-n", ranks, "--dtype", dtype, expression];
+                let report = run(&folder, &arguments).well().json();
+                assert_eq!(report["check"]["ok"], true, "{expression}: {report}");
+                assert!(report["check"]["checked"].as_u64() > Some(0));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_summary() {
+    let folder = Folder::new("summary");
+    files(&folder);
+    let text = run(&folder, &["mk,kn->mn", "a.npy", "b.npy", "-t", "1", "--check", "-o", "c.npy"]).well().out;
+    let steady: Vec<&str> =
+        text.lines().filter(|line| !line.starts_with("time") && !line.starts_with("rate")).collect();
+    assert_eq!(
+        steady,
+        [
+            "expression  mk,kn->mn",
+            "extents     m=2 k=3 n=4",
+            "type        float32",
+            "ran on      1 rank, 1 worker",
+            "steps       mk,kn->mn  local",
+            "output      2 x 4, norm 1.615549e1",
+            "check       ok: 8 elements, error 0.0e0, bound 3.0e-7",
+            "written     c.npy",
+        ]
+    );
+    assert_eq!(folder.read::<f32>("c.npy"), [3.0, 3.0, 3.0, 3.0, 7.5, 7.5, 7.5, 7.5]);
+    assert_eq!(run(&folder, &["mk,kn->mn", "a.npy", "b.npy", "-q"]).well().out, "");
+}
+
+#[test]
+fn nothing_but_an_expression_is_enough() {
+    let report = run(&Folder::new("default"), &["mk,kn->mn", "--json", "--explain"]).well().json();
+    assert_eq!(report["dims"], serde_json::json!({"m": 1024, "k": 1024, "n": 1024}));
+}
+
+#[test]
+fn sizes_and_sources_of_the_expression() {
+    let folder = Folder::new("sizes");
+    for (arguments, dims) in [
+        (["mk,kn->mn", "-s", "8,k=5"], "m=8 k=5 n=8"),
+        (["mk,kn->mn", "-s", "m=2,k=3,n=4"], "m=2 k=3 n=4"),
+        (["[10,9],[9,2]->[10,2]", "--size", "3,4,5"], "10=5 9=4 2=3"),
+    ] {
+        let out = run(&folder, &arguments).well().out;
+        assert!(out.contains(&format!("extents     {dims}\n")), "{out}");
+    }
+    folder.write("e.txt", "\u{feff}mk,kn->mn\n".as_bytes());
+    assert!(run(&folder, &["@e.txt", "-s2"]).well().out.starts_with("expression  mk,kn->mn\n"));
+    let mut child = program(&folder, &["-", "-s2"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"mk,kn->mn").unwrap();
+    let out = child.wait_with_output().unwrap();
+    assert!(out.status.success() && out.stdout.starts_with(b"expression  mk,kn->mn\n"));
+}
+
+#[test]
+fn the_json_object_has_the_keys_of_its_schema() {
+    let folder = Folder::new("json");
+    let report = run(&folder, &["mk,kn->mn", "-s8", "-n2", "-t1", "--algorithm", "ring-k", "--json"]).well().json();
+    let keys = |value: &serde_json::Value| {
+        let mut keys: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
+        keys.sort();
+        keys.join(" ")
+    };
+    assert_eq!(
+        keys(&report),
+        "check compile_seconds dims dtype expression gflops kernel nodes output path peak_bytes per_rank \
+         plan_fingerprint plan_seconds ranks schema seconds slices transport workers"
+    );
+    assert_eq!(
+        keys(&report["nodes"][0]),
+        "algorithm bytes_received expression gflop grid kinds lower_bound_bytes op predicted_seconds seconds"
+    );
+    assert_eq!(keys(&report["per_rank"][1]), "bytes_received cpus hidden_share idle_seconds node_name numa peak_bytes");
+    assert_eq!(keys(&report["seconds"]), "max median min runs");
+    assert_eq!(report["nodes"][0]["kinds"], serde_json::json!({"m": "m", "n": "n", "k": "k"}));
+    let bytes = &report["nodes"][0]["bytes_received"];
+    assert_eq!(bytes["planned"], bytes["measured"]);
+    assert!(report["output"]["norm"].as_f64().unwrap() > 0.0);
+
+    let plan = run(&folder, &["mk,kn->mn", "-s8", "-n2", "-t1", "--explain", "--json"]).well().json();
+    assert_eq!(keys(&plan), keys(&report));
+    for measured in ["check", "compile_seconds", "gflops", "plan_seconds", "seconds"] {
+        assert!(plan[measured].is_null(), "{measured}");
+    }
+    assert!(plan["output"]["norm"].is_null() && plan["nodes"][0]["bytes_received"]["measured"].is_null());
+}
+
+#[test]
+fn explaining_touches_nothing_and_takes_any_number_of_ranks() {
+    let folder = Folder::new("explain");
+    let out = run(&folder, &["mk,kn->mn", "--explain", "-n", "7", "-t1", "-o", "c.npy"]).well().out;
+    assert!(out.starts_with("plan      mk,kn->mn\n"), "{out}");
+    assert!(
+        out.contains("\nverified: every element of the result, the transfers and the memory of 7 ranks\n"),
+        "{out}"
+    );
+    let out = run(&folder, &["mk,kn->mn", "--explain", "-n", "600", "-s600", "-t1"]).well().out;
+    assert!(out.contains("\nverified: bounds and hazards of 16 of 600 ranks;"), "{out}");
+    assert_eq!(folder.files(), [""; 0]);
+}
+
+#[test]
+fn files_are_promoted_and_ranks_agree() {
+    let folder = Folder::new("files");
+    files(&folder);
+    run(&folder, &["i,j->ij", "-s", "i=3,j=4", "--dtype", "c64", "-o", "z.npy"]).well();
+    let mixed = run(&folder, &["mk,kn->mn", "a.npy", "z.npy", "--check", "--json", "-n", "2", "-o", "m.npy"]).well();
+    assert_eq!(mixed.json()["dtype"], "complex64");
+    assert_eq!(mixed.json()["check"]["ok"], true);
+    run(&folder, &["mk,kn->mn", "a.npy", "b.npy", "-o", "one.npy"]).well();
+    run(&folder, &["mk,kn->mn", "a.npy", "b.npy", "-n", "2", "--algorithm", "ring-k", "-o", "two.npy"]).well();
+    assert_eq!(folder.read::<f32>("one.npy"), folder.read::<f32>("two.npy"));
+    let onto =
+        ["mk,kn->mn", "a.npy", "b.npy", "--accumulate", "one.npy", "--repeat", "3", "--check", "-o", "twice.npy"];
+    run(&folder, &onto).well();
+    let twice: Vec<f32> = folder.read::<f32>("one.npy").into_iter().map(|x| 2.0 * x).collect();
+    assert_eq!(folder.read::<f32>("twice.npy"), twice);
+}
+
+#[test]
+fn the_ways_to_run() {
+    let folder = Folder::new("ways");
+    for flags in [
+        &["--no-overlap"][..],
+        &["--transport", "throttled:100MB"],
+        &["--transport", "shared", "--warmup", "2"],
+        &["--cut", "m", "--algorithm", "ring-mn"],
+        &["--cut", "k,n", "--algorithm", "ring-k", "--memory-limit", "1MiB"],
+        &["--forbid-redistribution", "--verbose"],
+    ] {
+        let arguments = [&["mk,kn->mn", "-s40", "-n3", "-t1", "--check"], flags].concat();
+        assert!(run(&folder, &arguments).well().out.contains("\ncheck       ok: 1600 elements"));
+    }
+}
+
+#[test]
+fn bad_input_is_refused_with_one_message() {
+    let folder = Folder::new("refused");
+    files(&folder);
+    let before = folder.files();
+    for (arguments, says) in REFUSED {
+        // Twice the same option is a mistake of its own.
+        let output = if arguments.contains(&"-o") { &[][..] } else { &["-o", "new.npy"] };
+        run(&folder, &[arguments, output].concat()).refused(says);
+        let json = run(&folder, &[arguments, &["--json"][..]].concat());
+        assert_eq!(json.code, Some(2));
+        assert_eq!(json.json()["schema"], 1);
+        assert!(json.json()["error"]["message"].as_str().unwrap().contains(says), "{}", json.out);
+        assert!(json.json()["error"]["kind"].is_string());
+    }
+    run(&folder, &["mk,kn->mn", "-s2", "-n5"]).refused("5 ranks are more than the 4 elements of the largest tensor");
+    run(&folder, &["mk,kn->mn", "--ranks", "0"]).refused("'--ranks <N>'");
+    run(&folder, &["mk,kn->mn", "--transport", "message"]).refused("is for ranks that mpirun started");
+    assert_eq!(folder.files(), before);
+}
+
+#[test]
+fn carets_show_the_place() {
+    let folder = Folder::new("carets");
+    files(&folder);
+    assert_eq!(
+        run(&folder, &["mk,kn->mn", "a.npy", "a.npy"]).err,
+        "\
+error: label `k` has extent 3 in operand 0, but 2 in operand 1
+  |
+1 | mk,kn->mn
+  |  - ^ 2 in operand 1
+  |  |
+  |  3 in operand 0
+"
+    );
+}
+
+#[test]
+fn a_panicking_rank_ends_the_run() {
+    let folder = Folder::new("panic");
+    for (place, says) in [
+        ("worker@1", "error: rank 1, task 0 (mk,kn->mn): panicked"),
+        ("communication@0", "error: rank 0, communication"),
+    ] {
+        let arguments = ["mk,kn->mn", "-s8", "-n2", "-t1", "--algorithm", "ring-k", "-o", "c.npy"];
+        let ended = ran(program(&folder, &arguments).env("EINSUM_DIST_INJECT", place));
+        assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""));
+        assert!(ended.err.contains(says), "{}", ended.err);
+        assert_eq!(folder.files(), [""; 0]);
+    }
+}
+
+#[test]
+#[cfg(not(feature = "mpi"))]
+fn without_mpi_one_process_speaks_for_all_of_mpirun() {
+    let folder = Folder::new("mpirun");
+    let under = |rank: &str| {
+        let arguments = ["mk,kn->mn", "-s4", "-o", "c.npy"];
+        ran(program(&folder, &arguments).env("PMI_RANK", rank).env("PMI_SIZE", "2"))
+    };
+    under("0").refused("started by MPICH's mpirun, but built without MPI");
+    let other = under("1");
+    assert_eq!((other.code, other.out.as_str(), other.err.as_str()), (Some(2), "", ""));
+    assert_eq!(folder.files(), [""; 0]);
+    let version = ran(program(&folder, &["--version"]).env("PMI_RANK", "0").env("PMI_SIZE", "2")).well();
+    assert_eq!(version.out, format!("einsum-dist {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn help_and_completions() {
+    let folder = Folder::new("help");
+    let help = run(&folder, &["--help"]).well().out;
+    assert!(help.contains("--memory-limit <BYTES>"));
+    assert!(run(&folder, &["--completions", "bash"]).well().out.contains("einsum-dist"));
+}

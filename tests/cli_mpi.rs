@@ -1,0 +1,143 @@
+//! The program under mpirun: the same results, and nobody hangs.
+//!
+//! `EINSUM_DIST_MPIRUN` names the launcher of the MPI that the program is built with, and its options; without it these
+//! tests do nothing.
+
+mod command;
+
+use std::process::Command;
+use std::time::Duration;
+
+use command::{Folder, PROGRAM, REFUSED, Ran, files, program, ran};
+
+/// The launcher with its options, or nothing where these tests cannot run.
+fn launcher(folder: &Folder) -> Option<Command> {
+    let Ok(launcher) = std::env::var("EINSUM_DIST_MPIRUN") else {
+        eprintln!("skipped: EINSUM_DIST_MPIRUN names no launcher");
+        return None;
+    };
+    let mut words = launcher.split_whitespace();
+    let mut command = Command::new(words.next()?);
+    command.args(words).current_dir(folder.path());
+    Some(command)
+}
+
+fn run(folder: &Folder, ranks: &str, arguments: &[&str]) -> Option<Ran> {
+    let mut command = launcher(folder)?;
+    Some(ran(command.args(["-n", ranks, PROGRAM]).args(arguments)))
+}
+
+/// Two ranks with arguments of their own.
+fn run_each(folder: &Folder, first: &[&str], second: &[&str]) -> Option<Ran> {
+    let mut command = launcher(folder)?;
+    Some(ran(command.args(["-n", "1", PROGRAM]).args(first).args([":", "-n", "1", PROGRAM]).args(second)))
+}
+
+#[track_caller]
+fn refused(ended: &Ran, says: &str) {
+    assert_eq!(ended.code, Some(2), "{}\n{}", ended.out, ended.err);
+    assert_eq!(ended.out, "");
+    assert!(ended.err.contains(says), "{}", ended.err);
+    assert_eq!(ended.err.matches("error: ").count(), 1, "{}", ended.err);
+    assert!(ended.took < Duration::from_secs(15), "{:?}", ended.took);
+}
+
+#[test]
+fn results_are_those_of_ranks_in_one_process() {
+    let folder = Folder::new("mpi-results");
+    for ranks in ["1", "2", "3"] {
+        for (expression, flags) in [
+            ("mk,kn->mn", &["--algorithm", "ring-mn"][..]),
+            ("mk,kn->mn", &["--algorithm", "ring-k", "--no-overlap"]),
+            ("bmk,bkn->bmn", &["--algorithm", "c"]),
+            ("[ij,jk->ik],kl->il", &["--dtype", "c64"]),
+        ] {
+            let common = [&[expression, "-s33", "-t1", "--check", "--json"], flags].concat();
+            let Some(mpi) = run(&folder, ranks, &[&common[..], &["-o", "mpi.npy"]].concat()) else { return };
+            let mpi = mpi.well().json();
+            assert_eq!(mpi["check"]["ok"], true);
+            assert_eq!((mpi["ranks"].as_u64(), &mpi["transport"]), (ranks.parse().ok(), &"message".into()));
+            let alone = [&common[..], &["-n", ranks, "-o", "alone.npy"]].concat();
+            let alone = ran(&mut program(&folder, &alone)).well().json();
+            assert_eq!(mpi["plan_fingerprint"], alone["plan_fingerprint"]);
+            let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+            assert!(bytes("mpi.npy") == bytes("alone.npy"), "{expression} on {ranks} ranks");
+        }
+    }
+}
+
+#[test]
+fn bad_input_is_refused_once() {
+    let folder = Folder::new("mpi-refused");
+    files(&folder);
+    let before = folder.files();
+    for (arguments, says) in REFUSED {
+        let Some(ended) = run(&folder, "2", arguments) else { return };
+        refused(&ended, says);
+    }
+    for (arguments, says) in [
+        (["mk,kn->mn", "--ranks", "2"], "--ranks is for ranks inside one process"),
+        (["mk,kn->mn", "--transport", "shared"], "--transport shared is for ranks inside one process"),
+        (["->", "-s", "1"], "2 ranks are more than the 1 element"),
+    ] {
+        refused(&run(&folder, "2", &arguments).unwrap(), says);
+    }
+    let json = run(&folder, "2", &["mk,kn->mx", "--json"]).unwrap();
+    assert_eq!((json.code, &json.json()["error"]["kind"]), (Some(2), &"parse".into()));
+    assert_eq!(folder.files(), before);
+}
+
+#[test]
+fn what_is_wrong_on_one_rank_only_is_said_by_rank_0() {
+    let folder = Folder::new("mpi-one");
+    files(&folder);
+    let before = folder.files();
+    for (good, bad, says) in [
+        (&["mk,kn->mn", "-s8", "-o", "c.npy"][..], &["mk,kn->mn", "-s8", "-o", "none/c.npy"][..], "none/c.npy"),
+        (&["mk,kn->mn", "a.npy", "b.npy"], &["mk,kn->mn", "a.npy", "gone.npy"], "gone.npy: cannot open"),
+        (&["mk,kn->mn", "-s8"], &["mk,kn->mn", "-s8", "--nonsense"], "--nonsense"),
+        (&["mk,kn->mn", "-s8"], &["mk,kn->mn", "-s9"], "rank 1 has another plan"),
+    ] {
+        let Some(ended) = run_each(&folder, good, bad) else { return };
+        refused(&ended, says);
+        refused(&run_each(&folder, bad, good).unwrap(), if says.starts_with("rank 1") { "another plan" } else { says });
+    }
+    assert_eq!(folder.files(), before);
+}
+
+#[test]
+fn a_panic_on_one_rank_ends_all() {
+    let folder = Folder::new("mpi-panic");
+    for place in ["worker@1", "communication@1", "worker@0", "communication@0"] {
+        let Some(mut command) = launcher(&folder) else { return };
+        let (task, rank) = place.split_once('@').unwrap();
+        let arguments = ["-n", "2", PROGRAM, "mk,kn->mn", "-s64", "-t1", "--algorithm", "ring-k", "-o", "c.npy"];
+        let ended = ran(command.env("EINSUM_DIST_INJECT", place).args(arguments));
+        assert!(ended.code != Some(0), "{}", ended.out);
+        assert!(ended.took < Duration::from_secs(5), "{:?}", ended.took);
+        let says = if task == "worker" {
+            format!("rank {rank}, task 0 (mk,kn->mn)")
+        } else {
+            format!("rank {rank}, communication")
+        };
+        assert!(ended.err.contains(&says), "{}", ended.err);
+        assert_eq!(folder.files(), [""; 0]);
+    }
+}
+
+#[test]
+fn help_is_printed_once() {
+    let folder = Folder::new("mpi-help");
+    let Some(help) = run(&folder, "2", &["--help"]) else { return };
+    assert_eq!(help.well().out.matches("Usage:").count(), 1);
+}
+
+#[test]
+fn the_expression_may_come_from_standard_input() {
+    let folder = Folder::new("mpi-stdin");
+    folder.write("e.txt", b"mk,kn->mn");
+    let Some(mut command) = launcher(&folder) else { return };
+    let input = std::fs::File::open(folder.path().join("e.txt")).unwrap();
+    let ended = ran(command.args(["-n", "2", PROGRAM, "-", "-s8", "--check"]).stdin(input)).well();
+    assert!(ended.out.contains("check       ok"), "{}", ended.out);
+}
