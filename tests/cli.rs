@@ -135,7 +135,7 @@ fn explaining_touches_nothing_and_takes_any_number_of_ranks() {
         "{out}"
     );
     let out = run(&folder, &["mk,kn->mn", "--explain", "-n", "600", "-s600", "-t1"]).well().out;
-    assert!(out.contains("\nverified: bounds and hazards of 16 of 600 ranks;"), "{out}");
+    assert!(out.contains("\nverified: bounds and hazards of 8 of 600 ranks;"), "{out}");
     assert_eq!(folder.files(), [""; 0]);
 }
 
