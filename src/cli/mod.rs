@@ -58,7 +58,7 @@ pub fn main() -> ExitCode {
     }
     match start::world(arguments) {
         Ok((world, arguments)) => {
-            let outcome = panics::contained(&world, || session(&world, arguments));
+            let outcome = panics::contained(&world, || carry_out(&world, arguments));
             finish(world, outcome, json)
         }
         Err(failure) => {
@@ -87,7 +87,7 @@ fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<Str
 }
 
 /// From arguments to what is printed. Collective.
-fn session(world: &World, arguments: std::result::Result<Args, clap::Error>) -> Result<()> {
+fn carry_out(world: &World, arguments: std::result::Result<Args, clap::Error>) -> Result<()> {
     let args = start::agree(world, arguments.map_err(Failure::Arguments))?;
     let config = RunConfig::new(world, args)?;
     let text = if config.explain {

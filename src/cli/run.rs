@@ -136,7 +136,8 @@ fn norm<T: Element>(world: &World, tensor: &DistTensor<T>) -> Result<f64> {
     let blocks = blocks.filter(|((_, first), _)| *first);
     let squares: f64 = blocks.map(|(_, (_, block))| block.iter().map(|x| x.to_c64().norm_sqr()).sum::<f64>()).sum();
     let all = gather(world, &[squares])?;
-    Ok(all.iter().flatten().sum::<f64>().sqrt())
+    // The sum of no numbers is -0.
+    Ok((all.iter().flatten().sum::<f64>() + 0.0).sqrt())
 }
 
 /// The local ranks that hold a block, in the order of their blocks, and whether each is the first of its replicas.

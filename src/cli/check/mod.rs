@@ -243,3 +243,51 @@ fn index(mut place: usize, shape: &[usize]) -> Vec<usize> {
     }
     index
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::super::args::Args;
+    use super::*;
+
+    /// Checks a result that one process computes, with one element off by `off`.
+    fn checked(arguments: &[&str], off: f32) -> CheckReport {
+        let world = World::single();
+        let arguments = ["einsum-dist", "-t1"].iter().chain(arguments);
+        let config = RunConfig::new(&world, Args::parse_from(arguments)).unwrap();
+        let operand = |index: usize| {
+            let value = config.plan.operand(index);
+            DistTensor::<f32>::random(&world, &value.shape, &value.distribution, config.seed, index as u32)
+        };
+        let operands: Vec<_> = (0..config.plan.operands).map(operand).collect();
+        let output = config.plan.output();
+        let mut out = DistTensor::zeros(&world, &output.shape, &output.distribution);
+        let mut program = world.compile::<f32>(&config.plan).unwrap();
+        program.run_dist(1.0, &operands.iter().collect::<Vec<_>>(), 0.0, &mut out).unwrap();
+        out.blocks_mut().for_each(|(_, mut block)| block[vec![0; output.shape.len()].as_slice()] += off);
+        check(&world, &config, None, &out).unwrap()
+    }
+
+    #[test]
+    fn a_wrong_element_is_found() {
+        assert!(checked(&["mk,kn->mn", "-s30"], 0.0).ok);
+        let wrong = checked(&["mk,kn->mn", "-s30"], 0.01);
+        assert!(!wrong.ok && wrong.max_error > wrong.bound, "{wrong:?}");
+        assert_eq!(wrong.checked, 900);
+    }
+
+    #[test]
+    fn a_sample_covers_a_large_output() {
+        let sample = checked(&["mk,kn->mn", "-s", "m=1024,k=500,n=1024"], 0.0);
+        assert!(sample.ok && sample.checked as usize == SAMPLE, "{sample:?}");
+    }
+
+    #[test]
+    fn long_chains_are_followed_along_the_tree() {
+        // All dimensions at once would be 40^7 products.
+        let arguments = ["ab,bc,cd,de,ef,fg,gh->ah", "-s40,a=1,h=1"];
+        assert!(checked(&arguments, 0.0).ok);
+        assert!(!checked(&arguments, 1e6).ok);
+    }
+}
