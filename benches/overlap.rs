@@ -1,10 +1,7 @@
 //! How much of the transfers the rings hide: `cargo bench --bench overlap -- [extent] [rounds]`.
 //!
 //! On the throttled transport, where a transfer takes time and no processor, one worker per rank multiplies matrices of
-//! f32. The link's rate is set from the computing time, in two ways:
-//!
-//! - `total`: all that a rank receives takes as long as all that it computes;
-//! - `block`: what it receives for one step takes as long as computing one step.
+//! f32. The link's rate is such that all that a rank receives takes as long as all that it computes.
 //!
 //! The computing time is the wall time of the same schedule on links without limit; where ranks have no core each, they
 //! share the cores in both. A ring of p ranks computes p blocks and receives p - 1. The longer of computing and transfers
@@ -16,7 +13,7 @@
 //! most            (compute + transfer) / max(compute, transfer): the slowdown without overlap if everything were hidden
 //! ```
 //!
-//! With whole blocks, at rate `total`, the slowdown could be 2 p / (p + 1) at most: 1.33 on two ranks and 1.6 on four. Blocks
+//! With whole blocks the slowdown could be 2 p / (p + 1) at most: 1.33 on two ranks and 1.6 on four. Blocks
 //! that travel in pieces leave a piece uncovered only.
 //!
 //! With `EINSUM_DIST_MPIRUN` set (and the feature `mpi`), two MPI ranks of one worker are compared with one rank of one and
@@ -47,14 +44,12 @@ fn main() {
     }
     println!("f32, {extent}^3, one worker per rank, median of {rounds} alternating rounds; milliseconds");
     println!(
-        "{:8} {:>5} {:6} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}",
-        "ring", "ranks", "rate", "compute", "transfer", "wall", "bound", "in turns", "slowdown", "most"
+        "{:8} {:>5} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}",
+        "ring", "ranks", "compute", "transfer", "wall", "bound", "in turns", "slowdown", "most"
     );
     for ranks in [2, 4] {
         for algorithm in [AlgorithmName::RingMn, AlgorithmName::RingK] {
-            for share in [1.0, 1.0 - 1.0 / ranks as f64] {
-                overlap(extent, rounds, ranks, algorithm, share);
-            }
+            overlap(extent, rounds, ranks, algorithm);
         }
     }
     large(rounds.min(5));
@@ -97,15 +92,13 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// `share` of the computing time is what transfers take.
-fn overlap(extent: usize, rounds: usize, ranks: usize, algorithm: AlgorithmName, share: f64) {
+fn overlap(extent: usize, rounds: usize, ranks: usize, algorithm: AlgorithmName) {
     let in_turns = RunOptions { overlap: false, ..RunOptions::default() };
     let mut free = Product::new(&World::in_process(ranks), extent, 1, algorithm);
     free.run();
-    let compute = median((0..rounds.min(5)).map(|_| free.run()).collect());
+    let transfer = median((0..rounds).map(|_| free.run()).collect());
     let plan = free.program.plan();
     let bytes = (0..ranks).map(|rank| plan.schedule(rank).bytes_received(None)).max().unwrap_or(0) as f64;
-    let transfer = compute * share;
     let world = || World::throttled(ranks, bytes / transfer);
     let mut overlapped = Product::new(&world(), extent, 1, algorithm);
     let mut turns = Product::new(&world().with(in_turns), extent, 1, algorithm);
@@ -121,9 +114,8 @@ fn overlap(extent: usize, rounds: usize, ranks: usize, algorithm: AlgorithmName,
     let verdict = |met: bool| if met { "PASS" } else { "FAIL" };
     let ms = |seconds: f64| seconds * 1e3;
     println!(
-        "{:8} {ranks:5} {:6} {:8.1} {:8.1} {:8.1} {:8.1} {:8.1} {slowdown:8.2} {:6.2}  {} wall, {} slowdown",
+        "{:8} {ranks:5} {:8.1} {:8.1} {:8.1} {:8.1} {:8.1} {slowdown:8.2} {:6.2}  {} wall, {} slowdown",
         algorithm.name(),
-        if share < 1.0 { "block" } else { "total" },
         ms(compute),
         ms(transfer),
         ms(wall),
