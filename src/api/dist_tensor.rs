@@ -12,7 +12,7 @@ use crate::dtype::Dtype;
 use crate::io::npy::{self, NpyHeader, PendingFile, check_writable};
 use crate::io::random;
 use crate::kernel::Element;
-use crate::memory::{bytes_of, bytes_of_mut};
+use crate::memory::{OutOfMemory, bytes_of, bytes_of_mut};
 use crate::plan::Plan;
 
 /// A tensor of which every rank holds its block. A process keeps the blocks of its own ranks.
@@ -42,16 +42,31 @@ impl<T: Element> DistTensor<T> {
     /// Zeros.
     ///
     /// # Panics
-    /// When the distribution has more ranks than the world.
+    /// When the distribution has more ranks than the world, or memory runs out.
     pub fn zeros(world: &World, shape: &[usize], distribution: &Distribution) -> DistTensor<T> {
+        DistTensor::try_zeros(world, shape, distribution).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Zeros, or an error where memory runs out.
+    ///
+    /// # Panics
+    /// When the distribution has more ranks than the world.
+    fn try_zeros(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         assert!(distribution.ranks() <= world.ranks(), "the world has the ranks of the distribution");
         let block = |rank| {
             let region = distribution.block(shape, rank)?;
-            let values = ArrayD::from_elem(region.extents(), T::ZERO);
-            Some(Block { rank, region, values })
+            let elements = region.volume();
+            let mut values = Vec::new();
+            if values.try_reserve_exact(elements).is_err() {
+                return Some(Err(Error::Memory(OutOfMemory { bytes: elements.saturating_mul(size_of::<T>()) })));
+            }
+            values.resize(elements, T::ZERO);
+            let values = ArrayD::from_shape_vec(region.extents(), values);
+            let values = values.unwrap_or_else(|_| unreachable!("a region has as many elements as its extents say"));
+            Some(Ok(Block { rank, region, values }))
         };
-        let blocks = world.local_ranks().filter_map(block).collect();
-        DistTensor { shape: shape.to_vec(), distribution: distribution.clone(), blocks }
+        let blocks = world.local_ranks().filter_map(block).collect::<Result<_>>()?;
+        Ok(DistTensor { shape: shape.to_vec(), distribution: distribution.clone(), blocks })
     }
 
     /// The values of a function of the index in the whole tensor.
@@ -102,7 +117,7 @@ impl<T: Element> DistTensor<T> {
                 let name = path.display();
                 return Err(Error::Usage(format!("{name} holds {}, {} was asked for", header.dtype, T::DTYPE)));
             }
-            let mut tensor = DistTensor::zeros(world, &header.shape, distribution);
+            let mut tensor = DistTensor::try_zeros(world, &header.shape, distribution)?;
             for block in &mut tensor.blocks {
                 let bounds = only_box(&block.region);
                 let Some(values) = block.values.as_slice_mut() else { continue };
@@ -149,7 +164,7 @@ impl<T: Element> DistTensor<T> {
     pub fn redistribute(&self, world: &World, distribution: &Distribution) -> Result<DistTensor<T>> {
         let ranks = world.ranks();
         let plan = Plan::redistribution(&self.shape, T::DTYPE, &self.distribution, distribution, ranks);
-        let mut moved = DistTensor::zeros(world, &self.shape, distribution);
+        let mut moved = world.agree(DistTensor::try_zeros(world, &self.shape, distribution))?;
         Program::compile(world, &plan)?.run_dist(T::ONE, &[self], T::ZERO, &mut moved)?;
         Ok(moved)
     }

@@ -50,7 +50,10 @@ pub(super) fn launch(
             let team = Team::Pool { pool: &pools[0], endpoint: &mut endpoint };
             let metrics = guarded(&mut ranks[0], slots, factors, &options, team);
             // The others wait for this rank's transfers, and only the end of the run can tell them.
-            let metrics = metrics.unwrap_or_else(|error| world.abort(&failed(plan, &ranks[0], &error).to_string()));
+            let metrics = metrics.unwrap_or_else(|error| {
+                // `abort` names the rank.
+                world.abort(&format!("{}: {}", place(plan, &ranks[0], &error), error.message))
+            });
             *members.endpoint.borrow_mut() = Some(endpoint);
             Ok(vec![metrics])
         }
@@ -114,7 +117,10 @@ fn guarded(
 
 /// The error of a rank, with its task in words.
 fn failed(plan: &Plan, program: &RankProgram, error: &RunError) -> Error {
+    Error::Run { rank: error.rank, task: place(plan, program, error), message: error.message.clone() }
+}
+
+fn place(plan: &Plan, program: &RankProgram, error: &RunError) -> String {
     let step = |task: usize| plan.step_text(&plan.values[program.schedule().tasks[task].node]);
-    let task = error.task.map_or_else(|| "communication".to_owned(), |task| format!("task {task} ({})", step(task)));
-    Error::Run { rank: error.rank, task, message: error.message.clone() }
+    error.task.map_or_else(|| "communication".to_owned(), |task| format!("task {task} ({})", step(task)))
 }

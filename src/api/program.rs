@@ -41,7 +41,8 @@ impl<T: Element> Program<T> {
         };
         world.agree(fits)?;
         let fingerprint = plan.fingerprint().to_le_bytes();
-        if let Some(other) = world.all_gather(&fingerprint)?.iter().position(|theirs| theirs[..] != fingerprint) {
+        let all = world.all_gather(&fingerprint)?;
+        if let Some(other) = all.iter().position(|theirs| *theirs != all[0]) {
             return Err(Error::Usage(format!("rank {other} has another plan than rank 0")));
         }
         let facts = plan.facts();

@@ -9,8 +9,7 @@ use einsum_dist::{DistTensor, Element, World};
 use num_complex::Complex;
 
 use super::config::RunConfig;
-use super::start::{agree, usage};
-use super::{Result, check, units};
+use super::{Result, check};
 
 /// What a run brought, the same on every rank.
 #[derive(Debug)]
@@ -27,7 +26,7 @@ pub struct Outcome {
 /// # Errors
 /// Bad input found while reading, or a failed run.
 pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
-    agree(world, enough_memory(world, config))?;
+    world.check_memory(&config.plan)?;
     let workers = config.plan.machine.workers;
     // Random operands, and a rank without peers, compute in the global pool. It fails only where one exists, which then serves.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(workers).build_global();
@@ -83,33 +82,6 @@ fn operand<T: Element>(world: &World, config: &RunConfig, index: usize) -> Resul
         Some(path) => DistTensor::from_npy(world, path, &value.distribution)?,
         None => DistTensor::random(world, &value.shape, &value.distribution, config.seed, index as u32),
     })
-}
-
-/// Whether the ranks of this process fit into what the host has left: an allocation that the system grants may still end
-/// the process when it is touched.
-fn enough_memory(world: &World, config: &RunConfig) -> Result<()> {
-    let needed: u64 = world.local_ranks().map(|rank| config.plan.schedule(rank).peak_bytes()).sum();
-    match available() {
-        Some(available) if needed > available => {
-            let shown = |bytes: u64| units::bytes(bytes as f64);
-            let (first, last) = (world.local_ranks().start, world.local_ranks().end - 1);
-            let who =
-                if first == last { format!("rank {first} needs") } else { format!("ranks {first} to {last} need") };
-            Err(usage(format!(
-                "{who} {needed} bytes ({}), {} more than the {} that this host has available",
-                shown(needed),
-                needed - available,
-                shown(available)
-            )))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn available() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? * 1024)
 }
 
 /// Waits for all ranks.
