@@ -259,8 +259,14 @@ impl Meaning<'_> {
         let view = View { buffer: *id, bounds };
         let placed = self.placed(buffer, Prior::Absent);
         let prior = if self.facts.accumulate { Prior::Scaled } else { Prior::Absent };
+        // Of an output of several summands the first is everything, and the others are zeros.
+        let zeros = value.distribution.summand(self.schedule.rank).is_some_and(|summand| summand > 0);
+        let needed = if zeros { 0 } else { needed };
         for piece in contents.read(&view)? {
             let content = &piece.content;
+            if zeros && content.value.is_some() {
+                return Err(Fault::Result);
+            }
             let here = content.value.is_none_or(|value| {
                 value == self.facts.tensor(self.facts.output)
                     && placed
