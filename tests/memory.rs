@@ -67,14 +67,15 @@ const SMALL: usize = 64 << 10;
 /// The rows of the GEMM crate's largest microkernel in double precision: three vectors of AVX-512.
 const ROWS: usize = 24;
 
-/// What the GEMM crate takes on one rank for row-major products of at most these extents.
+/// What the GEMM crate takes on one rank for row-major products of at most these extents, in pieces or not.
 ///
 /// For good, a buffer of the size of the second-level cache per worker; during a call at most one operand in panels (left, as the crate
-/// turns a product with a row-major out round), and all of the other where that is not longer than 16 microkernels.
+/// turns a product with a row-major out round), and all of the other, or of the piece of it, where that is not longer
+/// than 16 microkernels.
 fn gemm_bytes([m, n, k]: [usize; 3], workers: usize) -> usize {
     let cache = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").unwrap_or_default();
     let cache = cache.trim().strip_suffix('K').and_then(|size| size.parse().ok()).unwrap_or(4 << 10) << 10;
-    let strip = if n <= 16 * ROWS { n + ROWS } else { 0 };
+    let strip = n.min(16 * ROWS) + ROWS;
     workers * cache + 8 * k * (m + ROWS + strip)
 }
 

@@ -87,12 +87,12 @@ pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
     View { buffer, bounds: bounds.iter().map(|b| 0..b.len()).collect() }
 }
 
-/// Into how many pieces a block of these extents is cut that travels while the pieces before it are contracted. Pieces are
-/// large enough that starting a transfer or a task is little beside them.
-pub fn most_pieces(block: &[usize]) -> usize {
-    const PIECES: usize = 8;
-    const ELEMENTS: usize = 1 << 14;
-    (block.iter().product::<usize>() / ELEMENTS).clamp(1, PIECES)
+/// Into how many pieces a block of so many elements is cut that travels while the pieces before it are contracted. Pieces
+/// are large enough that starting a transfer or a task is little beside them.
+pub fn most_pieces(elements: f64) -> usize {
+    const PIECES: f64 = 8.0;
+    const ELEMENTS: f64 = 16384.0;
+    (elements / ELEMENTS).clamp(1.0, PIECES) as usize
 }
 
 /// Appends one contraction, or what it comes to when there is nothing to multiply.

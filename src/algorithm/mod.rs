@@ -21,7 +21,7 @@ mod ring_k;
 mod ring_mn;
 mod unary;
 
-pub use contraction::{Contraction, Tensor};
+pub use contraction::{Contraction, Tensor, most_pieces};
 pub use redistribute::redistribute;
 pub use unary::{carried, unary};
 

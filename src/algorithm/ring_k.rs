@@ -60,8 +60,10 @@ pub fn ring_k(builder: &mut Builder, contraction: &Contraction, cut: Label, spli
     }
     // Larger tiles come first.
     let smallest = contraction.out.tile(ranks - 1, split).len();
-    let most =
-        most_pieces(&contraction.out.distribution.largest_block(&contraction.out.shape)).clamp(2, smallest.max(2));
+    let most = most_pieces(
+        contraction.out.distribution.largest_block(&contraction.out.shape).iter().product::<usize>() as f64,
+    )
+    .clamp(2, smallest.max(2));
     // Equal pieces leave nothing over.
     let pieces = (2..=most).rev().find(|pieces| smallest.is_multiple_of(*pieces)).unwrap_or(most);
     let ring = Ring { rank, ranks, contraction, out, cut, split, pieces, height: smallest / pieces };

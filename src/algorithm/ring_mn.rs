@@ -32,7 +32,8 @@ pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, cut: Label, tra
     let exchange: Vec<BufferId> = (1..ranks.min(3)).map(|_| travels.scratch(builder, largest.clone())).collect();
     let accumulate = if *onto { Accumulate::Beta } else { Accumulate::Overwrite };
     let dim = travels.dim(travel);
-    let pieces = if ranks == 1 { 1 } else { most_pieces(&largest).min(largest[dim].max(1)) };
+    let pieces =
+        if ranks == 1 { 1 } else { most_pieces(largest.iter().product::<usize>() as f64).min(largest[dim].max(1)) };
 
     // Piece `which` of the block of a step: as a box of the tensor, and where it is on this rank.
     let piece = |step: usize, which: usize| -> (Bounds, Option<View>) {

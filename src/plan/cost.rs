@@ -1,9 +1,9 @@
 //! What steps take: operations, bytes and messages, priced by the rates of a machine.
 //!
-//! Overlap is a maximum: in every step of a ring the longer of computing and receiving counts; the first block (and for
-//! `ring-k` the last) has nothing to hide behind.
+//! Overlap is a maximum: of a ring the longer of computing and receiving counts, and a piece of a block that has nothing to
+//! hide behind.
 
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, most_pieces};
 use crate::dims::Label;
 use crate::dist::{Distribution, tile_bounds};
 use crate::dtype::Dtype;
@@ -45,6 +45,15 @@ impl Cost<'_> {
         elements * self.dtype.size() as f64 / (self.machine.memory_bandwidth * self.machine.workers as f64)
     }
 
+    /// A ring whose blocks of `elements` take `compute` seconds each: they travel in pieces (at least `fewest`) while the
+    /// pieces before them are contracted, so computing or receiving goes on all the time, but for a piece that nothing
+    /// hides.
+    fn ring(&self, compute: f64, elements: f64, fewest: usize) -> f64 {
+        let (ranks, pieces) = (self.machine.ranks as f64, most_pieces(elements).max(fewest) as f64);
+        let receive = (ranks - 1.0) * pieces * self.transfer(elements / pieces);
+        (ranks * compute).max(receive + fewest as f64 * compute / pieces)
+    }
+
     /// Predicted seconds of a contraction by an algorithm, its inputs in place.
     pub fn contraction(&self, algorithm: &Algorithm, left: &[Label], right: &[Label], out: &[Label]) -> f64 {
         let mut all: Vec<Label> = left.iter().chain(right).copied().collect();
@@ -64,14 +73,14 @@ impl Cost<'_> {
                 let (stays, travels) = if left.contains(&cut) { (a, b) } else { (b, a) };
                 let touched = stays * share + travels * block + c * share * block;
                 let compute = self.product(multiply_adds * share * block, touched);
-                compute + (ranks - 1.0) * compute.max(self.transfer(travels * block))
+                self.ring(compute, travels * block, 1)
             }
             Algorithm::RingK { cut, out: o, .. } => {
-                let (share, block) = (self.share(cut), self.share(o) / 2.0);
+                let (share, block) = (self.share(cut), self.share(o));
                 let cut_left = left.contains(&o);
                 let touched = share * (a * if cut_left { block } else { 1.0 } + b * if cut_left { 1.0 } else { block });
                 let compute = self.product(multiply_adds * share * block, touched + 2.0 * c * block);
-                2.0 * compute + 2.0 * (ranks - 1.0) * compute.max(self.transfer(c * block))
+                self.ring(compute, c * block, 2)
             }
         }
     }
