@@ -42,7 +42,7 @@ step() {
         failures+=("$name")
         printf 'FAILED  (exit code %d)\n' $status
         echo "  $*"
-        tail -n 200 "$log" | sed 's/^/    /'
+        grep -Ev '^test .* \.\.\. (ok|ignored)$|^ +(Compiling|Checking|Downloaded|Running|Doc-tests) ' "$log" | tail -n 300 | sed 's/^/    /'
     fi
     passed=$((passed + count)) failed=$((failed + bad))
 }
@@ -59,6 +59,17 @@ exits() {
     if [ "$wanted" = any ]; then [ $got -ne 0 ] && [ $got -ne 124 ] && [ $got -ne 137 ]; else [ $got -eq "$wanted" ]; fi
 }
 export -f exits
+
+# refuses LAUNCHER PROGRAM: on several ranks the program ends at once, with exit code 2 and a single error.
+refuses() {
+    local output got
+    output=$(timeout --kill-after=5 60 "$1" -n 3 "$2" "mk,kn->mn" 2>&1)
+    got=$?
+    echo "exit code $got, expected 2, and one error:"
+    echo "$output"
+    [ $got -eq 2 ] && [ "$(grep -c '^error' <<< "$output")" -eq 1 ]
+}
+export -f refuses
 
 skip() { printf '%-58s skipped: %s\n' "$1" "$2"; }
 
@@ -97,7 +108,6 @@ step "documentation" with mpich env RUSTDOCFLAGS="-D warnings" cargo doc --works
 step "build with default features" env CARGO_TARGET_DIR=target/plain cargo build --release
 plain=target/plain/release/einsum-dist
 if [ -x $plain ]; then step 'einsum-dist "mk,kn->mn"' $plain "mk,kn->mn"; fi
-export EINSUM_DIST_WITHOUT_MPI="$PWD/$plain"
 
 step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test --workspace --features full --no-fail-fast
 for source in examples/0[0-4]_*.rs; do
@@ -144,7 +154,13 @@ for mpi in mpich openmpi; do
         step "example 05_mpi_communicator, $mpi, $ranks ranks" timeout 60 "$run" -n $ranks \
             "target/$mpi/debug/examples/05_mpi_communicator"
     done
-    if [ $mpi = openmpi ] && [ -f tests/cli_mpi.rs ]; then
+    step "a build without MPI under mpirun, $mpi" refuses "$run" "$plain"
+    other=$(if [ $mpi = mpich ]; then echo openmpi; else echo mpich; fi)
+    if command -v "$(launcher $other)" > /dev/null; then
+        step "built with $mpi, started by $other" refuses "$(launcher $other)" target/$mpi/debug/einsum-dist
+    fi
+    # Under MPICH these ran with all the other tests.
+    if [ $mpi = openmpi ]; then
         step "command line, $mpi" with $mpi env EINSUM_DIST_MPIRUN="$run" cargo test --features full --test cli_mpi
     fi
 done
