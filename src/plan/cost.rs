@@ -61,7 +61,6 @@ impl Cost<'_> {
         all.dedup();
         let (a, b, c) = (self.volume(left), self.volume(right), self.volume(out));
         let multiply_adds = self.volume(&all);
-        let ranks = self.machine.ranks as f64;
         match *algorithm {
             Algorithm::Local => self.product(multiply_adds, a + b + c),
             Algorithm::C { cut } => {
