@@ -3,11 +3,11 @@
 //! | | beyond inputs and out, per rank |
 //! |---|---|
 //! | ring-mn | 2 travelling blocks (1 on two ranks, 0 on one) |
-//! | ring-k, pieces of equal size | 1 piece of a block of out: half of it, less where blocks are large |
-//! | ring-k, uneven blocks or pieces, or onto an existing out | up to one piece more than the largest block has |
+//! | ring-k | 1 piece of a block of out: half of it at most, less where blocks are large; uneven blocks too |
+//! | ring-k onto an existing out | 1 block and 1 piece |
 //!
 //! On top of that come, in every rank with a worker: the workspace that a contraction packs into (counted in the measured
-//! peak; nothing here needs it), what the GEMM crate packs into, and small things.
+//! peak; a few rows here, of what equal pieces leave), what the GEMM crate packs into, and small things.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -131,23 +131,26 @@ impl Run {
         let seen = PEAK.load(Relaxed) - base;
 
         let what = format!("{} {:?} {} on {}", self.expression, self.shapes, self.algorithm.name(), self.ranks);
-        let (mut planned, mut most) = (0, 0);
+        let (mut planned, mut most, mut packed) = (0, 0, 0);
         for (rank, measured) in measured.iter().enumerate() {
             let values = [plan.operand(0), plan.operand(1), plan.output()];
             let held: u64 = values.iter().map(|v| bytes(&v.distribution, &v.shape, rank)).sum();
             let allowed = held + extra(&plan, rank);
             let schedule = plan.schedule(rank).peak_bytes();
             assert!(schedule <= allowed, "{what}: rank {rank} plans {schedule} bytes of {allowed}");
-            assert_eq!(measured.peak_bytes, schedule, "{what}: rank {rank}");
+            packed = packed.max(measured.peak_bytes - schedule);
             planned += schedule as usize;
             most = most.max(schedule - held);
         }
+        assert!(packed <= SMALL as u64, "{what}: {packed} bytes packed");
         let beyond = seen - planned;
         // A single rank computes in the caller's pool.
         let workers = if self.ranks == 1 { rayon::current_num_threads() } else { 1 };
         let room = self.ranks * (gemm_bytes(product(&plan), workers) + SMALL);
         let onto = if self.accumulate { ", onto" } else { "" };
-        println!("{what}{onto}: planned {planned}, and {beyond} of {room} for the GEMM crate and small things");
+        println!(
+            "{what}{onto}: planned {planned}, and {beyond} of {room} for the GEMM crate and small things; packed {packed}"
+        );
         assert!(beyond <= room, "{what}: {beyond} bytes beyond the plan, of {room}");
         most
     }
@@ -216,19 +219,19 @@ fn rings_take_the_memory_that_they_say() {
         assert!(ranks == 1 || most > 0);
 
         let uneven = run(matrices(1921, 481, 1923), ranks, RingK, false);
-        let most = uneven.check(|plan, _| if ranks > 1 { 3 * half(plan) } else { 0 });
+        let most = uneven.check(|plan, _| if ranks > 1 { half(plan) } else { 0 });
         println!("ring-k, uneven, on {ranks}: {most} bytes, {:.3} blocks", blocks_of(&uneven, most));
 
         let onto = run(matrices(1920, 480, 1920), ranks, RingK, true);
         let most = onto.check(|plan, _| if ranks > 1 { 3 * half(plan) } else { 0 });
         println!("ring-k, onto, on {ranks}: {most} bytes, {:.3} blocks", blocks_of(&onto, most));
     }
-    // Halved along a second dimension, uneven blocks of the cut one.
+    // A second dimension to halve, and blocks that do not divide.
     let batched = [vec![6, 161, 200], vec![6, 200, 160]];
     for ranks in [2, 3, 5] {
         let run =
             Run { expression: "cmk,ckn->cmn", shapes: batched.clone(), ranks, algorithm: RingK, accumulate: false };
-        let most = run.check(|plan, _| 3 * half(plan));
+        let most = run.check(|plan, _| half(plan));
         println!("ring-k, uneven blocks, on {ranks}: {:.3} blocks", blocks_of(&run, most));
     }
 }
