@@ -86,12 +86,7 @@ impl Tree {
 
     /// Labels as a term: `mk`, or `[m0,k0]` where names have several characters.
     pub fn term(&self, labels: &[Label]) -> String {
-        let names: Vec<&str> = labels.iter().map(|&label| self.name(label)).collect();
-        if names.iter().any(|name| name.chars().count() != 1) {
-            format!("[{}]", names.join(","))
-        } else {
-            names.concat()
-        }
+        term(&self.names, labels)
     }
 
     /// The step of a node as an expression of its own: `mk,kn->mn`.
@@ -111,4 +106,10 @@ impl Tree {
             _ => 0.0,
         }
     }
+}
+
+/// Labels as a term, by the names of all labels: `mk`, or `[m0,k0]` where one of them has several characters.
+pub fn term(names: &[String], labels: &[Label]) -> String {
+    let names: Vec<&str> = labels.iter().map(|label| names[label.0 as usize].as_str()).collect();
+    if names.iter().any(|name| name.chars().count() != 1) { format!("[{}]", names.join(",")) } else { names.concat() }
 }

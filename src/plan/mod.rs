@@ -39,7 +39,7 @@ use crate::dtype::Dtype;
 use crate::machine::Machine;
 use crate::schedule::Schedule;
 use crate::schedule::verify::{self, Facts, Order, Origin, VerifyError};
-use crate::tree::{Tree, UnaryOp};
+use crate::tree::{self, Tree, UnaryOp};
 
 /// How a value of a plan comes about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -200,12 +200,7 @@ impl Plan {
 
     /// Labels as a term: `mk`, or `[m0,k0]`.
     pub fn term(&self, labels: &[Label]) -> String {
-        let names: Vec<&str> = labels.iter().map(|&label| self.name(label)).collect();
-        if names.iter().any(|name| name.chars().count() != 1) {
-            format!("[{}]", names.join(","))
-        } else {
-            names.concat()
-        }
+        tree::term(&self.names, labels)
     }
 
     /// A value's distribution, with the names of its dimensions.

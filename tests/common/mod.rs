@@ -1,6 +1,10 @@
 //! Random contractions and their check against the reference, shared by tests.
 #![allow(dead_code, reason = "every test binary uses a part")]
 
+mod rng;
+
+pub use rng::Rng;
+
 use std::ops::Range;
 
 use einsum_dist::dims::Label;
@@ -11,33 +15,6 @@ use einsum_dist::plan::AlgorithmName;
 use einsum_dist::{DistTensor, Dtype, Element, Machine, Options, Plan, Problem, World};
 use ndarray::ArrayD;
 use rayon::prelude::*;
-
-/// A small generator: SplitMix64.
-pub struct Rng(u64);
-
-impl Rng {
-    pub fn new(seed: u64) -> Rng {
-        Rng(seed)
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        for i in (1..items.len()).rev() {
-            items.swap(i, self.below(i + 1));
-        }
-    }
-}
 
 /// A binary contraction with extents.
 #[derive(Debug, Clone)]
