@@ -116,9 +116,9 @@ fn a_panic_on_one_rank_ends_all() {
         assert!(ended.code != Some(0), "{}", ended.out);
         assert!(ended.took < Duration::from_secs(5), "{:?}", ended.took);
         let says = if task == "worker" {
-            format!("rank {rank}, task 0 (mk,kn->mn)")
+            format!("rank {rank}: task 0 (mk,kn->mn)")
         } else {
-            format!("rank {rank}, communication")
+            format!("rank {rank}: communication")
         };
         assert!(ended.err.contains(&says), "{}", ended.err);
         assert_eq!(folder.files(), [""; 0]);

@@ -11,6 +11,8 @@
 //! buffers) and appends that rank's tasks; it never calls a kernel or a transport. [`Algorithm::distributions`] says what
 //! an algorithm requires and produces, so the planner and the generator cannot disagree.
 //!
+//! "The thesis" in these files is J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees, Jena 2025.
+//!
 //! Invariant: on all ranks the tasks of a node come in the same order of steps, and the transfers of a node in an order
 //! that is a projection of one total order. Deliberately absent: choosing an algorithm ([`crate::plan`]).
 

@@ -1,7 +1,7 @@
 //! Counts the bytes that a rank's buffers take, and their peak.
 //!
-//! Every owned allocation of the engine (arena, exchange and packing buffers, blocks of distributed tensors) reports
-//! here, so that "peak measured" is a count and not an estimate.
+//! Every buffer that a program or an endpoint owns (arena, exchange, packing) reports here, so that "peak measured" is a
+//! count and not an estimate. Blocks of the user's tensors are counted where a run binds them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
