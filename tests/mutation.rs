@@ -240,7 +240,7 @@ fn execute(
                     let slots = slots.collect();
                     let mut endpoint = Endpoint::Shared(fabric.endpoint(rank));
                     let options = RunOptions { window: 3, ..RunOptions::default() };
-                    let team = Team::Pool { pool, endpoint: &mut endpoint };
+                    let team = Team::Pool { pool, endpoint: &mut endpoint, on_failure: &mut |_| {} };
                     run(&mut program, slots, factors, &options, team).map_err(|e| e.to_string()).map(|_| ())
                 }));
                 let outcome = outcome.unwrap_or_else(|_| Err("panicked".to_owned()));

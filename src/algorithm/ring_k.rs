@@ -64,8 +64,11 @@ pub fn ring_k(builder: &mut Builder, contraction: &Contraction, cut: Label, spli
         contraction.out.distribution.largest_block(&contraction.out.shape).iter().product::<usize>() as f64,
     )
     .clamp(2, smallest.max(2));
-    // Equal pieces leave nothing over.
-    let pieces = (2..=most).rev().find(|pieces| smallest.is_multiple_of(*pieces)).unwrap_or(most);
+    let largest = contraction.out.tile(0, split).len();
+    // What the pieces leave must fit twice into one of them; equal pieces leave the least.
+    let fits = |pieces: &usize| 2 * (largest - pieces * (smallest / pieces)) <= smallest / pieces;
+    let equal = (2..=most).rev().filter(|pieces| smallest.is_multiple_of(*pieces)).find(fits);
+    let pieces = equal.or_else(|| (2..=most).rev().find(fits)).unwrap_or(2);
     let ring = Ring { rank, ranks, contraction, out, cut, split, pieces, height: smallest / pieces };
     let free = ring.whole_pieces(builder);
     ring.rest(builder, free);

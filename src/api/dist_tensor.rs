@@ -51,7 +51,7 @@ impl<T: Element> DistTensor<T> {
     ///
     /// # Panics
     /// When the distribution has more ranks than the world.
-    fn try_zeros(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
+    pub(super) fn try_zeros(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         assert!(distribution.ranks() <= world.ranks(), "the world has the ranks of the distribution");
         let block = |rank| {
             let region = distribution.block(shape, rank)?;
@@ -144,7 +144,7 @@ impl<T: Element> DistTensor<T> {
         shape: &[usize],
         distribution: &Distribution,
     ) -> Result<DistTensor<T>> {
-        let mut source = DistTensor::zeros(world, shape, &Distribution::single());
+        let mut source = world.agree(DistTensor::try_zeros(world, shape, &Distribution::single()))?;
         let given = match (source.blocks.first_mut(), array) {
             (Some(block), Some(array)) if array.shape() == shape => {
                 block.values.assign(&array);

@@ -9,6 +9,7 @@ use crate::comm::{Endpoint, shared::Fabric};
 use crate::exec::{Factors, Metrics, RankProgram, RunError, RunOptions, Team, panic_message, run};
 use crate::memory::Slot;
 use crate::plan::Plan;
+use crate::schedule::Schedule;
 
 /// The memory of each buffer that is the user's, for one rank.
 pub(super) type Slots = Vec<Option<Slot>>;
@@ -31,9 +32,6 @@ pub(super) fn launch(
         ranks[0].recover();
         return Ok(vec![metrics.map_err(|error| failed(plan, &ranks[0], &error))?]);
     }
-    if rayon::current_thread_index().is_some() {
-        return Err(Error::Usage("a run on several ranks must not start inside a rayon worker".to_owned()));
-    }
     let pools = world.shared().pools(ranks.len(), plan.machine.workers)?;
     match &world.shared().members {
         Members::Single => unreachable!("a single rank has returned above"),
@@ -47,13 +45,17 @@ pub(super) fn launch(
                 return Err(Error::Usage("the world is running already".to_owned()));
             };
             let slots = bound.pop().unwrap_or_default();
-            let team = Team::Pool { pool: &pools[0], endpoint: &mut endpoint };
+            let schedule = ranks[0].schedule().clone();
+            // The others wait for this rank's transfers, and only the end of the run can tell them. `abort` names the rank.
+            let abort = |error: &RunError| -> () {
+                world.abort(&format!("{}: {}", place(plan, &schedule, error), error.message))
+            };
+            let team = Team::Pool { pool: &pools[0], endpoint: &mut endpoint, on_failure: &mut |error| abort(error) };
             let metrics = guarded(&mut ranks[0], slots, factors, &options, team);
-            // The others wait for this rank's transfers, and only the end of the run can tell them.
-            let metrics = metrics.unwrap_or_else(|error| {
-                // `abort` names the rank.
-                world.abort(&format!("{}: {}", place(plan, &ranks[0], &error), error.message))
-            });
+            let metrics = metrics.map_err(|error| {
+                abort(&error);
+                failed(plan, &ranks[0], &error)
+            })?;
             *members.endpoint.borrow_mut() = Some(endpoint);
             Ok(vec![metrics])
         }
@@ -71,28 +73,26 @@ fn in_process(
 ) -> Result<Vec<Metrics>> {
     let outcomes: Vec<std::result::Result<Metrics, RunError>> = std::thread::scope(|scope| {
         let threads = ranks.iter_mut().zip(bound).zip(pools).map(|((program, slots), pool)| {
-            let fabric = fabric.clone();
-            scope.spawn(move || {
-                let rank = program.schedule().rank;
-                let mut endpoint = Endpoint::Shared(fabric.endpoint(rank));
-                let team = Team::Pool { pool, endpoint: &mut endpoint };
-                let outcome = guarded(program, slots, factors, options, team);
-                if let Err(error) = &outcome {
-                    fabric.fail(rank, &error.message);
-                }
-                outcome
+            let (shared, rank) = (fabric.clone(), program.schedule().rank);
+            let body = move || {
+                let mut endpoint = Endpoint::Shared(shared.endpoint(rank));
+                let fail = |error: &RunError| shared.fail(rank, &error.message);
+                let team = Team::Pool { pool, endpoint: &mut endpoint, on_failure: &mut |error| fail(error) };
+                guarded(program, slots, factors, options, team).inspect_err(fail)
+            };
+            let started = std::thread::Builder::new().name(format!("rank {rank}")).spawn_scoped(scope, body);
+            started.map_err(|error| {
+                let message = format!("cannot start the rank's thread: {error}");
+                fabric.fail(rank, &message);
+                RunError::new(rank, None, message)
             })
         });
         let threads: Vec<_> = threads.collect();
-        threads
-            .into_iter()
-            .map(|thread| {
-                thread.join().unwrap_or_else(|panic| {
-                    // `guarded` catches the panics of a run; one beyond it is a bug of this file.
-                    std::panic::resume_unwind(panic)
-                })
-            })
-            .collect()
+        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+            // `guarded` catches the panics of a run; one beyond it is a bug of this file.
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(|started| started.and_then(join)).collect()
     });
     ranks.iter_mut().for_each(RankProgram::recover);
     let first = outcomes.iter().position(|outcome| outcome.as_ref().is_err_and(|error| !error.from_peer));
@@ -117,10 +117,10 @@ fn guarded(
 
 /// The error of a rank, with its task in words.
 fn failed(plan: &Plan, program: &RankProgram, error: &RunError) -> Error {
-    Error::Run { rank: error.rank, task: place(plan, program, error), message: error.message.clone() }
+    Error::Run { rank: error.rank, task: place(plan, program.schedule(), error), message: error.message.clone() }
 }
 
-fn place(plan: &Plan, program: &RankProgram, error: &RunError) -> String {
-    let step = |task: usize| plan.step_text(&plan.values[program.schedule().tasks[task].node]);
+fn place(plan: &Plan, schedule: &Schedule, error: &RunError) -> String {
+    let step = |task: usize| plan.step_text(&plan.values[schedule.tasks[task].node]);
     error.task.map_or_else(|| "communication".to_owned(), |task| format!("task {task} ({})", step(task)))
 }

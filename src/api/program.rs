@@ -54,6 +54,10 @@ impl<T: Element> Program<T> {
             Ok(RankProgram::compile(verified, &facts, plan.dtype)?)
         });
         let ranks = world.agree(compiled.collect::<Result<Vec<_>>>())?;
+        if plan.ranks() > 1 {
+            // Threads that one rank cannot have must not be found out while the others run.
+            world.agree(world.shared().pools(ranks.len(), plan.machine.workers))?;
+        }
         Ok(Program {
             world: world.clone(),
             plan: plan.clone(),
@@ -101,7 +105,7 @@ impl<T: Element> Program<T> {
         // Elsewhere every rank keeps its block, then all blocks go to everyone.
         let (rank, shape) = (self.world.local_ranks().start, self.plan.output().shape.clone());
         let distribution = self.plan.output().distribution.clone();
-        let mut block = DistTensor::zeros(&self.world, &shape, &distribution);
+        let mut block = self.world.agree(DistTensor::try_zeros(&self.world, &shape, &distribution))?;
         for (region, mut values) in block.blocks_mut().filter(|_| beta != T::ZERO) {
             values.assign(&part(out.view(), &region));
         }
@@ -190,7 +194,15 @@ impl<T: Element> Program<T> {
         Ok(self.onto.insert(onto))
     }
 
+    fn check_caller(&self) -> Result<()> {
+        if self.plan.ranks() > 1 && rayon::current_thread_index().is_some() {
+            return Err(Error::Usage("a run on several ranks must not start inside a rayon worker".to_owned()));
+        }
+        Ok(())
+    }
+
     fn check_whole(&self, operands: &[ArrayViewD<T>], out: &ArrayViewMutD<T>) -> Result<()> {
+        self.check_caller()?;
         if operands.len() != self.plan.operands {
             return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));
         }
@@ -201,6 +213,7 @@ impl<T: Element> Program<T> {
     }
 
     fn check_dist(&self, operands: &[&DistTensor<T>], out: &DistTensor<T>) -> Result<()> {
+        self.check_caller()?;
         if operands.len() != self.plan.operands {
             return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));
         }

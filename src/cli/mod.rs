@@ -116,7 +116,7 @@ fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
     }
     let finished = world.all_gather(&[code]).and_then(|codes| {
         world.finish()?;
-        Ok(codes.first().and_then(|codes| codes.first()).copied().unwrap_or(code))
+        Ok(codes.iter().flatten().copied().max().unwrap_or(code))
     });
     match finished {
         Ok(code) => ExitCode::from(code),

@@ -124,8 +124,11 @@ fn time(outcome: &Outcome) -> String {
 
 /// Bytes on the busiest rank, and how much of the time for them was hidden.
 fn received(report: &Report, outcome: &Outcome) -> String {
+    // The report lists some of very many ranks.
+    let listed = report.per_rank.len();
     let planned = report.per_rank.iter().map(|rank| rank.bytes_received.planned).max().unwrap_or(0);
-    let measured = outcome.measured.iter().map(|rank| rank.received.iter().sum::<u64>()).max().unwrap_or(0);
+    let ranks = outcome.measured.iter().take(listed);
+    let measured = ranks.map(|rank| rank.received.iter().sum::<u64>()).max().unwrap_or(0);
     let shares: Vec<f64> = outcome.measured.iter().filter_map(|rank| rank.hidden_share).collect();
     let hidden = match shares.len() {
         0 => String::new(),

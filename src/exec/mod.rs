@@ -51,7 +51,8 @@ pub enum Team<'a> {
     /// The caller alone, in its current rayon pool; for ranks without peers.
     Inline,
     /// The caller communicates, the pool computes.
-    Pool { pool: &'a rayon::ThreadPool, endpoint: &'a mut Endpoint },
+    /// A failure is told to `on_failure` at once, while a worker may still compute.
+    Pool { pool: &'a rayon::ThreadPool, endpoint: &'a mut Endpoint, on_failure: &'a mut dyn FnMut(&RunError) },
 }
 
 /// Runs a program once on operands and output that it is bound to.
@@ -68,7 +69,9 @@ pub fn run(
     let store = program.open(slots)?;
     let result = match team {
         Team::Inline => inline::run(program, &store, factors, options),
-        Team::Pool { pool, endpoint } => rank::run(program, &store, factors, options, pool, endpoint),
+        Team::Pool { pool, endpoint, on_failure } => {
+            rank::run(program, &store, factors, options, pool, endpoint, on_failure)
+        }
     };
     match result {
         Ok(metrics) => {

@@ -25,6 +25,7 @@ pub fn run(
     options: &RunOptions,
     pool: &rayon::ThreadPool,
     endpoint: &mut Endpoint,
+    on_failure: &mut dyn FnMut(&RunError),
 ) -> Result<Metrics, RunError> {
     let finished = Finished::default();
     let schedule = program.schedule();
@@ -39,7 +40,13 @@ pub fn run(
         started: Instant::now(),
         completions: Vec::new(),
     };
-    pool.in_place_scope(|scope| thread.run(&finished, scope))?;
+    pool.in_place_scope(|scope| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| thread.run(&finished, scope)));
+        let outcome =
+            outcome.unwrap_or_else(|panic| Err(RunError::new(schedule.rank, None, panic_message(panic.as_ref()))));
+        // The scope waits for the worker's task, which may take long; the others must not.
+        outcome.inspect_err(|error| on_failure(error))
+    })?;
     let (tasks, seconds) = (thread.metrics, thread.started.elapsed().as_secs_f64());
     let owned_bytes = program.owned_bytes() + endpoint.packing_bytes() as u64;
     Ok(Metrics { tasks, seconds, owned_bytes })
@@ -60,13 +67,11 @@ struct Thread<'a> {
 impl<'a> Thread<'a> {
     fn run<'s>(&mut self, finished: &'s Finished, scope: &rayon::Scope<'s>) -> Result<(), RunError> {
         let rank = self.program.schedule().rank;
-        if self.program.injected(self.options.injection, false) {
-            panic!("injected for a test");
-        }
         while !self.lanes.done() {
             let mut progress = self.collect(finished)?;
             progress |= self.start_transfers()?;
             progress |= self.start_work(finished, scope)?;
+            assert!(!self.program.injected(self.options.injection, false), "injected for a test");
             self.endpoint.poll(&mut self.completions).map_err(|error| RunError::comm(rank, error))?;
             progress |= !self.completions.is_empty();
             for Completion { ticket, bytes } in std::mem::take(&mut self.completions) {

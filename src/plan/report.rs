@@ -149,7 +149,8 @@ impl Plan {
 
     /// The plan as JSON's values; with `measured`, what each rank measured (in order of ranks).
     pub fn report(&self, measured: Option<&[Measured]>) -> Report {
-        let schedules: Vec<_> = self.looked_at().into_iter().map(|rank| self.schedule(rank)).collect();
+        let ranks = if measured.is_some() { (0..self.ranks()).collect() } else { self.looked_at() };
+        let schedules: Vec<_> = ranks.into_iter().map(|rank| self.schedule(rank)).collect();
         let steps = self.values.iter().enumerate().filter(|(_, v)| !matches!(v.source, Source::Operand(_)));
         let nodes = steps.map(|(id, value)| {
             let planned: Vec<u64> = schedules.iter().map(|schedule| schedule.bytes_received(Some(id))).collect();

@@ -224,7 +224,8 @@ fn error(got: Complex<f64>, want: Tracked) -> f64 {
         // Operands with NaN or infinity have results that are no number either.
         (_, true) if !want.value.is_finite() => 0.0,
         (_, true) => f64::INFINITY,
-        // 0 / 0 is above.
+        // 0 / 0 is above; a number where there should be none is infinitely wrong.
+        _ if off.is_infinite() => f64::INFINITY,
         _ => off / want.magnitude,
     }
 }

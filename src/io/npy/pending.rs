@@ -2,8 +2,8 @@
 //!
 //! One process creates the [`PendingFile`], the others open it, each writes its blocks; when all have flushed and agreed,
 //! the creator commits. Invariant: the target is the old file or the complete new one, never a part, and a creator that
-//! fails or unwinds leaves nothing behind. Deliberately absent: that agreement, and removal after the process was killed
-//! ([`PendingFile::temporary`] tells a signal handler what to remove).
+//! fails or unwinds leaves nothing behind. Deliberately absent: that agreement, and removal after the process was killed,
+//! which leaves the hidden file [`PendingFile::temporary`] behind.
 
 use super::{NpyError, NpyHeader, block, header, read_header};
 use crate::dtype::Dtype;
