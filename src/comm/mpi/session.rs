@@ -47,6 +47,9 @@ impl Mpi {
         if ours && launchers.is_empty() {
             return Err(start("no launcher started this process; use mpirun"));
         }
+        if ours {
+            refuse_hydra(&launchers)?;
+        }
         let session = Rc::new(Session { thread: std::thread::current().id(), ours });
         session.require_threads()?;
         if ours {
@@ -141,6 +144,18 @@ impl Session {
     fn finalise(&self) -> Result<(), CommError> {
         // SAFETY: this session initialised MPI, no communicator of it is left, and it is not used afterwards.
         self.call("MPI_Finalize", || unsafe { ffi::MPI_Finalize() })
+    }
+}
+
+/// Open MPI under MPICH's own launcher can only become separate runs, and starting several of them at once sometimes fails
+/// inside Open MPI: refused before it is initialised. Other launchers that speak the same protocol may well serve it.
+fn refuse_hydra(launchers: &[Launcher]) -> Result<(), CommError> {
+    let hydra = std::env::var_os("HYDI_CONTROL_FD").is_some();
+    match launchers {
+        [launcher] if hydra && launcher.kind == LauncherKind::Mpich && library() == "Open MPI" => {
+            Err(start(&foreign(launcher, "Open MPI")))
+        }
+        _ => Ok(()),
     }
 }
 
