@@ -108,6 +108,8 @@ step "documentation" with mpich env RUSTDOCFLAGS="-D warnings" cargo doc --works
 step "build with default features" env CARGO_TARGET_DIR=target/plain cargo build --release
 plain=target/plain/release/einsum-dist
 if [ -x $plain ]; then step 'einsum-dist "mk,kn->mn"' $plain "mk,kn->mn"; fi
+step "build in release with all features" with mpich cargo build --release --features full
+step "the demo" env MPIRUN="$(launcher mpich)" ./.ci/demo target/mpich/release/einsum-dist
 
 step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test --workspace --features full --no-fail-fast
 for source in examples/0[0-4]_*.rs; do
