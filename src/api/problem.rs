@@ -1,6 +1,6 @@
 //! From text to a plan.
 
-use einsum_parser::{Expression, Form, parse};
+use einsum_parser::{Expression, parse};
 
 use super::{Error, Result};
 use crate::machine::Machine;
@@ -17,7 +17,6 @@ pub struct Problem {
 #[derive(Debug, Clone)]
 pub struct Shaped {
     text: String,
-    form: Form,
     tree: Tree,
 }
 
@@ -49,7 +48,7 @@ impl Problem {
     /// [`Error::Shape`] where a number of operands, a rank or an extent does not fit.
     pub fn shapes(&self, shapes: &[Vec<usize>]) -> Result<Shaped> {
         let tree = Tree::new(&self.expression, shapes).map_err(Error::Shape)?;
-        Ok(Shaped { text: self.expression.to_string(), form: self.expression.form(), tree })
+        Ok(Shaped { text: self.expression.to_string(), tree })
     }
 }
 
@@ -63,6 +62,6 @@ impl Shaped {
     /// # Errors
     /// [`Error::Plan`] where what the options fix cannot be had.
     pub fn plan(&self, machine: &Machine, options: &Options) -> Result<Plan> {
-        Ok(Plan::new(&self.text, self.form, &self.tree, machine, options)?)
+        Ok(Plan::new(&self.text, &self.tree, machine, options)?)
     }
 }

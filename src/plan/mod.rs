@@ -29,7 +29,6 @@ pub use explain::Explain;
 pub use options::{AlgorithmName, Options};
 pub use report::{Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
 
-use einsum_parser::Form;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
@@ -88,13 +87,7 @@ impl Plan {
     ///
     /// # Errors
     /// A forced algorithm or cut that does not apply, or a memory limit that the plan does not fit in.
-    pub fn new(
-        expression: &str,
-        _form: Form,
-        tree: &Tree,
-        machine: &Machine,
-        options: &Options,
-    ) -> Result<Plan, PlanError> {
+    pub fn new(expression: &str, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan, PlanError> {
         let plan = distribute::distribute(expression, tree, machine, options)?;
         if let Some(limit) = options.memory_limit {
             // Even tiles come larger first, but relays may make another rank the busiest: look at all.
