@@ -343,8 +343,13 @@ fn files_are_short() {
 #[test]
 fn nothing_is_left_open() {
     // Spelled so that this file passes its own test.
-    let words =
-        [concat!("to", "do!"), concat!("unimple", "mented!"), concat!("FIX", "ME"), concat!("for", " now"), "XXX"];
+    let words = [
+        concat!("to", "do!"),
+        concat!("unimple", "mented!"),
+        concat!("FIX", "ME"),
+        concat!("for", " now"),
+        concat!("XX", "X"),
+    ];
     let mut faults = Vec::new();
     for source in sources(&EVERYTHING).iter().filter(|source| source.path != "tests/tidy.rs") {
         for (at, line) in source.text.lines().enumerate() {
