@@ -45,10 +45,10 @@ pub(super) fn launch(
                 return Err(Error::Usage("the world is running already".to_owned()));
             };
             let slots = bound.pop().unwrap_or_default();
-            let schedule = ranks[0].schedule().clone();
+            let verified = ranks[0].verified();
             // The others wait for this rank's transfers, and only the end of the run can tell them. `abort` names the rank.
             let abort = |error: &RunError| -> () {
-                world.abort(&format!("{}: {}", place(plan, &schedule, error), error.message))
+                world.abort(&format!("{}: {}", place(plan, verified.schedule(), error), error.message))
             };
             let team = Team::Pool { pool: &pools[0], endpoint: &mut endpoint, on_failure: &mut |error| abort(error) };
             let metrics = guarded(&mut ranks[0], slots, factors, &options, team);

@@ -22,7 +22,7 @@ pub struct Factors {
 /// One rank's part of a plan, compiled.
 #[derive(Debug)]
 pub struct RankProgram {
-    verified: Verified,
+    verified: Arc<Verified>,
     dtype: Dtype,
     kernels: Kernels,
     /// By buffer: owned memory, or `None` where the user's is bound.
@@ -56,13 +56,18 @@ impl RankProgram {
             footprint,
             workspace: Arc::default(),
             is_result: (0..facts.values.len()).map(|value| facts.is_result(value)).collect(),
-            verified,
+            verified: Arc::new(verified),
             left_behind: None,
         })
     }
 
     pub fn schedule(&self) -> &Schedule {
         self.verified.schedule()
+    }
+
+    /// The schedule, to keep beside a run that borrows the program.
+    pub fn verified(&self) -> Arc<Verified> {
+        self.verified.clone()
     }
 
     /// Bytes that the program owns: arena, exchange and the kernels' packing space.
