@@ -6,6 +6,7 @@
 //! | `contract` | out = alpha left right + beta out, as planned by [`crate::local`] |
 //! | `loops`, `gemm` | its two innermost parts: plain loops and matrix products |
 //! | `unary` | permute, diagonal, sum |
+//! | `simd` | vectors of every instruction set |
 //! | `elementwise`, `strided` | fill, scale, copy, add, and the loops beneath |
 //! | `reference`, `bound` | the slow and obvious einsum, and how far a quick one may be off |
 //!
@@ -22,6 +23,7 @@ mod gemm;
 mod loops;
 mod pointer;
 mod reference;
+mod simd;
 mod strided;
 mod unary;
 mod workspace;
@@ -31,5 +33,6 @@ pub use contract::{contract, contract_planned, plan};
 pub use element::Element;
 pub use elementwise::{add, copy, fill, scale};
 pub use reference::{Checked, reference, reference_element};
+pub use simd::{available, widest};
 pub use unary::unary;
 pub use workspace::{OutOfMemory, Workspace};

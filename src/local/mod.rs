@@ -13,9 +13,11 @@ mod choose;
 mod contract;
 mod cost;
 mod fold;
+mod isa;
 mod layout;
 
 pub use access::Access;
 pub use contract::{Body, Cut, GemmPlan, LocalContract, LoopPlan, plan_contract};
 pub use fold::{Dim, fold, partition};
+pub use isa::Isa;
 pub use layout::Layout;

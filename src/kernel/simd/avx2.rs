@@ -1,0 +1,129 @@
+//! AVX2 with FMA: 8 lanes of f32, 4 of f64.
+
+use std::arch::x86_64::*;
+
+use super::Simd;
+
+#[derive(Clone, Copy)]
+pub(in super::super) struct Avx2;
+
+/// Read from element 8 - n on, these are masks of the first n of 8 lanes.
+static MASKS_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+/// Read from element 4 - n on, these are masks of the first n of 4 lanes.
+static MASKS_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
+
+macro_rules! avx2 {
+    ($real:ty, $vector:ty, $lanes:literal, $masks:ident, $zero:ident, $splat:ident, $load:ident, $store:ident,
+     $load_masked:ident, $store_masked:ident, $add:ident, $mul:ident, $mul_add:ident,
+     $swap:ident, $pattern:literal, $sub_add:ident) => {
+        impl Simd<$real> for Avx2 {
+            type Vector = $vector;
+
+            const LANES: usize = $lanes;
+
+            #[inline(always)]
+            unsafe fn zero() -> $vector {
+                // SAFETY: the trait's promise: the instructions exist.
+                unsafe { $zero() }
+            }
+
+            #[inline(always)]
+            unsafe fn splat(value: $real) -> $vector {
+                // SAFETY: as above.
+                unsafe { $splat(value) }
+            }
+
+            #[inline(always)]
+            unsafe fn load(from: *const $real) -> $vector {
+                // SAFETY: as above, and the elements may be read.
+                unsafe { $load(from) }
+            }
+
+            #[inline(always)]
+            unsafe fn store(to: *mut $real, vector: $vector) {
+                // SAFETY: as above, and the elements may be written.
+                unsafe { $store(to, vector) }
+            }
+
+            #[inline(always)]
+            unsafe fn load_first(from: *const $real, count: usize) -> $vector {
+                // SAFETY: as above; count is at most the lanes, so the mask lies inside the table; masked lanes are not
+                // touched.
+                unsafe { $load_masked(from, _mm256_loadu_si256($masks.as_ptr().add($lanes - count).cast())) }
+            }
+
+            #[inline(always)]
+            unsafe fn store_first(to: *mut $real, vector: $vector, count: usize) {
+                // SAFETY: as above.
+                unsafe { $store_masked(to, _mm256_loadu_si256($masks.as_ptr().add($lanes - count).cast()), vector) }
+            }
+
+            #[inline(always)]
+            unsafe fn add(a: $vector, b: $vector) -> $vector {
+                // SAFETY: the instructions exist.
+                unsafe { $add(a, b) }
+            }
+
+            #[inline(always)]
+            unsafe fn mul(a: $vector, b: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $mul(a, b) }
+            }
+
+            #[inline(always)]
+            unsafe fn mul_add(a: $vector, b: $vector, c: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $mul_add(a, b, c) }
+            }
+
+            #[inline(always)]
+            unsafe fn swap_pairs(a: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $swap::<$pattern>(a) }
+            }
+
+            #[inline(always)]
+            unsafe fn sub_add(a: $vector, b: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $sub_add(a, b) }
+            }
+        }
+    };
+}
+
+avx2!(
+    f32,
+    __m256,
+    8,
+    MASKS_32,
+    _mm256_setzero_ps,
+    _mm256_set1_ps,
+    _mm256_loadu_ps,
+    _mm256_storeu_ps,
+    _mm256_maskload_ps,
+    _mm256_maskstore_ps,
+    _mm256_add_ps,
+    _mm256_mul_ps,
+    _mm256_fmadd_ps,
+    _mm256_permute_ps,
+    0b10_11_00_01,
+    _mm256_addsub_ps
+);
+avx2!(
+    f64,
+    __m256d,
+    4,
+    MASKS_64,
+    _mm256_setzero_pd,
+    _mm256_set1_pd,
+    _mm256_loadu_pd,
+    _mm256_storeu_pd,
+    _mm256_maskload_pd,
+    _mm256_maskstore_pd,
+    _mm256_add_pd,
+    _mm256_mul_pd,
+    _mm256_fmadd_pd,
+    _mm256_permute_pd,
+    0b0101,
+    _mm256_addsub_pd
+);

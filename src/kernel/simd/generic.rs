@@ -1,0 +1,80 @@
+//! Plain arrays of 16 bytes, which compilers turn into vectors where the target has them.
+
+use super::Simd;
+
+#[derive(Clone, Copy)]
+pub(in super::super) struct Generic;
+
+macro_rules! generic {
+    ($real:ty, $lanes:literal) => {
+        impl Simd<$real> for Generic {
+            type Vector = [$real; $lanes];
+
+            const LANES: usize = $lanes;
+
+            #[inline(always)]
+            unsafe fn zero() -> Self::Vector {
+                [0.0; $lanes]
+            }
+
+            #[inline(always)]
+            unsafe fn splat(value: $real) -> Self::Vector {
+                [value; $lanes]
+            }
+
+            #[inline(always)]
+            unsafe fn load(from: *const $real) -> Self::Vector {
+                // SAFETY: the caller's promise; any address will do.
+                unsafe { from.cast::<Self::Vector>().read_unaligned() }
+            }
+
+            #[inline(always)]
+            unsafe fn store(to: *mut $real, vector: Self::Vector) {
+                // SAFETY: as above.
+                unsafe { to.cast::<Self::Vector>().write_unaligned(vector) }
+            }
+
+            #[inline(always)]
+            unsafe fn load_first(from: *const $real, count: usize) -> Self::Vector {
+                // SAFETY: lanes below count may be read.
+                std::array::from_fn(|lane| if lane < count { unsafe { *from.add(lane) } } else { 0.0 })
+            }
+
+            #[inline(always)]
+            unsafe fn store_first(to: *mut $real, vector: Self::Vector, count: usize) {
+                for (lane, &value) in vector.iter().enumerate().take(count) {
+                    // SAFETY: lanes below count may be written.
+                    unsafe { *to.add(lane) = value };
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector {
+                std::array::from_fn(|lane| a[lane] + b[lane])
+            }
+
+            #[inline(always)]
+            unsafe fn mul(a: Self::Vector, b: Self::Vector) -> Self::Vector {
+                std::array::from_fn(|lane| a[lane] * b[lane])
+            }
+
+            #[inline(always)]
+            unsafe fn mul_add(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector {
+                std::array::from_fn(|lane| a[lane] * b[lane] + c[lane])
+            }
+
+            #[inline(always)]
+            unsafe fn swap_pairs(a: Self::Vector) -> Self::Vector {
+                std::array::from_fn(|lane| a[lane ^ 1])
+            }
+
+            #[inline(always)]
+            unsafe fn sub_add(a: Self::Vector, b: Self::Vector) -> Self::Vector {
+                std::array::from_fn(|lane| if lane % 2 == 0 { a[lane] - b[lane] } else { a[lane] + b[lane] })
+            }
+        }
+    };
+}
+
+generic!(f32, 4);
+generic!(f64, 2);

@@ -1,0 +1,174 @@
+//! Vectors of real numbers on every instruction set, and code compiled once for each.
+//!
+//! [`Simd`] is implemented by a marker per instruction set. Code generic over it goes into a [`Body`]; [`dispatch`] calls
+//! the body's version for one [`Isa`]. Everything between is `#[inline(always)]`, so that it ends up inside the one
+//! function that the compiler is told to use the instructions in.
+//!
+//! Invariants: an [`Isa`] reaches [`dispatch`] only if [`available`] said so. Deliberately absent: complex vectors, which
+//! are real vectors of twice the length.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod generic;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+
+use std::ops::{Add, Mul, Sub};
+
+pub(super) use generic::Generic;
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use {avx2::Avx2, avx512::Avx512};
+
+#[cfg(target_arch = "aarch64")]
+pub(super) use neon::Neon;
+
+use crate::local::Isa;
+
+/// A real element type.
+pub(super) trait Real:
+    super::Element + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
+{
+}
+
+impl Real for f32 {}
+impl Real for f64 {}
+
+/// Vectors of `R` on one instruction set.
+///
+/// # Safety
+/// Every function may be called only where the instructions exist. Pointers need no alignment; those that are loaded from
+/// must be readable, those stored to writable, for as many elements as each function says.
+pub(super) trait Simd<R: Real>: Copy + 'static {
+    type Vector: Copy;
+
+    const LANES: usize;
+
+    /// All lanes 0.
+    unsafe fn zero() -> Self::Vector;
+
+    unsafe fn splat(value: R) -> Self::Vector;
+
+    /// `LANES` elements.
+    unsafe fn load(from: *const R) -> Self::Vector;
+
+    /// `LANES` elements.
+    unsafe fn store(to: *mut R, vector: Self::Vector);
+
+    /// The first `count` lanes, for `count` up to `LANES`; the others are 0 and their memory is not touched.
+    unsafe fn load_first(from: *const R, count: usize) -> Self::Vector;
+
+    /// The first `count` lanes, for `count` up to `LANES`; memory of the others is not touched.
+    unsafe fn store_first(to: *mut R, vector: Self::Vector, count: usize);
+
+    unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
+    unsafe fn mul(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
+    /// a b + c
+    unsafe fn mul_add(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
+
+    /// Lanes 2 i and 2 i + 1 exchanged: real and imaginary parts.
+    unsafe fn swap_pairs(a: Self::Vector) -> Self::Vector;
+
+    /// a - b in even lanes, a + b in odd ones.
+    unsafe fn sub_add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
+    /// The sum of all lanes, in a fixed order.
+    #[inline(always)]
+    unsafe fn sum(a: Self::Vector) -> R {
+        let mut lanes = [R::ZERO; 16];
+        // SAFETY: no instruction set has more than 16 lanes.
+        unsafe { Self::store(lanes.as_mut_ptr(), a) };
+        let mut width = Self::LANES;
+        while width > 1 {
+            width /= 2;
+            for i in 0..width {
+                lanes[i] += lanes[i + width];
+            }
+        }
+        lanes[0]
+    }
+}
+
+/// Both real types on one instruction set.
+pub(super) trait Both: Simd<f32> + Simd<f64> {}
+
+impl<S: Simd<f32> + Simd<f64>> Both for S {}
+
+/// Code to be compiled for every instruction set.
+pub(super) trait Body {
+    type Output;
+
+    /// Implementations are `#[inline(always)]`.
+    ///
+    /// # Safety
+    /// The instructions of `S` exist, and whatever else the body asks for.
+    unsafe fn run<S: Both>(self) -> Self::Output;
+}
+
+/// Runs a body's version for an instruction set.
+///
+/// # Safety
+/// The instruction set is available; and as the body says.
+#[inline(always)]
+pub(super) unsafe fn dispatch<B: Body>(isa: Isa, body: B) -> B::Output {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => on_avx2(body),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => on_avx512(body),
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => body.run::<Neon>(),
+            _ => body.run::<Generic>(),
+        }
+    }
+}
+
+/// # Safety
+/// As [`dispatch`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn on_avx2<B: Body>(body: B) -> B::Output {
+    // SAFETY: the caller's promise.
+    unsafe { body.run::<Avx2>() }
+}
+
+/// # Safety
+/// As [`dispatch`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+unsafe fn on_avx512<B: Body>(body: B) -> B::Output {
+    // SAFETY: the caller's promise.
+    unsafe { body.run::<Avx512>() }
+}
+
+/// Whether this machine has an instruction set.
+pub fn available(isa: Isa) -> bool {
+    match isa {
+        Isa::Generic => true,
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => {
+            available(Isa::Avx2)
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512bw")
+        }
+        // Part of every AArch64 target.
+        #[cfg(target_arch = "aarch64")]
+        Isa::Neon => true,
+        _ => false,
+    }
+}
+
+/// The widest instruction set of this machine.
+pub fn widest() -> Isa {
+    *[Isa::Avx512, Isa::Avx2, Isa::Neon].iter().find(|&&isa| available(isa)).unwrap_or(&Isa::Generic)
+}

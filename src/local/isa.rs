@@ -1,0 +1,37 @@
+//! Instruction sets that vector code is compiled for: what a plan must know of them.
+//!
+//! Deliberately absent: which of them this machine has, which [`crate::kernel`] finds out.
+
+/// A set of vector instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Isa {
+    /// Whatever the compiler makes of plain code for the target.
+    Generic,
+    /// AVX2 with FMA.
+    Avx2,
+    /// AVX-512 F, VL, DQ and BW.
+    Avx512,
+    Neon,
+}
+
+impl Isa {
+    pub const ALL: [Isa; 4] = [Isa::Generic, Isa::Avx2, Isa::Avx512, Isa::Neon];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Isa::Generic => "generic",
+            Isa::Avx2 => "avx2",
+            Isa::Avx512 => "avx512",
+            Isa::Neon => "neon",
+        }
+    }
+
+    /// Bytes of a vector register.
+    pub const fn vector_bytes(self) -> usize {
+        match self {
+            Isa::Generic | Isa::Neon => 16,
+            Isa::Avx2 => 32,
+            Isa::Avx512 => 64,
+        }
+    }
+}
