@@ -32,10 +32,7 @@ pub(super) use neon::Neon;
 use crate::local::Isa;
 
 /// A real element type.
-pub(super) trait Real:
-    super::Element + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
-{
-}
+pub trait Real: super::Element + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {}
 
 impl Real for f32 {}
 impl Real for f64 {}
