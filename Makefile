@@ -34,4 +34,4 @@ test:
 	@./tests/all.sh
 
 bench: packages
-	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features full --bench kernel --bench overlap
+	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features full --bench overlap

@@ -18,7 +18,7 @@ use std::io::{BufRead, Write};
 use std::time::Instant;
 
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Workspace, contract_planned, plan, unary};
+use einsum_dist::kernel::{Workspace, contract_planned, host, plan, unary};
 use einsum_dist::{Dtype, Element, Machine, Options, Problem, Program, World};
 use ndarray::{ArrayD, IxDyn};
 use num_complex::Complex;
@@ -166,7 +166,8 @@ impl<T: Element> Tensors<T> {
 
     fn sample(&self, count: usize) -> Vec<[f64; 2]> {
         let values = self.out.as_slice().unwrap_or_default();
-        let at = |i: usize| ((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as u128 * values.len() as u128 >> 64) as usize;
+        let at =
+            |i: usize| ((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as u128 * values.len() as u128 >> 64) as usize;
         (0..count).filter_map(|i| values.get(at(i))).map(|x| [x.to_c64().re, x.to_c64().im]).collect()
     }
 }
@@ -193,7 +194,8 @@ impl<T: Element> Contraction<T> {
         let ([l, r], [left, right]) = (&tensors.labels[..], &tensors.operands[..]) else {
             return Err("a contraction has two operands".into());
         };
-        let plan = plan((l, &left.view()), (r, &right.view()), (&tensors.out_labels, &tensors.out.view()));
+        let out = (&tensors.out_labels[..], &tensors.out.view());
+        let plan = plan((l, &left.view()), (r, &right.view()), out, &host());
         Ok(Contraction { tensors, plan, workspace: Workspace::new() })
     }
 }
