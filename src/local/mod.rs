@@ -18,7 +18,7 @@ mod target;
 
 pub use contract::{Body, LocalContract, LoopPlan, plan_contract};
 pub use fold::{Dim, fold, partition};
-pub use gemm::{Access, Axis, AxisDim, BoxAt, GemmPlan, Grid, OutAccess, PackBy, Slab, Table, register_tiles};
+pub use gemm::{Access, Axis, AxisDim, BoxAt, GemmPlan, Grid, OutAccess, PackBy, Panel, Slab, Table, register_tiles};
 pub use isa::Isa;
 pub use layout::Layout;
 pub use target::{Caches, Family, Target};

@@ -4,7 +4,7 @@
 //! ```text
 //! 0 1 | 10 11 | 20 21   ->   0 10 | 1 11    20 _ | 21 _
 //! ```
-//! Invariant: reads the elements of the box and no other. Rows that fill up the last panel are 0.
+//! Invariant: reads the elements of the box and no other. Rows that fill up a panel are 0.
 
 use super::super::Element;
 use super::super::simd::{Body, Both, transpose_tile};
@@ -63,7 +63,8 @@ impl<T: Element> Pack<'_, T> {
     /// Where a row's element for a step of the sum goes.
     #[inline(always)]
     fn place(&self, row: usize, step: usize) -> usize {
-        (row / self.panel * self.depth.len() + step) * self.panel + row % self.panel
+        let (panel, lane) = self.rows.panel_of(row, self.panel);
+        (panel.number * self.depth.len() + step) * self.panel + lane
     }
 
     /// Calls `body` for the rows in pieces that lie evenly apart and in one panel: first row, how many, how far apart.
@@ -71,7 +72,8 @@ impl<T: Element> Pack<'_, T> {
     fn pieces(&self, mut body: impl FnMut(usize, usize, isize)) {
         let mut row = 0;
         while row < self.rows.len() {
-            let (len, stride) = self.rows.run(0, row, self.panel - row % self.panel);
+            let (panel, lane) = self.rows.panel_of(row, self.panel);
+            let (len, stride) = self.rows.run(0, row, panel.len - lane);
             body(row, len, stride);
             row += len;
         }
@@ -146,13 +148,17 @@ impl<T: Element> Pack<'_, T> {
         const SIDE: usize = 16;
         let Some((apart, neighbours)) = self.rows.unit[0] else { return };
         let steps = &self.depth.offsets[self.operand];
-        let whole_panels = apart.is_multiple_of(self.panel);
+        // Neighbours are whole panels apart, or panels of all rows end between them.
+        let one_run = self.rows.run == self.rows.len();
+        let whole_panels = apart.is_multiple_of(self.rows.run) || (one_run && apart.is_multiple_of(self.panel));
         let mut tile = [T::ZERO; SIDE * SIDE];
         for outer in (0..self.rows.len()).step_by(apart * neighbours) {
             let mut row = outer;
             while row < outer + apart {
-                let most = (outer + apart - row).min(self.panel - row % self.panel).min(SIDE);
+                let (panel, lane) = self.rows.panel_of(row, self.panel);
+                let most = (outer + apart - row).min(panel.len - lane).min(SIDE);
                 let (len, stride) = self.rows.run(0, row, most);
+                let next = if neighbours > 1 { self.place(row + apart, 0) - self.place(row, 0) } else { 0 };
                 let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
                 for (step, &offset) in steps.iter().enumerate() {
                     let from = from.wrapping_offset(offset);
@@ -160,8 +166,7 @@ impl<T: Element> Pack<'_, T> {
                     unsafe {
                         if whole_panels {
                             let to = self.to.add(self.place(row, step));
-                            let panels = (apart * self.depth.len()) as isize;
-                            transpose_tile::<S, T>(from, stride, to, panels, len, neighbours);
+                            transpose_tile::<S, T>(from, stride, to, next as isize, len, neighbours);
                             continue;
                         }
                         for first in (0..neighbours).step_by(SIDE) {
@@ -170,7 +175,8 @@ impl<T: Element> Pack<'_, T> {
                             transpose_tile::<S, T>(from.wrapping_add(first), stride, to, SIDE as isize, len, count);
                             for i in 0..count {
                                 let row = row + (first + i) * apart;
-                                let here = len.min(self.panel - row % self.panel);
+                                let (panel, lane) = self.rows.panel_of(row, self.panel);
+                                let here = len.min(panel.len - lane);
                                 let line = tile.as_ptr().add(i * SIDE);
                                 copy_run::<S, T>(line, self.to.add(self.place(row, step)), here);
                                 if here < len {
@@ -222,15 +228,18 @@ impl<T: Element> Pack<'_, T> {
     /// As for the whole.
     #[inline(always)]
     unsafe fn pad(self) {
-        let used = self.rows.len() % self.panel;
-        if used == 0 {
+        if self.rows.run.is_multiple_of(self.panel) {
             return;
         }
-        for slab in 0..self.slabs {
-            for step in 0..self.depth.len() {
-                let at = slab * self.slab_panels + self.place(self.rows.len(), step);
-                // SAFETY: the rest of the last panel.
-                unsafe { std::slice::from_raw_parts_mut(self.to.add(at), self.panel - used).fill(T::ZERO) };
+        let last = (self.rows.run - 1) / self.panel * self.panel;
+        for first in (last..self.rows.len()).step_by(self.rows.run) {
+            let (panel, _) = self.rows.panel_of(first, self.panel);
+            for slab in 0..self.slabs {
+                for step in 0..self.depth.len() {
+                    let at = slab * self.slab_panels + self.place(first, step) + panel.len;
+                    // SAFETY: the rest of a panel.
+                    unsafe { std::slice::from_raw_parts_mut(self.to.add(at), self.panel - panel.len).fill(T::ZERO) };
+                }
             }
         }
     }

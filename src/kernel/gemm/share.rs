@@ -9,7 +9,7 @@ use super::super::simd::dispatch;
 use super::Arguments;
 use super::pack::Pack;
 use super::store::Store;
-use crate::local::{Access, BoxAt, GemmPlan, Isa, OutAccess, Table};
+use crate::local::{Access, BoxAt, GemmPlan, Isa, OutAccess, Panel, Table};
 
 /// Where one operand of a box is, and how to step through it, in elements.
 #[derive(Clone, Copy)]
@@ -99,7 +99,7 @@ impl<'a, T: Element> Share<'a, T> {
                                 let slab = plan.slab.dim.strides[2];
                                 let tables = [rows.table, cols.table];
                                 for i in 0..slabs as isize {
-                                    let (left, right) = (at(left, i), at(right, i));
+                                    let (left, right) = (slab_at(left, i), slab_at(right, i));
                                     let out = out.wrapping_offset(i * slab);
                                     self.product(left, right, out, beta, tables, depth.table.len());
                                 }
@@ -205,30 +205,22 @@ impl<'a, T: Element> Share<'a, T> {
         let tile_columns: [isize; 16] = std::array::from_fn(|i| (i * panel_rows) as isize);
         // SAFETY: the caller's promise; the register tile has room for a panel's rows and columns.
         unsafe {
-            self.tiles(
-                left,
-                right,
-                beta,
-                rows.len(),
-                cols.len(),
-                depth,
-                |share, first_row, first_col, mut call, kernel| {
-                    let count = call.rows / T::PARTS;
-                    let columns = &cols.offsets[1][first_col..(first_col + plan.columns).min(cols.len())];
-                    if rows.is_dense(1, first_row, count) {
-                        call.out = out.wrapping_offset(rows.offsets[1][first_row]).cast();
-                        call.columns = columns.as_ptr();
-                        kernel(&call);
-                        return;
-                    }
-                    call.out = tile.cast();
-                    call.columns = tile_columns.as_ptr();
-                    call.beta = [T::ZERO.parts()[0]; 2];
+            self.tiles(left, right, beta, [rows, cols], depth, |share, row, col, mut call, kernel| {
+                let columns = &cols.offsets[1][col.first..col.first + col.len];
+                if rows.is_dense(1, row.first, row.len) {
+                    call.out = out.wrapping_offset(rows.offsets[1][row.first]).cast();
+                    call.columns = columns.as_ptr();
                     kernel(&call);
-                    let store = Store { tile, panel: panel_rows, out, rows, first: first_row, count, columns, beta };
-                    dispatch(share.isa, store);
-                },
-            );
+                    return;
+                }
+                call.out = tile.cast();
+                call.columns = tile_columns.as_ptr();
+                call.beta = T::ZERO.parts();
+                kernel(&call);
+                let store =
+                    Store { tile, panel: panel_rows, out, rows, first: row.first, count: row.len, columns, beta };
+                dispatch(share.isa, store);
+            });
         }
     }
 
@@ -255,11 +247,11 @@ impl<'a, T: Element> Share<'a, T> {
         unsafe {
             for i in 0..slabs {
                 let start = buffer.add(i * plan.buffer_elements());
-                let (left, right) = (at(left, i as isize), at(right, i as isize));
-                let (row_count, col_count) = (rows.table.len(), cols.table.len());
-                self.tiles(left, right, T::ZERO, row_count, col_count, depth, |_, row, col, mut call, kernel| {
+                let (left, right) = (slab_at(left, i as isize), slab_at(right, i as isize));
+                let tables = [rows.table, cols.table];
+                self.tiles(left, right, T::ZERO, tables, depth, |_, row, col, mut call, kernel| {
                     let columns: [isize; 16] = std::array::from_fn(|i| (i * lead) as isize);
-                    call.out = start.add(col * lead + row).cast();
+                    call.out = start.add(col.first * lead + row.first).cast();
                     call.columns = columns.as_ptr();
                     kernel(&call);
                 });
@@ -268,29 +260,26 @@ impl<'a, T: Element> Share<'a, T> {
         }
     }
 
-    /// Calls `run` for every register tile of a box with its first row and column, the call but for out, and the kernel.
+    /// Calls `run` for every register tile of a box with its panels, the call but for out, and the kernel.
     ///
     /// # Safety
     /// The panels hold the box, or lie where it is.
-    #[expect(clippy::too_many_arguments)]
     #[inline(always)]
     unsafe fn tiles(
         &mut self,
         left: Panels<T>,
         right: Panels<T>,
         beta: T,
-        rows: usize,
-        cols: usize,
+        [rows, cols]: [&Table; 2],
         depth: usize,
-        mut run: impl FnMut(&Self, usize, usize, Call<T::Real>, Kernel<T::Real>),
+        mut run: impl FnMut(&Self, Panel, Panel, Call<T::Real>, Kernel<T::Real>),
     ) {
         let plan = self.plan;
-        let (panel_rows, panel_cols) = (plan.panel_rows(), plan.columns);
-        let last_rows = (rows - 1) % panel_rows + 1;
-        let last_cols = (cols - 1) % panel_cols + 1;
-        self.kernels.fit([plan.vectors, last_rows.div_ceil(plan.lanes), panel_cols, last_cols]);
+        let sizes = [plan.panel_rows(), plan.columns];
+        let last = |run: usize, size: usize| (run - 1) % size + 1;
+        let last_vectors = last(rows.run, sizes[0]).div_ceil(plan.lanes);
+        self.kernels.fit([plan.vectors, last_vectors, sizes[1], last(cols.run, sizes[1])]);
         let parts = T::PARTS as isize;
-        let left_padded = plan.access[0] != Access::InPlace;
         let mut call = Call {
             depth,
             left: left.start.cast(),
@@ -301,33 +290,52 @@ impl<'a, T: Element> Share<'a, T> {
             out: std::ptr::null_mut(),
             columns: std::ptr::null(),
             rows: 0,
-            left_padded,
+            left_padded: plan.access[0] != Access::InPlace,
             alpha: self.arguments.alpha.parts(),
             beta: beta.parts(),
         };
-        for col in (0..cols).step_by(panel_cols) {
-            call.right = if right.panel > 0 {
-                right.start.wrapping_add(col / panel_cols * right.panel).cast()
-            } else {
-                right.start.wrapping_offset(col as isize * right.across).cast()
-            };
-            let narrow = if col + panel_cols > cols { 2 } else { 0 };
-            for row in (0..rows).step_by(panel_rows) {
-                call.left = if left.panel > 0 {
-                    left.start.wrapping_add(row / panel_rows * left.panel).cast()
-                } else {
-                    left.start.wrapping_add(row).cast()
-                };
-                let last = row + panel_rows >= rows;
-                call.rows = if last { last_rows } else { panel_rows } * T::PARTS;
-                let kernel = self.kernels.found[narrow + usize::from(last)];
+        for col in panels(cols, sizes[1]) {
+            call.right = right.at(col, cols).cast();
+            let narrow = if col.len < sizes[1] { 2 } else { 0 };
+            for row in panels(rows, sizes[0]) {
+                call.left = left.at(row, rows).cast();
+                call.rows = row.len * T::PARTS;
+                let kernel = self.kernels.found[narrow + usize::from(row.len < sizes[0])];
                 run(self, row, col, call, kernel);
             }
         }
     }
 }
 
+impl<T> Panels<T> {
+    /// Where a panel is.
+    fn at(&self, panel: Panel, table: &Table) -> *const T {
+        if self.panel > 0 {
+            self.start.wrapping_add(panel.number * self.panel)
+        } else {
+            self.start.wrapping_offset(table.offsets[0][panel.first])
+        }
+    }
+}
+
+/// The panels of a box.
+fn panels(table: &Table, size: usize) -> impl Iterator<Item = Panel> {
+    let (mut number, mut first, mut run_ends) = (0, 0, table.run);
+    std::iter::from_fn(move || {
+        if first == table.len() {
+            return None;
+        }
+        let panel = Panel { number, first, len: size.min(run_ends - first) };
+        number += 1;
+        first += panel.len;
+        if first == run_ends {
+            run_ends += table.run;
+        }
+        Some(panel)
+    })
+}
+
 /// The operand of one index of the slab.
-fn at<T>(panels: Panels<T>, slab: isize) -> Panels<T> {
+fn slab_at<T>(panels: Panels<T>, slab: isize) -> Panels<T> {
     Panels { start: panels.start.wrapping_offset(slab * panels.slab), ..panels }
 }

@@ -4,6 +4,8 @@
 //! Performance Tensor Contraction without Transposition, 2018, section 4). A box takes a range of every dimension, so that
 //! it can hold runs of neighbours of both tensors that have the dimensions, which a range of one long index could not.
 //!
+//! Panels of a box are as many neighbouring indices as a micro-kernel takes, and fewer at the end of a run.
+//!
 //! Invariants: boxes are disjoint and cover every index once; the tables are those of the boxes, at most one per
 //! combination of dimensions that end in a shorter piece.
 
@@ -28,6 +30,18 @@ pub struct Table {
     pub unit: [Option<(usize, usize)>; 2],
     /// Ranges of the dimensions.
     pub lens: Vec<usize>,
+    /// After how many indices a panel must end: those that lie evenly apart in the tensors that are read or written in
+    /// place. All runs are equally long.
+    pub run: usize,
+}
+
+/// Indices that go through a micro-kernel together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Panel {
+    /// Counted over the box.
+    pub number: usize,
+    pub first: usize,
+    pub len: usize,
 }
 
 /// Dimensions in the order of the index, fastest first, with the boxes' tables.
@@ -52,9 +66,11 @@ pub struct BoxAt<'a> {
 }
 
 impl Axis {
+    /// `runs`: for which of the two tensors panels must be even.
+    ///
     /// # Panics
     /// If a tile is 0 or more than its extent.
-    pub(super) fn new(dims: Vec<AxisDim>) -> Axis {
+    pub(super) fn new(dims: Vec<AxisDim>, runs: [bool; 2]) -> Axis {
         assert!(dims.iter().all(|d| d.tile > 0 && d.tile <= d.extent), "boxes of {dims:?}");
         let edges: Vec<usize> = (0..dims.len()).filter(|&i| !dims[i].extent.is_multiple_of(dims[i].tile)).collect();
         let tables = (0..1usize << edges.len()).map(|shape| {
@@ -62,7 +78,7 @@ impl Axis {
                 Some(bit) if shape >> bit & 1 == 1 => dims[i].extent % dims[i].tile,
                 _ => dims[i].tile,
             };
-            Table::new(&dims, (0..dims.len()).map(len).collect())
+            Table::new(&dims, (0..dims.len()).map(len).collect(), runs)
         });
         let tables = tables.collect();
         let boxes = dims.iter().map(|d| d.extent.div_ceil(d.tile)).product();
@@ -86,6 +102,11 @@ impl Axis {
         self.tables[0].len()
     }
 
+    /// The most panels that a box has.
+    pub fn most_panels(&self, size: usize) -> usize {
+        self.tables.iter().map(|table| table.panels(size)).max().unwrap_or(0)
+    }
+
     /// The box of a number below [`Axis::boxes`].
     pub fn at(&self, number: usize) -> BoxAt<'_> {
         let (mut rest, mut shape, mut start) = (number, 0, [0; 2]);
@@ -103,7 +124,7 @@ impl Axis {
 }
 
 impl Table {
-    fn new(dims: &[AxisDim], lens: Vec<usize>) -> Table {
+    fn new(dims: &[AxisDim], lens: Vec<usize>, runs: [bool; 2]) -> Table {
         let count = lens.iter().product();
         let offsets = [0, 1].map(|t| {
             let mut offsets = Vec::with_capacity(count);
@@ -131,7 +152,22 @@ impl Table {
             let at = (0..dims.len()).find(|&i| dims[i].strides[t] == 1)?;
             Some((lens[..at].iter().product(), lens[at]))
         });
-        Table { offsets, even, unit, lens }
+        let run = (0..2).filter(|&t| runs[t]).map(|t| even[t][0] as usize).min().unwrap_or(count);
+        Table { offsets, even, unit, lens, run }
+    }
+
+    /// How many panels of at most `size` indices there are.
+    pub fn panels(&self, size: usize) -> usize {
+        self.len() / self.run * self.run.div_ceil(size)
+    }
+
+    /// The panel of an index, and the index's place in it.
+    #[inline]
+    pub fn panel_of(&self, index: usize, size: usize) -> (Panel, usize) {
+        let (run, inside) = (index / self.run, index % self.run);
+        let number = run * self.run.div_ceil(size) + inside / size;
+        let start = inside / size * size;
+        (Panel { number, first: run * self.run + start, len: size.min(self.run - start) }, inside - start)
     }
 
     pub fn len(&self) -> usize {
@@ -162,7 +198,7 @@ mod tests {
     #[test]
     fn boxes_cover_every_index_once() {
         let dim = |extent, tile, strides| AxisDim { extent, tile, strides };
-        let axis = Axis::new(vec![dim(5, 2, [1, 30]), dim(3, 3, [5, 1]), dim(4, 3, [15, 150])]);
+        let axis = Axis::new(vec![dim(5, 2, [1, 30]), dim(3, 3, [5, 1]), dim(4, 3, [15, 150])], [false; 2]);
         let mut seen = Vec::new();
         for number in 0..axis.boxes() {
             let at = axis.at(number);
@@ -176,18 +212,20 @@ mod tests {
     #[test]
     fn tables_know_runs_and_neighbours() {
         let dim = |extent, strides| AxisDim { extent, tile: extent, strides };
-        let axis = Axis::new(vec![dim(3, [1, 8]), dim(2, [3, 1]), dim(2, [9, 2])]);
+        let axis = Axis::new(vec![dim(3, [1, 8]), dim(2, [3, 1]), dim(2, [9, 2])], [true; 2]);
         let table = axis.at(0).table;
         assert_eq!(table.offsets[0], [0, 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14]);
         assert_eq!(table.run(0, 0, 99), (6, 1));
         assert_eq!(table.run(0, 5, 99), (2, 4));
         assert!(table.is_dense(0, 1, 5) && !table.is_dense(0, 1, 6) && table.is_dense(0, 11, 1));
         assert_eq!(table.unit, [Some((1, 3)), Some((3, 2))]);
+        assert_eq!((table.run, table.panels(2)), (3, 8));
+        assert_eq!(table.panel_of(5, 2), (Panel { number: 3, first: 5, len: 1 }, 0));
     }
 
     #[test]
     fn no_dimension_is_one_index() {
-        let axis = Axis::new(Vec::new());
+        let axis = Axis::new(Vec::new(), [true; 2]);
         assert_eq!((axis.boxes(), axis.longest()), (1, 1));
         assert!(axis.at(0).table.is_dense(0, 0, 1));
     }

@@ -23,6 +23,8 @@ pub(super) struct Candidate {
     pub rows: Vec<AxisDim>,
     pub cols: Vec<AxisDim>,
     pub depth: Vec<AxisDim>,
+    /// For which tensors panels of rows and of columns are even.
+    pub runs: [[bool; 2]; 2],
     pub vectors: usize,
     pub columns: usize,
     pub access: [Access; 2],
@@ -51,9 +53,9 @@ pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target:
         swapped: candidate.swapped,
         batch,
         slab: candidate.slab,
-        rows: Axis::new(candidate.rows),
-        cols: Axis::new(candidate.cols),
-        depth: Axis::new(candidate.depth),
+        rows: Axis::new(candidate.rows, candidate.runs[0]),
+        cols: Axis::new(candidate.cols, candidate.runs[1]),
+        depth: Axis::new(candidate.depth, [false; 2]),
         lanes: target.lanes(dtype),
         vectors: candidate.vectors,
         columns: candidate.columns,
@@ -159,7 +161,13 @@ impl View {
                         continue;
                     }
                     let out = if buffered { OutAccess::Buffered } else { OutAccess::Direct };
-                    take(self.boxes(&rows, &cols, &depth, [a, b], out));
+                    // Panels end with the runs of out, or go on and are written piece by piece.
+                    for even in [true, false] {
+                        if even && (buffered || !vectors_in(1)) {
+                            continue;
+                        }
+                        take(self.boxes(&rows, &cols, &depth, [a, b], out, even));
+                    }
                 }
             }
         }
@@ -173,11 +181,14 @@ impl View {
         depth: &[AxisDim],
         in_place: [bool; 2],
         out: OutAccess,
+        even: bool,
     ) -> Candidate {
         let line = LINE / self.element;
         let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent).product::<usize>();
         let (all_rows, all_cols) = (size(rows), size(cols));
-        let (vectors, columns) = self.tile(all_rows, all_cols);
+        let runs = [[in_place[0], even], [in_place[1], false]];
+        let (row_run, col_run) = (run(rows, runs[0]), run(cols, runs[1]));
+        let (vectors, columns) = self.tile([row_run, all_rows / row_run], [col_run, all_cols / col_run]);
         let mr = vectors * self.lanes;
         let slab_unit = |t: usize| self.slab.dim.strides[t] == 1;
         let uses_slab = (slab_unit(0) && !in_place[0]) || (slab_unit(1) && !in_place[1]) || slab_unit(2);
@@ -214,10 +225,7 @@ impl View {
         let kc: usize = depth.iter().map(|d| d.tile).product();
 
         let mut rows = rows.to_vec();
-        let need = needs(&rows, [true, buffered], in_place[0]);
-        if in_place[0] {
-            single(&mut rows, 0);
-        }
+        let need = needs(&rows, [true, buffered], false);
         let budget = self.l2 * 2 / 5 / slab.size;
         let of_rows = if buffered { kc + columns.max(all_cols.min(256)) } else { kc };
         let most = (budget / (of_rows * self.element)).max(mr) / mr * mr;
@@ -225,10 +233,7 @@ impl View {
         let mc: usize = rows.iter().map(|d| d.tile).product();
 
         let mut cols = cols.to_vec();
-        let need = needs(&cols, [true, buffered], in_place[1]);
-        if in_place[1] {
-            single(&mut cols, 0);
-        }
+        let need = needs(&cols, [true, buffered], false);
         let most = if buffered {
             (budget / (mc * self.element)).max(columns)
         } else {
@@ -255,11 +260,11 @@ impl View {
             })
         });
         let batches = self.batch.iter().map(|d| d.extent as f64).product::<f64>() * self.slab.dim.extent as f64;
-        Candidate { swapped: self.swapped, batches, slab, rows, cols, depth, vectors, columns, access, out }
+        Candidate { swapped: self.swapped, batches, slab, rows, cols, depth, runs, vectors, columns, access, out }
     }
 
-    /// The register tile that wastes the least of so many rows and columns.
-    fn tile(&self, rows: usize, cols: usize) -> (usize, usize) {
+    /// The register tile that wastes the least of so many rows and columns, each as length and number of runs.
+    fn tile(&self, [rows, row_runs]: [usize; 2], [cols, col_runs]: [usize; 2]) -> (usize, usize) {
         let waste = |&(vectors, columns): &(usize, usize)| {
             let columns = balanced(cols, columns);
             // Cycles per step: multiply-adds, loads, or the latency of a multiply-add.
@@ -267,12 +272,29 @@ impl View {
             let (full, last) = (rows / (vectors * self.lanes), (rows % (vectors * self.lanes)).div_ceil(self.lanes));
             let tall = |n: usize| full as f64 * cycles(vectors, n) + if last > 0 { cycles(last, n) } else { 0.0 };
             let (whole, rest) = (cols / columns, cols % columns);
-            whole as f64 * tall(columns) + if rest > 0 { tall(rest) } else { 0.0 }
+            let one = whole as f64 * tall(columns) + if rest > 0 { tall(rest) } else { 0.0 };
+            one * (row_runs * col_runs) as f64
         };
         let best = self.tiles.iter().min_by(|x, y| waste(x).total_cmp(&waste(y)));
         let &(vectors, columns) = best.expect("every instruction set has a tile");
         (vectors, balanced(cols, columns))
     }
+}
+
+/// How many leading indices lie evenly apart in the chosen tensors.
+pub(super) fn run(dims: &[AxisDim], tensors: [bool; 2]) -> usize {
+    let mut run = dims.first().map_or(1, |d| d.extent);
+    if tensors == [false; 2] {
+        return dims.iter().map(|d| d.extent).product();
+    }
+    for pair in dims.windows(2) {
+        let goes_on = |t: usize| pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize;
+        if !(0..2).all(|t| !tensors[t] || goes_on(t)) {
+            break;
+        }
+        run *= pair[1].extent;
+    }
+    run
 }
 
 /// Columns of a panel, such that the panels of few columns are about even.

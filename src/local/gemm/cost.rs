@@ -1,7 +1,7 @@
 //! What a candidate takes, in nanoseconds of one thread on a present-day core. Only the order of candidates depends on it,
 //! and whether plain loops are better.
 
-use super::choose::Candidate;
+use super::choose::{Candidate, run};
 use super::{Access, AxisDim, OutAccess, PackBy};
 use crate::dtype::Dtype;
 use crate::local::Target;
@@ -42,10 +42,15 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
         kc as f64 * step + CALL + v * n
     };
     let mr = lanes * candidate.vectors;
-    let (full, last) = ((mc / mr) as f64, (mc % mr).div_ceil(lanes));
-    let tall = |n: usize| full * cycles(candidate.vectors, n) + if last > 0 { cycles(last, n) } else { 0.0 };
-    let (whole, rest) = ((nc / candidate.columns) as f64, nc % candidate.columns);
-    let product = whole * tall(candidate.columns) + if rest > 0 { tall(rest) } else { 0.0 };
+    let row_run = run(&candidate.rows, candidate.runs[0]).min(mc);
+    let col_run = run(&candidate.cols, candidate.runs[1]).min(nc);
+    let (full, last) = ((row_run / mr) as f64, (row_run % mr).div_ceil(lanes));
+    let row_runs = (mc / row_run) as f64;
+    let tall =
+        |n: usize| row_runs * (full * cycles(candidate.vectors, n) + if last > 0 { cycles(last, n) } else { 0.0 });
+    let (whole, rest) = ((col_run / candidate.columns) as f64, col_run % candidate.columns);
+    let wide = whole * tall(candidate.columns) + if rest > 0 { tall(rest) } else { 0.0 };
+    let product = (nc / col_run) as f64 * wide;
     // Of as many boxes as if all were whole ones.
     let fractions = rows / mc as f64 * (cols / nc as f64) * (depth / kc as f64);
     let count = row_boxes * col_boxes * depth_boxes;
@@ -90,8 +95,9 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
     let out = rows * cols * batches;
     let first = candidate.rows.first();
     let run = first.map_or(1.0, |d| if d.strides[1] == 1 { d.tile as f64 } else { 1.0 });
+    let dense = candidate.runs[0][1] || (run >= rows && first.is_none_or(|d| d.strides[1] == 1));
     let each = match candidate.out {
-        OutAccess::Direct if run >= mr as f64 || (run >= rows && run > 1.0) => 0.0,
+        OutAccess::Direct if dense => 0.0,
         OutAccess::Direct if run >= 2.0 => 0.06 * word + RUN / run,
         OutAccess::Direct => ALONE * word,
         OutAccess::Buffered => (COPIED + TRANSPOSED) * word,

@@ -14,7 +14,7 @@ mod cost;
 mod grid;
 mod tile;
 
-pub use axis::{Axis, AxisDim, BoxAt, Table};
+pub use axis::{Axis, AxisDim, BoxAt, Panel, Table};
 pub use grid::Grid;
 pub use tile::register_tiles;
 
@@ -102,7 +102,7 @@ impl GemmPlan {
     /// Elements of a packed set of panels: the rows' operand or the columns'.
     pub fn panels_elements(&self, operand: usize) -> usize {
         let (axis, panel) = if operand == 0 { (&self.rows, self.panel_rows()) } else { (&self.cols, self.columns) };
-        (axis.longest().next_multiple_of(panel) * self.depth.longest()).next_multiple_of(ALIGN)
+        (axis.most_panels(panel) * panel * self.depth.longest()).next_multiple_of(ALIGN)
     }
 
     /// Rows of the dense copy of a box of out, with room for whole vectors.
