@@ -294,14 +294,20 @@ impl<'a, T: Element> Share<'a, T> {
             alpha: self.arguments.alpha.parts(),
             beta: beta.parts(),
         };
-        for col in panels(cols, sizes[1]) {
+        let mut tile = |row: Panel, col: Panel| {
             call.right = right.at(col, cols).cast();
-            let narrow = if col.len < sizes[1] { 2 } else { 0 };
+            call.left = left.at(row, rows).cast();
+            call.rows = row.len * T::PARTS;
+            let kernel = usize::from(row.len < sizes[0]) + 2 * usize::from(col.len < sizes[1]);
+            run(self, row, col, call, self.kernels.found[kernel]);
+        };
+        if plan.columns_inside {
             for row in panels(rows, sizes[0]) {
-                call.left = left.at(row, rows).cast();
-                call.rows = row.len * T::PARTS;
-                let kernel = self.kernels.found[narrow + usize::from(row.len < sizes[0])];
-                run(self, row, col, call, kernel);
+                panels(cols, sizes[1]).for_each(|col| tile(row, col));
+            }
+        } else {
+            for col in panels(cols, sizes[1]) {
+                panels(rows, sizes[0]).for_each(|row| tile(row, col));
             }
         }
     }

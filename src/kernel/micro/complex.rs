@@ -4,7 +4,7 @@
 //! are put together once, after the sum: real parts subtract, imaginary parts add crosswise.
 
 use super::super::simd::{Real, Simd};
-use super::{Call, prefetch};
+use super::{Call, columns, prefetch};
 
 /// `V` vectors, of half as many complex elements, by `N` columns. `PACKED`: one step of the sum finds its `N` elements of
 /// right side by side.
@@ -16,8 +16,9 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
     // SAFETY: all reads and writes are those that `Call` promises.
     unsafe {
         let mut sums = [[[S::zero(); V]; N]; 2];
-        let (mut left, mut right) = (call.left, call.right);
+        let mut left = call.left;
         let column = if PACKED { 2 } else { call.right_column };
+        let mut right = columns(call.right, column);
         let last = call.rows - (V - 1) * S::LANES;
         let whole = last == S::LANES;
         prefetch::<R, V, N>(call, S::LANES, 2);
@@ -29,14 +30,15 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
                 rows[v] = if v == V - 1 && last_read != S::LANES { S::load_first(from, last) } else { S::load(from) };
             }
             for n in 0..N {
-                let from = right.offset(n as isize * column);
+                let from = right[n / 3].offset((n % 3) as isize * column);
                 let (re, im) = (S::splat(*from), S::splat(*from.add(1)));
                 for v in 0..V {
                     sums[0][n][v] = S::mul_add(rows[v], re, sums[0][n][v]);
                     sums[1][n][v] = S::mul_add(rows[v], im, sums[1][n][v]);
                 }
             }
-            (left, right) = (left.wrapping_offset(call.left_step), right.wrapping_offset(call.right_step));
+            left = left.wrapping_offset(call.left_step);
+            right = right.map(|r| r.wrapping_offset(call.right_step));
         }
         let factor = |factor: [R; 2]| (S::splat(factor[0]), S::splat(factor[1]));
         let times =

@@ -63,6 +63,14 @@ pub trait Vectorized: Copy {
     fn kernel(isa: Isa, vectors: usize, columns: usize, packed: bool) -> Kernel<Self::Real>;
 }
 
+/// Pointers to every third column of right: processors add one or two times a stride to an address for nothing.
+type Columns<R> = [*const R; 5];
+
+#[inline(always)]
+fn columns<R>(right: *const R, column: isize) -> Columns<R> {
+    std::array::from_fn(|group| right.wrapping_offset(3 * group as isize * column))
+}
+
 /// Asks the memory system for the tile of out, which is needed after the sum.
 #[inline(always)]
 fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, lanes: usize, parts: isize) {
@@ -81,10 +89,12 @@ fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, lanes: usize, par
     let _ = (call, lanes, parts);
 }
 
-/// Defines the function that looks up a kernel of one instruction set.
+/// Defines the function that looks up a kernel of one instruction set; the widest tiles are compiled once more for packed
+/// columns.
 macro_rules! kernels {
     ($find:ident, $real_kernel:ident, $complex_kernel:ident, $isa:ident, $(#[$feature:meta])?
-     real { $($v:literal: $($n:literal)*;)* } complex { $($cv:literal: $($cn:literal)*;)* }) => {
+     real { $($v:literal: $($n:literal)* and $packed:literal;)* }
+     complex { $($cv:literal: $($cn:literal)* and $cpacked:literal;)* }) => {
         $(#[$feature])?
         unsafe fn $real_kernel<R: Real, const V: usize, const N: usize, const P: bool>(call: &Call<R>)
         where
@@ -108,14 +118,10 @@ macro_rules! kernels {
             $isa: Simd<R>,
         {
             Some(match (parts, vectors, columns, packed) {
-                $($(
-                    (1, $v, $n, true) => $real_kernel::<R, $v, $n, true>,
-                    (1, $v, $n, false) => $real_kernel::<R, $v, $n, false>,
-                )*)*
-                $($(
-                    (2, $cv, $cn, true) => $complex_kernel::<R, $cv, $cn, true>,
-                    (2, $cv, $cn, false) => $complex_kernel::<R, $cv, $cn, false>,
-                )*)*
+                $((1, $v, $packed, true) => $real_kernel::<R, $v, $packed, true>,)*
+                $((2, $cv, $cpacked, true) => $complex_kernel::<R, $cv, $cpacked, true>,)*
+                $($((1, $v, $n, _) => $real_kernel::<R, $v, $n, false>,)*)*
+                $($((2, $cv, $cn, _) => $complex_kernel::<R, $cv, $cn, false>,)*)*
                 _ => return None,
             })
         }
@@ -126,29 +132,29 @@ macro_rules! kernels {
 kernels!(
     find_avx512, real_avx512, complex_avx512, Avx512,
     #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
-    real { 1: 1 2 3 4 5 6 7 8 9 10 11 12 13 14; 2: 1 2 3 4 5 6 7 8 9 10 11 12 13 14; 3: 1 2 3 4 5 6 7 8; }
-    complex { 1: 1 2 3 4 5 6 7 8 9 10 11 12; 2: 1 2 3 4 5 6; }
+    real { 1: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 and 14; 2: 1 2 3 4 5 6 7 8 9 10 11 12 and 12; 3: 1 2 3 4 5 6 7 8 and 8; }
+    complex { 1: 1 2 3 4 5 6 7 8 9 10 11 12 and 12; 2: 1 2 3 4 5 6 and 6; }
 );
 
 #[cfg(target_arch = "x86_64")]
 kernels!(
     find_avx2, real_avx2, complex_avx2, Avx2,
     #[target_feature(enable = "avx2,fma")]
-    real { 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6; 3: 1 2 3 4; }
-    complex { 1: 1 2 3 4 5 6; 2: 1 2 3; }
+    real { 1: 1 2 3 4 5 6 7 8 and 8; 2: 1 2 3 4 5 6 and 6; 3: 1 2 3 4 and 4; }
+    complex { 1: 1 2 3 4 5 6 and 6; 2: 1 2 3 and 3; }
 );
 
 #[cfg(target_arch = "aarch64")]
 kernels!(
     find_neon, real_neon, complex_neon, Neon,
-    real { 1: 1 2 3 4 5 6 7 8 9 10 11 12; 2: 1 2 3 4 5 6 7 8 9 10 11 12; 3: 1 2 3 4 5 6 7 8; }
-    complex { 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6; }
+    real { 1: 1 2 3 4 5 6 7 8 9 10 11 12 and 12; 2: 1 2 3 4 5 6 7 8 9 10 11 12 and 12; 3: 1 2 3 4 5 6 7 8 and 8; }
+    complex { 1: 1 2 3 4 5 6 7 8 and 8; 2: 1 2 3 4 5 6 and 6; }
 );
 
 kernels!(
     find_generic, real_generic, complex_generic, Generic,
-    real { 1: 1 2 3 4; 2: 1 2 3 4; }
-    complex { 1: 1 2 3 4; 2: 1 2; }
+    real { 1: 1 2 3 4 and 4; 2: 1 2 3 4 and 4; }
+    complex { 1: 1 2 3 4 and 4; 2: 1 2 and 2; }
 );
 
 /// Implements [`Vectorized`] for a real type and its complex numbers.

@@ -2,7 +2,7 @@
 //! one row of right and one column of left after the other are multiplied into it.
 
 use super::super::simd::{Real, Simd};
-use super::{Call, prefetch};
+use super::{Call, Columns, columns, prefetch};
 
 /// `V` vectors by `N` columns. `PACKED`: one step of the sum finds its `N` values of right side by side.
 ///
@@ -13,8 +13,9 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
     // SAFETY: all reads and writes are those that `Call` promises.
     unsafe {
         let mut sums = [[S::zero(); V]; N];
-        let (mut left, mut right) = (call.left, call.right);
+        let mut left = call.left;
         let column = if PACKED { 1 } else { call.right_column };
+        let mut right = columns(call.right, column);
         let last = call.rows - (V - 1) * S::LANES;
         let whole = last == S::LANES;
         prefetch::<R, V, N>(call, S::LANES, 1);
@@ -22,16 +23,19 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
         let readable = if call.left_padded { S::LANES } else { last };
         if readable == S::LANES {
             for _ in 0..call.depth / 2 {
-                step::<S, R, V, N>(&mut sums, left, S::LANES, right, column);
-                (left, right) = (left.offset(call.left_step), right.offset(call.right_step));
-                step::<S, R, V, N>(&mut sums, left, S::LANES, right, column);
-                (left, right) = (left.wrapping_offset(call.left_step), right.wrapping_offset(call.right_step));
+                step::<S, R, V, N>(&mut sums, left, S::LANES, &right, column);
+                left = left.wrapping_offset(call.left_step);
+                right = right.map(|r| r.wrapping_offset(call.right_step));
+                step::<S, R, V, N>(&mut sums, left, S::LANES, &right, column);
+                left = left.wrapping_offset(call.left_step);
+                right = right.map(|r| r.wrapping_offset(call.right_step));
             }
             rest %= 2;
         }
         for _ in 0..rest {
-            step::<S, R, V, N>(&mut sums, left, readable, right, column);
-            (left, right) = (left.wrapping_offset(call.left_step), right.wrapping_offset(call.right_step));
+            step::<S, R, V, N>(&mut sums, left, readable, &right, column);
+            left = left.wrapping_offset(call.left_step);
+            right = right.map(|r| r.wrapping_offset(call.right_step));
         }
         let alpha = S::splat(call.alpha[0]);
         let beta = S::splat(call.beta[0]);
@@ -61,7 +65,7 @@ unsafe fn step<S: Simd<R>, R: Real, const V: usize, const N: usize>(
     sums: &mut [[S::Vector; V]; N],
     left: *const R,
     last: usize,
-    right: *const R,
+    right: &Columns<R>,
     column: isize,
 ) {
     // SAFETY: the caller's promise.
@@ -72,7 +76,7 @@ unsafe fn step<S: Simd<R>, R: Real, const V: usize, const N: usize>(
             rows[v] = if v == V - 1 && last != S::LANES { S::load_first(from, last) } else { S::load(from) };
         }
         for n in 0..N {
-            let value = S::splat(*right.offset(n as isize * column));
+            let value = S::splat(*right[n / 3].offset((n % 3) as isize * column));
             for v in 0..V {
                 sums[n][v] = S::mul_add(rows[v], value, sums[n][v]);
             }

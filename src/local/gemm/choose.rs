@@ -29,6 +29,8 @@ pub(super) struct Candidate {
     pub columns: usize,
     pub access: [Access; 2],
     pub out: OutAccess,
+    /// Whether panels of columns are the inner loop.
+    pub columns_inside: bool,
 }
 
 /// The cheapest plan found and its price in nanoseconds. Dimensions are folded, none is empty.
@@ -61,6 +63,7 @@ pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target:
         columns: candidate.columns,
         access: candidate.access,
         out: candidate.out,
+        columns_inside: candidate.columns_inside,
         grid,
     };
     (price, plan)
@@ -117,32 +120,34 @@ impl View {
     }
 
     fn candidates(&self, take: &mut dyn FnMut(Candidate)) {
-        for fast in self.fastest_rows() {
+        for rows in self.row_orders() {
             for depth in orders(&self.depth, [0, 1]) {
                 for cols in orders(&self.cols, [0, 1]) {
-                    self.candidate(fast, &depth, &cols, take);
+                    self.candidate(&rows, &depth, &cols, take);
                 }
             }
         }
     }
 
-    /// Row dimensions whose elements could form vectors: the closest in out, and in the operand.
-    fn fastest_rows(&self) -> Vec<Option<usize>> {
-        let closest = |t: usize| (0..self.rows.len()).min_by_key(|&i| self.rows[i].strides[t].unsigned_abs());
-        let mut fast = vec![closest(1)];
-        if closest(0) != fast[0] {
-            fast.push(closest(0));
+    /// Orders of the row dimensions: vectors form along the closest in the operand or in out, and the others follow by
+    /// their steps in the one or the other.
+    fn row_orders(&self) -> Vec<Vec<usize>> {
+        let mut lists = orders(&self.rows, [1, 0]);
+        if self.rows.len() > 2 && lists.len() == 2 {
+            for (first, others) in [(0, 1), (1, 0)] {
+                let mut list = vec![lists[first][0]];
+                list.extend(lists[others].iter().filter(|&&i| i != list[0]).copied().collect::<Vec<_>>());
+                if !lists.contains(&list) {
+                    lists.push(list);
+                }
+            }
         }
-        fast
+        lists
     }
 
     /// The ways to read and write for one order of the dimensions.
-    fn candidate(&self, fast: Option<usize>, depth: &[usize], cols: &[usize], take: &mut dyn FnMut(Candidate)) {
-        let mut rows: Vec<AxisDim> = Vec::with_capacity(self.rows.len());
-        rows.extend(fast.map(|i| self.rows[i]));
-        let mut rest: Vec<usize> = (0..self.rows.len()).filter(|&i| Some(i) != fast).collect();
-        rest.sort_by_key(|&i| self.rows[i].strides[1].unsigned_abs());
-        rows.extend(rest.into_iter().map(|i| self.rows[i]));
+    fn candidate(&self, rows: &[usize], depth: &[usize], cols: &[usize], take: &mut dyn FnMut(Candidate)) {
+        let rows: Vec<AxisDim> = rows.iter().map(|&i| self.rows[i]).collect();
         let cols: Vec<AxisDim> = cols.iter().map(|&i| self.cols[i]).collect();
         let depth: Vec<AxisDim> = depth.iter().map(|&i| self.depth[i]).collect();
         let slab_unit = |t: usize| self.slab.dim.strides[t] == 1;
@@ -260,7 +265,29 @@ impl View {
             })
         });
         let batches = self.batch.iter().map(|d| d.extent as f64).product::<f64>() * self.slab.dim.extent as f64;
-        Candidate { swapped: self.swapped, batches, slab, rows, cols, depth, runs, vectors, columns, access, out }
+        // The rows' panel stays in the first cache then, and out is written where it was before.
+        let closest = |dims: &[AxisDim]| {
+            let steps = dims.iter().map(|d| d.strides[1].unsigned_abs()).filter(|&s| s > 1);
+            steps.min().unwrap_or(usize::MAX)
+        };
+        let columns_inside = out == OutAccess::Direct
+            && closest(&cols) < closest(&rows)
+            && mr * kc * self.element <= self.l1 / 2
+            && row_run < mc * 4;
+        Candidate {
+            swapped: self.swapped,
+            batches,
+            slab,
+            rows,
+            cols,
+            depth,
+            runs,
+            vectors,
+            columns,
+            access,
+            out,
+            columns_inside,
+        }
     }
 
     /// The register tile that wastes the least of so many rows and columns, each as length and number of runs.

@@ -19,6 +19,9 @@ const CALL: f64 = 14.0;
 const COPIED: f64 = 0.04;
 const TRANSPOSED: f64 = 0.14;
 const ALONE: f64 = 0.9;
+const PAGE: f64 = 4096.0;
+/// Writing to another page than before, in nanoseconds.
+const NEW_PAGE: f64 = 3.0;
 /// What each run of a copy takes beside its elements.
 const RUN: f64 = 1.2;
 
@@ -103,6 +106,11 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
         OutAccess::Buffered => (COPIED + TRANSPOSED) * word,
     };
     total += out * depth_boxes * each;
+    // Columns of a tile on pages of their own.
+    let column = candidate.cols.first().map_or(0, |d| if d.extent > 1 { d.strides[1].unsigned_abs() } else { 0 });
+    if candidate.out == OutAccess::Direct && column as f64 * element >= PAGE {
+        total += out * depth_boxes / run.min(mr as f64) * NEW_PAGE;
+    }
     traffic += out * element * (2.0 * depth_boxes - 1.0).min(8.0);
     let cached = (reads[0] + reads[1] + out) * element < target.caches.l2 as f64;
     total + traffic * if cached { CACHE } else { MEMORY }

@@ -82,6 +82,8 @@ pub struct GemmPlan {
     pub columns: usize,
     pub access: [Access; 2],
     pub out: OutAccess,
+    /// Whether panels of columns are the inner loop, and not those of rows.
+    pub columns_inside: bool,
     pub grid: Grid,
 }
 
