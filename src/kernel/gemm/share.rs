@@ -11,6 +11,9 @@ use super::pack::Pack;
 use super::store::Store;
 use crate::local::{Access, BoxAt, GemmPlan, Isa, OutAccess, Panel, Table};
 
+/// How many steps before its use an operand is asked for that lies far apart.
+const AHEAD: isize = 8;
+
 /// Where one operand of a box is, and how to step through it, in elements.
 #[derive(Clone, Copy)]
 struct Panels<T> {
@@ -290,12 +293,18 @@ impl<'a, T: Element> Share<'a, T> {
             out: std::ptr::null_mut(),
             columns: std::ptr::null(),
             rows: 0,
+            next: std::ptr::null(),
+            ahead: if plan.access[0] == Access::InPlace { AHEAD * left.step * parts } else { 0 },
             left_padded: plan.access[0] != Access::InPlace,
             alpha: self.arguments.alpha.parts(),
             beta: beta.parts(),
         };
         let mut tile = |row: Panel, col: Panel| {
             call.right = right.at(col, cols).cast();
+            // The first tile of a panel of columns asks for the next panel.
+            let panel = if right.panel > 0 { right.panel } else { right.across.unsigned_abs() * col.len };
+            let next = if row.first == 0 { panel * T::PARTS } else { 0 };
+            call.next = call.right.wrapping_add(next);
             call.left = left.at(row, rows).cast();
             call.rows = row.len * T::PARTS;
             let kernel = usize::from(row.len < sizes[0]) + 2 * usize::from(col.len < sizes[1]);

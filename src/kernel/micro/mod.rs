@@ -38,6 +38,10 @@ pub struct Call<R> {
     pub columns: *const isize,
     pub rows: usize,
     pub left_padded: bool,
+    /// From where on to ask the memory system for a line per step: what the next call reads of right.
+    pub next: *const R,
+    /// How far ahead of its use to ask for left; 0 for panels, which are in the cache.
+    pub ahead: isize,
     /// Real and imaginary part; real types have no second.
     pub alpha: [R; 2],
     pub beta: [R; 2],
@@ -63,6 +67,9 @@ pub trait Vectorized: Copy {
     fn kernel(isa: Isa, vectors: usize, columns: usize, packed: bool) -> Kernel<Self::Real>;
 }
 
+/// Bytes of a cache line on every machine that matters.
+const LINE: usize = 64;
+
 /// Pointers to every third column of right: processors add one or two times a stride to an address for nothing.
 type Columns<R> = [*const R; 5];
 
@@ -71,22 +78,27 @@ fn columns<R>(right: *const R, column: isize) -> Columns<R> {
     std::array::from_fn(|group| right.wrapping_offset(3 * group as isize * column))
 }
 
+/// Asks the memory system for the line of an address, whatever it is.
+#[inline(always)]
+fn ask<R>(at: *const R) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch may name any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
 /// Asks the memory system for the tile of out, which is needed after the sum.
 #[inline(always)]
 fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, lanes: usize, parts: isize) {
-    #[cfg(target_arch = "x86_64")]
     for n in 0..N {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: there are as many offsets as columns; a prefetch may name any address.
-        unsafe {
-            let to = call.out.wrapping_offset(parts * *call.columns.add(n));
-            for v in 0..V {
-                _mm_prefetch::<_MM_HINT_T0>(to.wrapping_add(v * lanes).cast());
-            }
-        }
+        // SAFETY: there are as many offsets as columns.
+        let to = call.out.wrapping_offset(parts * unsafe { *call.columns.add(n) });
+        (0..V).for_each(|v| ask(to.wrapping_add(v * lanes)));
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (call, lanes, parts);
 }
 
 /// Defines the function that looks up a kernel of one instruction set; the widest tiles are compiled once more for packed

@@ -2,7 +2,7 @@
 //! one row of right and one column of left after the other are multiplied into it.
 
 use super::super::simd::{Real, Simd};
-use super::{Call, Columns, columns, prefetch};
+use super::{Call, Columns, LINE, ask, columns, prefetch};
 
 /// `V` vectors by `N` columns. `PACKED`: one step of the sum finds its `N` values of right side by side.
 ///
@@ -19,10 +19,22 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
         let last = call.rows - (V - 1) * S::LANES;
         let whole = last == S::LANES;
         prefetch::<R, V, N>(call, S::LANES, 1);
+        let mut next = call.next;
+        let ahead = call.ahead;
         let mut rest = call.depth;
         let readable = if call.left_padded { S::LANES } else { last };
         if readable == S::LANES {
             for _ in 0..call.depth / 2 {
+                for _ in 0..2 {
+                    ask(next);
+                    next = next.wrapping_add(LINE / size_of::<R>());
+                }
+                if ahead != 0 {
+                    for v in 0..V {
+                        ask(left.wrapping_offset(ahead).wrapping_add(v * S::LANES));
+                        ask(left.wrapping_offset(ahead + call.left_step).wrapping_add(v * S::LANES));
+                    }
+                }
                 step::<S, R, V, N>(&mut sums, left, S::LANES, &right, column);
                 left = left.wrapping_offset(call.left_step);
                 right = right.map(|r| r.wrapping_offset(call.right_step));
