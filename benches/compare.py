@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times local contractions of this library and of its peers in turns, and writes tables and plots to benches/results/.
 
-    compare.py [--only SUITE,..] [--threads 1,2] [--kernel NAME] [--quick]
+    compare.py [--only SUITE,..] [--threads 1,2] [--contenders NAME,..] [--kernel NAME] [--quick]
     compare.py --report       only writes the Markdown and the plot anew, from the tables that are there
 
 Every library runs in a process of its own that waits for requests and uses no processor in between: ours is
@@ -15,7 +15,6 @@ import json
 import math
 import os
 import shlex
-import statistics
 import subprocess
 import sys
 import time
@@ -86,6 +85,12 @@ class Server:
         self.process.wait()
 
 
+def busy_seconds():
+    """Of all processors, whoever used them; what a hypervisor took counts too."""
+    user, nice, system, _, _, irq, softirq, steal = map(int, Path("/proc/stat").read_text().split()[1:9])
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+
 class Contender:
     """A slot of a server."""
 
@@ -108,12 +113,14 @@ class Timer:
     """The processes of one number of threads."""
 
     def __init__(self, program, threads, arguments):
-        self.threads, self.kernel = threads, arguments.kernel or None
+        self.threads, self.kernel, self.command = threads, arguments.kernel or None, arguments.command
+        self.wanted = arguments.contenders
         self.rounds, self.seconds = (3, 0.06) if arguments.quick else (7, 0.2)
         self.servers = {"ours": Server([program, str(threads)], threads)}
         self.servers["one"] = Server([program, "1"], 1)
         self.versions, self.missing = {}, {}
-        for library in dict.fromkeys(library for library, _ in CONTENDERS.values()):
+        wanted = [library for name, (library, _) in CONTENDERS.items() if self.wants(name)]
+        for library in dict.fromkeys(wanted):
             server = Server([sys.executable, str(ROOT / "benches" / "peers.py"), library], threads)
             try:
                 self.versions[library] = server.ask(do="version")["version"]
@@ -123,12 +130,16 @@ class Timer:
         # The largest share of a processor that all the others had while somebody ran.
         self.disturbance = 0.0
 
+    def wants(self, name):
+        return not self.wanted or name in self.wanted
+
     def close(self):
         for server in self.servers.values():
             server.close()
 
     def contender(self, slot, name, case):
-        request = dict(expression=case.expression, path=case.path, out=case.out, extents=case.extents, dtype=case.dtype)
+        request = dict(expression=case.expression, path=case.path, out=case.out)
+        request.update(extents=case.extents, dtype=case.dtype)
         order = range(len(case.operands))
         if name in CONTENDERS:
             library, what = CONTENDERS[name]
@@ -149,43 +160,55 @@ class Timer:
         return Contender(self.servers[library], slot, request)
 
     def measure(self, case):
-        """Seconds of every timed run of each contender, what it said of itself, and why some did not run."""
+        """Seconds of the timed runs of each turn of each contender and how many turns were quiet, what it said of itself,
+        and why some did not run."""
         contenders, notes = {}, {}
-        for slot, name in enumerate(case.contenders):
+        for slot, name in enumerate(filter(self.wants, case.contenders)):
             try:
                 contenders[name] = self.contender(slot, name, case)
             except LookupError as error:
                 notes[name] = str(error)
         times = {name: [] for name in contenders}
-        spent = dict.fromkeys(contenders, 0.0)
+        quiet, spent = dict.fromkeys(contenders, 0), dict.fromkeys(contenders, 0.0)
         expected = None
-        for at in range(self.rounds):
+        # Where other programs disturb, everyone gets more turns, up to twice as many.
+        for at in range(2 * self.rounds):
+            if at >= self.rounds and all(count >= min(3, self.rounds) for count in quiet.values()):
+                break
             names = list(contenders)
             for name in names[at % len(names) :] + names[: at % len(names)]:
                 # What takes long needs fewer rounds, and no warmth.
                 if at >= 2 and spent[name] > 6 * self.rounds * self.seconds:
                     continue
                 start = time.perf_counter()
-                times[name] += self.turn(contenders[name], warm=not times[name] or min(times[name]) < 1)
+                seconds, was_quiet = self.turn(contenders[name], warm=not times[name] or min(times[name][-1]) < 1)
+                times[name].append(seconds)
+                quiet[name] += was_quiet
                 spent[name] += time.perf_counter() - start
                 if at == 0 and name != "stream":
                     expected = self.check(case, name, contenders[name].sample(), expected)
         answers = {name: contender.answer for name, contender in contenders.items()}
         for contender in contenders.values():
             contender.close()
-        return times, answers, notes
+        return {name: (times[name], quiet[name], answers[name]) for name in times}, notes
 
     def turn(self, contender, warm):
         time.sleep(REST)
         if warm:
             contender.run(0.0)
         others = [server for server in self.servers.values() if server is not contender.server]
-        used = lambda: sum(server.processor_seconds() for server in others)
-        before, start = used(), time.perf_counter()
+
+        def used():
+            resting = sum(server.processor_seconds() for server in others)
+            return resting, contender.server.processor_seconds(), busy_seconds(), time.perf_counter()
+
+        before = used()
         times = contender.run(self.seconds)
-        if sum(times) > 0.1:
-            self.disturbance = max(self.disturbance, (used() - before) / (time.perf_counter() - start))
-        return times
+        resting, own, all_of_them, wall = (after - earlier for earlier, after in zip(before, used()))
+        if wall > 0.1:
+            self.disturbance = max(self.disturbance, resting / wall)
+        threads = 1 if contender.server is self.servers["one"] else self.threads
+        return times, (all_of_them - own) / wall < os.cpu_count() - threads + 0.15
 
     def check(self, case, name, sample, expected):
         """Everyone computes the same as the first."""
@@ -200,12 +223,11 @@ class Timer:
     def suite(self, suite):
         rows = []
         for case in suites.cases(suite):
-            times, answers, notes = self.measure(case)
-            for name, seconds in times.items():
-                best, median = min(seconds), statistics.median(seconds)
-                kernel = answers[name].get("kernel", "")
-                rows.append(report.row(suite, case, self.threads, name, kernel, best, median, len(seconds)))
-            shown = [f"{row['contender']} {row['rate']:.1f}" for row in rows[-len(times) :]]
+            measured, notes = self.measure(case)
+            for name, (seconds, quiet, answer) in measured.items():
+                kernel = answer.get("kernel", "")
+                rows.append(report.row(suite, case, self.threads, name, kernel, seconds, quiet))
+            shown = [f"{row['contender']} {row['rate']}" for row in rows[-len(measured) :]]
             shown += [f"{name}: {why}" for name, why in notes.items()]
             print(f"{suite} {self.threads} {case.dtype} {case.name:16} {case.unit}: {', '.join(shown)}", flush=True)
         return rows
@@ -224,12 +246,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="all", help=f"of: {', '.join(suites.SUITES)}")
     parser.add_argument("--threads", default="1,2")
+    names = f"ours, stream, libxsmm, {', '.join(CONTENDERS)}"
+    parser.add_argument("--contenders", default="", help=f"only these, of: {names}; writes nothing")
     parser.add_argument("--kernel", default="", help="force a kernel of ours")
     parser.add_argument("--quick", action="store_true", help="three short rounds")
     parser.add_argument("--server", help="the built server; without it, it is built")
     parser.add_argument("--report", action="store_true", help="time nothing")
     arguments = parser.parse_args()
+    arguments.command = sys.argv[1:]
     split = lambda text: text.replace(",", " ").split()
+    arguments.contenders = [name.strip() for name in arguments.contenders.split(",") if name.strip()]
     only = list(suites.SUITES) if arguments.only in ("", "all") else split(arguments.only)
     unknown = [suite for suite in only if suite not in suites.SUITES]
     if unknown:
@@ -242,9 +268,12 @@ def main():
                 timer = Timer(program, threads, arguments)
                 for suite in wanted:
                     rows = timer.suite(suite)
-                    report.write(suite, threads, arguments, rows, timer)
+                    # Without a contender there is nothing to compare with, and the tables that are there are better.
+                    if not timer.wanted:
+                        report.write(suite, timer, rows)
                 timer.close()
-    report.summarise()
+    if not arguments.contenders:
+        report.summarise()
 
 
 if __name__ == "__main__":

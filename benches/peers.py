@@ -13,7 +13,10 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError as error:
+    sys.exit(print(json.dumps({"error": str(error)})))
 
 DTYPES = {"f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128"}
 LETTER = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
@@ -54,7 +57,7 @@ def noise(count, first):
     return h / 2.0**24 - 0.5
 
 
-# Every method of a library below takes a case and returns a call, and the array that it writes or None if it returns one.
+# A library's methods take a case and return a call, and the array that it writes, or None if it returns one.
 
 
 class Torch:
@@ -70,8 +73,7 @@ class Torch:
         return f"torch {self.library.__version__} with {blas[0]}, opt_einsum {self.opt_einsum.__version__}"
 
     def einsum(self, case):
-        """Allocates its result; through opt_einsum where there is a path. einsum alone would only make a view of one
-        operand."""
+        """Allocates its result. With a path, opt_einsum follows it; of one operand, einsum alone only makes a view."""
         operands = [self.library.from_numpy(operand) for operand in case.operands]
         if len(operands) == 1:
             out, view = self.library.from_numpy(case.empty()), self.library.einsum(case.expression, *operands)
@@ -109,6 +111,7 @@ class Numpy:
 
         self.opt_einsum = opt_einsum
         found = glob.glob(str(Path(np.__file__).parent.parent / "numpy.libs" / "libscipy_openblas*"))
+        # Another NumPy than pip's may have no OpenBLAS of its own, and is no peer then.
         self.library = ctypes.CDLL(found[0])
         self.suffix = "64_" if "openblas64" in found[0] else ""
 
@@ -224,7 +227,11 @@ class Slot:
 
 
 def main():
-    library, slots = {"torch": Torch, "tblis": Tblis, "numpy": Numpy, "mkl": Mkl}[sys.argv[1]](), {}
+    libraries = {"torch": Torch, "tblis": Tblis, "numpy": Numpy, "mkl": Mkl}
+    try:
+        library, slots = libraries[sys.argv[1]](), {}
+    except (ImportError, OSError, IndexError) as error:
+        return print(json.dumps({"error": str(error).splitlines()[0]}))
 
     def answer(request):
         match request["do"]:

@@ -74,9 +74,8 @@ def extents_of(text):
 def tccg(column):
     with open(DATA / "tccg24.csv") as file:
         for row in csv.DictReader(file):
-            yield Case(
-                row["tccg_name"], row["einsum"], extents_of(row[column]), contenders=("ours", "torch", "tblis", "opt_einsum")
-            )
+            extents = extents_of(row[column])
+            yield Case(row["tccg_name"], row["einsum"], extents, contenders=("ours", "torch", "tblis", "opt_einsum"))
 
 
 def gemm():
