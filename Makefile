@@ -9,13 +9,23 @@ MPIRUN ?= mpirun.mpich
 BUILD   = MPICC=$(MPICC) CARGO_TARGET_DIR=target/mpich cargo
 PROGRAM = target/mpich/release/einsum-dist
 
+# make bench ONLY=tccg-small,gemm THREADS=1 KERNEL=portable QUICK=1; without them all suites, 1 and 2 threads, the library's
+# choice of kernel, and more than an hour where QUICK takes minutes. PEERS_PYTHON may be any Python with what
+# benches/requirements.txt names.
+ONLY         ?= all
+THREADS      ?= 1,2
+KERNEL       ?=
+QUICK        ?=
+PEERS_PYTHON ?=
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test bench packages build
 
 help:
 	@echo "make demo    contract the .npy files of data/ on 2 MPI ranks: plan, time, GFLOP/s, check"
 	@echo "make test    everything that can be tested here, under MPICH and Open MPI"
-	@echo "make bench   the local kernel, and how much of the transfers hides behind computing"
+	@echo "make bench   local contractions beside NumPy, torch, TBLIS, OpenBLAS and MKL: benches/results/local.md;"
+	@echo "             how much of the transfers hides behind computing"
 	@echo "make build   the program with all features: $(PROGRAM)"
 	@echo
 	@echo "Without any system package: cargo run --release -- \"mk,kn->mn\""
@@ -33,5 +43,14 @@ test:
 	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich openmpi
 	@./tests/all.sh
 
-bench: packages
+bench: packages $(if $(PEERS_PYTHON),,target/peers/ready)
+	MPICC=$(MPICC) CARGO_TARGET_DIR=target/mpich SERVER_FLAGS="--features full" \
+		$(or $(PEERS_PYTHON),target/peers/bin/python) benches/compare.py \
+		--only "$(ONLY)" --threads "$(THREADS)" --kernel "$(KERNEL)" $(if $(QUICK),--quick)
 	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features full --bench overlap
+
+target/peers/ready: benches/requirements.txt
+	@python3 -c "import ensurepip" 2> /dev/null || ./.ci/packages python
+	python3 -m venv target/peers
+	target/peers/bin/python -m pip install --quiet --requirement benches/requirements.txt
+	@touch $@

@@ -297,19 +297,7 @@ impl<T: Stream> Runs for Loop<T> {
                 rest = tail;
                 let same: Vec<&[T]> = same.iter().map(|x| &x[range(x.len())]).collect();
                 let others: Vec<&[T]> = others.iter().map(|x| &x[range(x.len())]).collect();
-                scope.spawn(move |_| {
-                    pulp::Arch::new().dispatch(|| {
-                        let mut total = T::ZERO;
-                        for other in others {
-                            total += T::sum(other);
-                        }
-                        match same[..] {
-                            [x] => part.copy_from_slice(x),
-                            [x, y] => part.iter_mut().zip(x.iter().zip(y)).for_each(|(out, (&x, &y))| *out = x * y),
-                            _ => part.fill(total),
-                        }
-                    });
-                });
+                scope.spawn(move |_| pulp::Arch::new().dispatch(Share { same, others, part }));
             }
         });
         Ok(())
@@ -324,11 +312,41 @@ impl<T: Stream> Runs for Loop<T> {
     }
 }
 
+/// One thread's part of a [`Loop`].
+struct Share<'a, T> {
+    same: Vec<&'a [T]>,
+    others: Vec<&'a [T]>,
+    part: &'a mut [T],
+}
+
+impl<T: Stream> pulp::WithSimd for Share<'_, T> {
+    type Output = ();
+
+    /// Compiled for the vectors of this machine with everything that is inlined, which a closure would not be.
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Share { same, others, part } = self;
+        let mut total = T::ZERO;
+        for other in others {
+            total += T::sum(other);
+        }
+        match same[..] {
+            [x] => part.copy_from_slice(x),
+            [x, y] => {
+                for (out, (&x, &y)) in part.iter_mut().zip(x.iter().zip(y)) {
+                    *out = x * y;
+                }
+            }
+            _ => part.fill(total),
+        }
+    }
+}
+
 trait Stream: Element {
     /// With enough sums side by side that only memory limits it.
     #[inline(always)]
     fn sum(values: &[Self]) -> Self {
-        let mut lanes = [Self::ZERO; 128];
+        let mut lanes = [Self::ZERO; 64];
         let chunks = values.chunks_exact(lanes.len());
         let rest = chunks.remainder();
         for chunk in chunks {

@@ -1,45 +1,304 @@
-"""From times to tables."""
+"""From times to tables: a CSV per suite and number of threads, and one Markdown file and one plot of all of them."""
 
 import csv
+import datetime
 import json
 import math
+import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
 
+COLUMNS = (
+    *("suite", "name", "expression", "extents", "dtype", "threads", "contender", "kernel", "unit", "rate"),
+    *("median_rate", "best", "median", "runs", "turns", "quiet_turns"),
+)
 
-class Row:
-    def __init__(self, suite, case, threads, contender, best, median, runs):
-        self.suite, self.name, self.dtype, self.threads = suite, case.name, case.dtype, threads
-        self.expression, self.contender, self.unit = case.expression, contender, case.unit
-        self.best, self.median, self.runs = best, median, runs
-        self.rate, self.median_rate = case.work / best / 1e9, case.work / median / 1e9
+ABOUT = """\
+Written by `make bench`. Every library has a process of its own; they take turns, each with one untimed run before its
+timed ones, and all were found to compute the same. Rates are of the best run, in GFLOP/s (a multiply-add is 2
+operations, 8 if complex) or GB/s (all tensors, each once). `ratio` is ours over the best of the others, `of medians`
+the same for the median runs. A `~` marks a contender that had its processors to itself in one turn at most.
+
+Planning and allocation of the result are not inside the times of ours. They are inside for `opt_einsum`, which is NumPy,
+and for `torch` except on one operand, which is copied into an existing result. `tblis` writes an existing result, but
+allocates that of a tree. All others write an existing result. Fresh pages are cheap for all: they are large ones.
+"""
 
 
-COLUMNS = ("suite", "name", "expression", "dtype", "threads", "contender", "unit", "rate", "median_rate", "best", "median", "runs")
+class Table:
+    """The rows of one file, by case and contender."""
+
+    def __init__(self, path):
+        lines = path.read_text().splitlines()
+        self.facts = dict(line[2:].split(": ", 1) for line in lines if line.startswith("# "))
+        self.cases = {}
+        for row in csv.DictReader(line for line in lines if not line.startswith("# ")):
+            for column in ("rate", "median_rate"):
+                row[column] = float(row[column])
+            self.cases.setdefault((row["dtype"], row["name"]), {})[row["contender"]] = row
+
+    def contenders(self):
+        return list(dict.fromkeys(name for case in self.cases.values() for name in case))
+
+    def peers(self):
+        return [name for name in self.contenders() if not name.startswith("ours")]
+
+    def ratio(self, case, peers, column="rate"):
+        """Ours over the best of those peers that are there."""
+        rates = [case[name][column] for name in peers if name in case]
+        return case["ours"][column] / max(rates) if rates and "ours" in case else None
+
+    def ratios(self, peers=None, wanted=lambda dtype, name: True):
+        peers = self.peers() if peers is None else peers
+        all_ratios = {key: self.ratio(case, peers) for key, case in self.cases.items() if wanted(*key)}
+        return {key: ratio for key, ratio in all_ratios.items() if ratio is not None}
 
 
-def write(rows, suite, arguments, facts):
+def row(suite, case, threads, contender, kernel, seconds, quiet):
+    """`seconds` has a list per turn."""
+    all_seconds = sorted(second for turn in seconds for second in turn)
+    best, median = all_seconds[0], all_seconds[len(all_seconds) // 2]
+    return dict(
+        suite=suite,
+        name=case.name,
+        expression=case.expression,
+        extents=";".join(f"{label}={extent}" for label, extent in case.extents.items()),
+        dtype=case.dtype,
+        threads=threads,
+        contender=contender,
+        kernel=kernel,
+        unit=case.unit,
+        rate=f"{case.work / best / 1e9:.4g}",
+        median_rate=f"{case.work / median / 1e9:.4g}",
+        best=f"{best:.4g}",
+        median=f"{median:.4g}",
+        runs=len(all_seconds),
+        turns=len(seconds),
+        quiet_turns=quiet,
+    )
+
+
+def write(suite, timer, rows):
     RESULTS.mkdir(exist_ok=True)
-    kernel = f"-{arguments.kernel}" if arguments.kernel else ""
-    with open(RESULTS / f"{suite}-{arguments.threads}{kernel}.csv", "w", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(COLUMNS)
-        for row in rows:
-            table.writerow([getattr(row, column) for column in COLUMNS])
-    groups = {}
-    for row in rows:
-        groups.setdefault((row.name, row.dtype), {})[row.contender] = row
-    ratios = []
-    for group in groups.values():
-        peers = [row.rate for name, row in group.items() if not name.startswith("ours")]
-        if "ours" in group and peers:
-            ratios.append(group["ours"].rate / max(peers))
-    if ratios:
-        best = [max(r.rate for n, r in g.items() if not n.startswith("ours")) for g in groups.values()]
-        gm = lambda x: math.exp(sum(map(math.log, x)) / len(x))
-        print(f"{suite} {arguments.threads}: geometric mean ratio {gm(ratios):.2f}, worst {min(ratios):.2f}, best peer {gm(best):.1f}; {facts['disturbance']}")
+    kernel = f"-{timer.kernel}" if timer.kernel else ""
+    with open(RESULTS / f"{suite}-{timer.threads}{kernel}.csv", "w", newline="") as file:
+        for name, value in facts(timer).items():
+            file.write(f"# {name}: {value}\n")
+        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
+
+
+def facts(timer):
+    versions = {library: timer.versions.get(library) or f"not there: {timer.missing[library]}" for library in LIBRARIES}
+    return {
+        "date": datetime.date.today().isoformat(),
+        "commit": output("git", "describe", "--always", "--dirty"),
+        "command": shlex.join(["benches/compare.py", *timer.command]),
+        "machine": machine(),
+        "compiler": output("rustc", "--version"),
+        **versions,
+        "others": f"{timer.disturbance:.2f} of a processor, at most, was used by the contenders whose turn it was not",
+    }
+
+
+LIBRARIES = ("numpy", "torch", "tblis", "mkl")
+
+
+def output(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=RESULTS.parent).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def machine():
+    fields = dict(line.split(":", 1) for line in output("lscpu").splitlines() if ":" in line)
+    field = lambda name: fields.get(name, "?").strip()
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    vectors = [flag for flag in ("avx2", "avx512f", "asimd", "sve") if flag in field("Flags").split()]
+    caches = ", ".join(f"{name} {field(name + ' cache')}" for name in ("L1d", "L2", "L3"))
+    return f"{field('CPU(s)')} x {field('Model name')}, {' '.join(vectors)}; {caches}; {memory:.0f} GiB"
+
+
+def geometric_mean(values):
+    values = list(values)
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def tables(kernel=""):
+    """The tables that are there, by suite and number of threads."""
+    found = {}
+    for path in sorted(RESULTS.glob("*.csv")):
+        table = Table(path)
+        suite, threads = next(iter(next(iter(table.cases.values())).values())).get("suite"), None
+        rest = path.stem.removeprefix(suite + "-").split("-", 1)
+        threads, forced = int(rest[0]), (rest[1:] or [""])[0]
+        if forced == kernel:
+            found[suite, threads] = table
+    return found
+
+
+def verdicts(found):
+    """Lines of what is asked, what was measured, and whether that holds."""
+
+    def line(number, what, asked, measured, holds):
+        lines.append((number, what, asked, measured, "yes" if holds else "no"))
+
+    def absent(number, what, asked):
+        lines.append((number, what, asked, "not measured", "-"))
+
+    lines = []
+
+    def at_least(number, what, suite, threads, least, mean=None, peers=None, wanted=lambda dtype, name: True):
+        asked = f"each at least {least}" + (f", geometric mean at least {mean}" if mean else "")
+        ratios = found[suite, threads].ratios(peers, wanted) if (suite, threads) in found else {}
+        if not ratios:
+            return absent(number, what, asked)
+        worst = min(ratios, key=ratios.get)
+        below = sum(ratio < least for ratio in ratios.values())
+        middle = geometric_mean(ratios.values())
+        measured = f"geometric mean {middle:.2f}, worst {ratios[worst]:.2f} ({' '.join(worst)})"
+        measured += f", {below} of {len(ratios)} below"
+        line(number, what, asked, measured, below == 0 and middle >= (mean or 0))
+
+    for size, mean in (("small", 1.3), ("full", 1.1)):
+        for threads in (1, 2):
+            what = f"tccg24 {size}, {threads} worker{'s' * (threads > 1)}, over the best peer"
+            at_least(1, what, f"tccg-{size}", threads, 0.95, mean)
+    for threads in (1, 2):
+        real = lambda dtype, name: dtype in ("f32", "f64")
+        workers = f"{threads} worker{'s' * (threads > 1)}"
+        best = "matrix product f32 and f64, {}, over the best of OpenBLAS and MKL"
+        at_least(2, best.format(workers), "gemm", threads, 0.98, peers=["openblas", "mkl"], wanted=real)
+        for dtype in ("f32", "f64"):
+            what, asked = f"1021 over 1024, {dtype}, {workers}", "at least 0.9"
+            cases = found[("gemm", threads)].cases if ("gemm", threads) in found else {}
+            if (dtype, "1021") in cases:
+                ratio = cases[dtype, "1021"]["ours"]["rate"] / cases[dtype, "1024"]["ours"]["rate"]
+                line(2, what, asked, f"{ratio:.2f}", ratio >= 0.9)
+            else:
+                absent(2, what, asked)
+    at_least(3, "trees with the given path, 2 workers, over the best peer", "trees", 2, 1.0)
+    for threads in (1, 2):
+        larger = lambda dtype, name: name != "8^3"
+        what = f"batches of 16^3, 32^3, 64^3, {threads} worker{'s' * (threads > 1)}, over "
+        at_least(4, what + "the bare LIBXSMM kernel", "batches", threads, 0.9, peers=["libxsmm"], wanted=larger)
+    for threads in (1, 2):
+        what = f"bandwidth-bound, {threads} worker{'s' * (threads > 1)}, over a plain loop of the same traffic"
+        at_least(5, what, "bandwidth", threads, 0.8, peers=["stream"])
+    at_least(6, "2 workers over 1 where compute-bound", "scaling", 2, 1.85, peers=["ours, 1 worker"])
+    forced = tables("portable")
+    for key in sorted(forced):
+        if key in found:
+            ratios = found[key].ratios()
+            shared = [ratio / ratios[case] for case, ratio in forced[key].ratios().items() if case in ratios]
+            what = f"{key[0]}, {key[1]} worker{'s' * (key[1] > 1)}: portable kernel over the default one"
+            measured = f"geometric mean {geometric_mean(shared):.2f}, worst {min(shared):.2f}"
+            line(7, what, "geometric mean at least 0.9", measured, geometric_mean(shared) >= 0.9)
+    if not forced:
+        absent(7, "portable kernel over the default one", "geometric mean at least 0.9")
+    for threads in (1, 2):
+        numbers = lambda dtype, name: dtype in ("c64", "c128")
+        what = f"complex64 and complex128 products, {threads} worker{'s' * (threads > 1)}, over NumPy"
+        at_least(8, what, "gemm", threads, 0.9, peers=["numpy matmul"], wanted=numbers)
+    return lines
+
+
+def markdown(found):
+    text = [
+        "# Local contraction: ours and its peers",
+        "",
+        *ABOUT.splitlines(),
+        "",
+        "| | what | asked | measured | holds |",
+        "|---|---|---|---|---|",
+    ]
+    text += ["| " + " | ".join(map(str, line)) + " |" for line in verdicts(found)]
+    for (suite, threads), table in found.items():
+        unit = next(iter(next(iter(table.cases.values())).values()))["unit"]
+        contenders = table.contenders()
+        text += ["", f"## {suite}, {threads} worker{'s' * (threads > 1)}, {unit}", ""]
+        text.append("| " + " | ".join(["case", "expression", "type", *contenders, "ratio", "of medians"]) + " |")
+        text.append("|---|---|---|" + "---:|" * (len(contenders) + 2))
+        peers = table.peers() or [name for name in contenders if name != "ours"]
+        ratios = []
+        for (dtype, name), case in table.cases.items():
+            cells = [name, "`" + next(iter(case.values()))["expression"] + "`", dtype]
+            cells += [cell(case[contender]) if contender in case else "-" for contender in contenders]
+            both = [table.ratio(case, peers, column) for column in ("rate", "median_rate")]
+            ratios += [both] if both[0] else []
+            cells += [f"{ratio:.2f}" if ratio else "-" for ratio in both]
+            text.append("| " + " | ".join(cells) + " |")
+        if ratios:
+            means = [f"**{geometric_mean(column):.2f}**" for column in zip(*ratios)]
+            rates = [[case[name]["rate"] for case in table.cases.values() if name in case] for name in contenders]
+            means = [f"{geometric_mean(column):.1f}" for column in rates] + means
+            text.append("| **geometric mean** | | | " + " | ".join(means) + " |")
+            best = [max(case[name]["rate"] for name in peers if name in case) for case in table.cases.values()]
+            text += ["", f"Geometric mean of the best peer of each case: {geometric_mean(best):.1f} {unit}."]
+    text += ["", "## Where and how", ""]
+    runs = {}
+    for key, table in found.items():
+        runs.setdefault(json.dumps(table.facts), []).append(f"{key[0]} {key[1]}")
+    for known, which in runs.items():
+        text += [f"{', '.join(which)}:", ""]
+        text += [f"- {name}: {value}" for name, value in json.loads(known).items()] + [""]
+    return "\n".join(text).rstrip() + "\n"
+
+
+def cell(row):
+    return f"{row['rate']:.1f}" + "~" * (int(row["quiet_turns"]) < min(2, int(row["turns"])))
+
+
+def plot(found):
+    try:
+        import matplotlib
+    except ImportError:
+        return print("no matplotlib, no plot", file=sys.stderr)
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    matplotlib.rcParams.update({"svg.hashsalt": "einsum-dist", "font.size": 8})
+    names = list(dict.fromkeys(suite for suite, _ in found))
+    heights = [max(len(table.cases) for (suite, _), table in found.items() if suite == name) + 4 for name in names]
+    layout = dict(figsize=(13, 0.16 * sum(heights)), gridspec_kw=dict(height_ratios=heights), squeeze=False)
+    figure, axes = pyplot.subplots(len(names), 2, layout="constrained", **layout)
+    contenders = list(dict.fromkeys(name for table in found.values() for name in table.contenders()))
+    colours = dict(zip(contenders, ["black", *matplotlib.colormaps["tab20"].colors]))
+    for at, name in enumerate(names):
+        for threads in (1, 2):
+            axis = axes[at][threads - 1]
+            table = found.get((name, threads))
+            if table is None:
+                axis.axis("off")
+                continue
+            labels = [f"{case} {dtype}" for dtype, case in table.cases]
+            for contender in reversed(table.contenders()):
+                cases = enumerate(table.cases.values())
+                points = [(case[contender]["rate"], y) for y, case in cases if contender in case]
+                style = dict(marker="D", s=16, zorder=3) if contender == "ours" else dict(marker="o", s=12)
+                axis.scatter(*zip(*points), color=colours[contender], label=contender, **style)
+            axis.set_yticks(range(len(labels)), labels)
+            axis.invert_yaxis()
+            axis.set_xlim(left=0)
+            axis.grid(alpha=0.3)
+            unit = next(iter(next(iter(table.cases.values())).values()))["unit"]
+            axis.set_title(f"{name}, {threads} worker{'s' * (threads > 1)}, {unit}")
+            axis.legend(fontsize=7, loc="best", reverse=True)
+    figure.savefig(RESULTS / "local.svg", metadata={"Date": None})
 
 
 def summarise():
-    pass
+    found = tables()
+    if not found:
+        return
+    (RESULTS / "local.md").write_text(markdown(found))
+    plot(found)
+    width = max(len(what) for _, what, *_ in verdicts(found))
+    for number, what, asked, measured, holds in verdicts(found):
+        print(f"{number}  {what:{width}}  {holds:3}  {measured}")

@@ -74,14 +74,13 @@ def extents_of(text):
 def tccg(column):
     with open(DATA / "tccg24.csv") as file:
         for row in csv.DictReader(file):
-            yield Case(
-                row["tccg_name"], row["einsum"], extents_of(row[column]), contenders=("ours", "torch", "tblis", "numpy")
-            )
+            extents = extents_of(row[column])
+            yield Case(row["tccg_name"], row["einsum"], extents, contenders=("ours", "torch", "tblis", "opt_einsum"))
 
 
 def gemm():
     for dtype in ("f32", "f64", "c64", "c128"):
-        complex_too = ("numpy",) if dtype[0] == "c" else ()
+        complex_too = ("numpy matmul",) if dtype[0] == "c" else ()
         for extent in (512, 1000, 1021, 1024, 2048, 4096):
             yield Case(
                 str(extent),
@@ -102,7 +101,7 @@ def trees():
                 extents_of(row["sizes"]),
                 path=path,
                 flop=float(row["gflop"]) * 1e9,
-                contenders=("ours", "torch", "tblis", "numpy"),
+                contenders=("ours", "torch", "tblis", "opt_einsum"),
             )
 
 
@@ -113,7 +112,7 @@ def batches():
             f"{extent}^3",
             "bmk,bkn->bmn",
             dict(b=count, m=extent, k=extent, n=extent),
-            contenders=("ours", "libxsmm", "mkl_batch", "torch_bmm", "numpy_matmul"),
+            contenders=("ours", "libxsmm", "mkl batch", "torch bmm", "numpy matmul"),
         )
 
 
@@ -127,13 +126,13 @@ def bandwidth():
         ("ab->ba", dict(a=4096, b=4096)),
     ]:
         yield Case(
-            expression, expression, extents, unit="GB/s", contenders=("ours", "stream", "torch", "numpy_einsum")
+            expression, expression, extents, unit="GB/s", contenders=("ours", "stream", "torch", "numpy")
         )
 
 
 def scaling():
     """Compute-bound products and contractions with one worker and with two."""
-    both = ("ours", "ours_1")
+    both = ("ours", "ours, 1 worker")
     for dtype in ("f32", "f64"):
         for extent in (1024, 2048, 4096):
             yield Case(f"{dtype} {extent}", "mk,kn->mn", dict.fromkeys("mkn", extent), dtype, contenders=both)
