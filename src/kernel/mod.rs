@@ -21,6 +21,7 @@ mod element;
 mod elementwise;
 mod gemm;
 mod loops;
+mod permute;
 mod pointer;
 mod reference;
 mod simd;

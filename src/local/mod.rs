@@ -15,9 +15,13 @@ mod cost;
 mod fold;
 mod isa;
 mod layout;
+mod loops;
+mod permute;
 
 pub use access::Access;
 pub use contract::{Body, Cut, GemmPlan, LocalContract, LoopPlan, plan_contract};
 pub use fold::{Dim, fold, partition};
 pub use isa::Isa;
 pub use layout::Layout;
+pub use loops::Loops;
+pub use permute::{BUFFER_BYTES, Blocks, LONGEST, Moves, Permute, Side};

@@ -110,8 +110,8 @@ macro_rules! avx2 {
             }
 
             #[inline(always)]
-            unsafe fn load_pieces(from: *const $real, step: isize) -> $vector {
-                let piece = |at: isize| from.wrapping_offset(at * step).cast::<f32>();
+            unsafe fn load_pieces(from: [*const $real; 4]) -> $vector {
+                let piece = |at: usize| from[at].cast::<f32>();
                 // SAFETY: the instructions exist; the caller promises two pieces.
                 unsafe {
                     let first = _mm256_castps128_ps256(_mm_loadu_ps(piece(0)));

@@ -104,8 +104,8 @@ macro_rules! avx512 {
             }
 
             #[inline(always)]
-            unsafe fn load_pieces(from: *const $real, step: isize) -> $vector {
-                let piece = |at: isize| from.wrapping_offset(at * step).cast::<f32>();
+            unsafe fn load_pieces(from: [*const $real; 4]) -> $vector {
+                let piece = |at: usize| from[at].cast::<f32>();
                 // SAFETY: the instructions exist; the caller promises four pieces.
                 unsafe {
                     let all = _mm512_castps128_ps512(_mm_loadu_ps(piece(0)));
