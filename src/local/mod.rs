@@ -17,6 +17,8 @@ mod isa;
 mod layout;
 mod loops;
 mod permute;
+mod sum;
+mod unary;
 
 pub use access::Access;
 pub use contract::{Body, Cut, GemmPlan, LocalContract, LoopPlan, plan_contract};
@@ -25,3 +27,5 @@ pub use isa::Isa;
 pub use layout::Layout;
 pub use loops::Loops;
 pub use permute::{BUFFER_BYTES, Blocks, LONGEST, Moves, Permute, Side};
+pub use sum::{Sum, UNIT};
+pub use unary::{UnaryBody, UnaryPlan, plan_unary};

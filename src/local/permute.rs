@@ -150,7 +150,9 @@ impl Permute {
             stretch[TO] /= cols.map_or(1, |i| dims[i].extent).min(stretch[FROM]);
             stretch[TO] = stretch[TO].max(1);
         }
-        let blocks = Blocks::new(dims, [cols, rows], stretch, body, &mut start);
+        let mut turned = [0; 2];
+        let blocks = Blocks::new(dims, [cols, rows], stretch, body, &mut turned);
+        (0..2).for_each(|t| start[t] += turned[t] * widened as isize);
         let body = match body {
             Moves::Tiles { .. } => {
                 let run = blocks.rows.inner * blocks.rows.block() * moved_bytes;

@@ -58,10 +58,13 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Lines<'_, R, M> {
     unsafe fn run<S: Simd<R>>(self) {
         // SAFETY: the caller's promise.
         unsafe {
-            if self.past_caches && M::PUTS {
-                self.each(|from, to| line::<S, R, M, true>(from, to, self.count, self.merge));
-            } else {
-                self.each(|from, to| line::<S, R, M, false>(from, to, self.count, self.merge));
+            for row in 0..self.rows {
+                let Tensors { from, to } = self.row(row);
+                if self.past_caches && M::PUTS {
+                    line::<S, R, M, true>(from, to, self.count, self.merge);
+                } else {
+                    line::<S, R, M, false>(from, to, self.count, self.merge);
+                }
             }
         }
     }
@@ -69,15 +72,12 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Lines<'_, R, M> {
 
 impl<R: Copy, M> Lines<'_, R, M> {
     #[inline(always)]
-    fn each(&self, visit: impl Fn(*const R, *mut R)) {
-        for row in 0..self.rows {
-            let to = match self.to {
-                Starts::Every(stride) => row as isize * stride,
-                Starts::At(table) => table[row],
-            };
-            let at = self.tensors.at([row as isize * self.from, to]);
-            visit(at.from, at.to);
-        }
+    fn row(&self, row: usize) -> Tensors<R> {
+        let to = match self.to {
+            Starts::Every(stride) => row as isize * stride,
+            Starts::At(table) => table[row],
+        };
+        self.tensors.at([row as isize * self.from, to])
     }
 }
 
@@ -95,20 +95,25 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
     #[inline(always)]
     unsafe fn run<S: Simd<R>>(self) {
         let Lines { count, merge, .. } = self.lines;
-        // SAFETY: the caller's promise; no vector has more than 16 lanes, or less than an element has parts.
-        self.lines.each(|from, to| unsafe {
-            let mut lanes = [R::ZERO; 16];
-            (0..S::LANES).for_each(|lane| lanes[lane] = *from.add(lane % self.parts));
-            let value = S::load(lanes.as_ptr());
-            let mut i = 0;
-            while i + S::LANES <= count {
-                merge.all::<S>(to.add(i), value);
-                i += S::LANES;
+        for row in 0..self.lines.rows {
+            let Tensors { from, to } = self.lines.row(row);
+            // SAFETY: the caller's promise; no vector has more than 16 lanes, or less than an element has parts.
+            unsafe {
+                let mut lanes = [R::ZERO; 16];
+                for (lane, real) in lanes.iter_mut().enumerate().take(S::LANES) {
+                    *real = *from.add(lane % self.parts);
+                }
+                let value = S::load(lanes.as_ptr());
+                let mut i = 0;
+                while i + S::LANES <= count {
+                    merge.all::<S>(to.add(i), value);
+                    i += S::LANES;
+                }
+                if i < count {
+                    merge.first::<S>(to.add(i), value, count - i);
+                }
             }
-            if i < count {
-                merge.first::<S>(to.add(i), value, count - i);
-            }
-        });
+        }
     }
 }
 
@@ -133,16 +138,19 @@ unsafe fn line<S: Simd<R>, R: Real, M: Merge<R>, const PAST: bool>(from: *const 
                 for part in 0..per_line / S::LANES {
                     let at = i + part * S::LANES;
                     let value = S::load(from.add(at));
-                    S::stream(to.add(at), merge.merge::<S>(|| value, value));
+                    S::stream(to.add(at), merge.merge::<S>(value, value));
                 }
                 i += per_line;
             }
         }
         while i + 4 * S::LANES <= count {
-            let values = [0, 1, 2, 3].map(|part| S::load(from.add(i + part * S::LANES)));
-            for (part, &value) in values.iter().enumerate() {
-                merge.all::<S>(to.add(i + part * S::LANES), value);
-            }
+            let (from, to) = (from.add(i), to.add(i));
+            let (a, b) = (S::load(from), S::load(from.add(S::LANES)));
+            let (c, d) = (S::load(from.add(2 * S::LANES)), S::load(from.add(3 * S::LANES)));
+            merge.all::<S>(to, a);
+            merge.all::<S>(to.add(S::LANES), b);
+            merge.all::<S>(to.add(2 * S::LANES), c);
+            merge.all::<S>(to.add(3 * S::LANES), d);
             i += 4 * S::LANES;
         }
         while i + S::LANES <= count {

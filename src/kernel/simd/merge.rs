@@ -12,18 +12,26 @@ pub(in super::super) trait Merge<R: Real>: Copy + Send + Sync {
     /// Whether the destination is only written.
     const PUTS: bool = false;
 
-    /// The new value of the destination.
+    /// Whether the old value of the destination matters.
+    fn reads(self) -> bool {
+        !Self::PUTS
+    }
+
+    /// The new value of the destination, given the old one if that matters.
     ///
     /// # Safety
-    /// The instructions exist; `old` may be called unless this puts.
-    unsafe fn merge<S: Simd<R>>(self, old: impl FnOnce() -> S::Vector, value: S::Vector) -> S::Vector;
+    /// The instructions exist.
+    unsafe fn merge<S: Simd<R>>(self, old: S::Vector, value: S::Vector) -> S::Vector;
 
     /// # Safety
-    /// The instructions exist; `LANES` reals may be written, and read unless this puts.
+    /// The instructions exist; `LANES` reals may be written, and read if this reads.
     #[inline(always)]
     unsafe fn all<S: Simd<R>>(self, to: *mut R, value: S::Vector) {
         // SAFETY: the caller's promise.
-        unsafe { S::store(to, self.merge::<S>(|| S::load(to), value)) }
+        unsafe {
+            let old = if self.reads() { S::load(to) } else { S::zero() };
+            S::store(to, self.merge::<S>(old, value))
+        }
     }
 
     /// # Safety
@@ -31,7 +39,10 @@ pub(in super::super) trait Merge<R: Real>: Copy + Send + Sync {
     #[inline(always)]
     unsafe fn first<S: Simd<R>>(self, to: *mut R, value: S::Vector, count: usize) {
         // SAFETY: the caller's promise.
-        unsafe { S::store_first(to, self.merge::<S>(|| S::load_first(to, count), value), count) }
+        unsafe {
+            let old = if self.reads() { S::load_first(to, count) } else { S::zero() };
+            S::store_first(to, self.merge::<S>(old, value), count)
+        }
     }
 }
 
@@ -43,7 +54,7 @@ impl<R: Real> Merge<R> for Put {
     const PUTS: bool = true;
 
     #[inline(always)]
-    unsafe fn merge<S: Simd<R>>(self, _: impl FnOnce() -> S::Vector, value: S::Vector) -> S::Vector {
+    unsafe fn merge<S: Simd<R>>(self, _: S::Vector, value: S::Vector) -> S::Vector {
         value
     }
 }
@@ -54,9 +65,9 @@ pub(in super::super) struct Plus;
 
 impl<R: Real> Merge<R> for Plus {
     #[inline(always)]
-    unsafe fn merge<S: Simd<R>>(self, old: impl FnOnce() -> S::Vector, value: S::Vector) -> S::Vector {
+    unsafe fn merge<S: Simd<R>>(self, old: S::Vector, value: S::Vector) -> S::Vector {
         // SAFETY: the caller's promise.
-        unsafe { S::add(old(), value) }
+        unsafe { S::add(old, value) }
     }
 }
 
@@ -69,12 +80,17 @@ pub(in super::super) struct Blend<F> {
 
 impl<R: Real, F: Factor<R>> Merge<R> for Blend<F> {
     #[inline(always)]
-    unsafe fn merge<S: Simd<R>>(self, old: impl FnOnce() -> S::Vector, value: S::Vector) -> S::Vector {
+    fn reads(self) -> bool {
+        self.beta.is_some()
+    }
+
+    #[inline(always)]
+    unsafe fn merge<S: Simd<R>>(self, old: S::Vector, value: S::Vector) -> S::Vector {
         // SAFETY: the caller's promise.
         unsafe {
             let value = self.alpha.times::<S>(value);
             match self.beta {
-                Some(beta) => S::add(beta.times::<S>(old()), value),
+                Some(beta) => S::add(beta.times::<S>(old), value),
                 None => value,
             }
         }

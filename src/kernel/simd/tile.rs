@@ -25,21 +25,27 @@ unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(from: impl Fn(usize) -> *
     unsafe {
         let mut out = [S::zero(); MOST];
         for q in 0..pieces {
-            // Piece q of the rows r, r + step, and so on; no more than there are pieces in a vector.
+            // Where piece q is in the rows r, r + step, and so on; no more than there are pieces in a vector. Closures
+            // compute addresses only: they are not compiled for the instruction set.
             let row = |r: usize, step: usize| {
-                let piece = |g: usize| from(if g < pieces { r + g * step } else { r }).add(q * in_piece);
-                S::load_pieces([piece(0), piece(1), piece(2), piece(3)])
+                let piece = |g: usize| from(if g < pieces { r + g * step } else { r }).wrapping_add(q * in_piece);
+                [piece(0), piece(1), piece(2), piece(3)]
             };
             match size_of::<R>() * P {
                 4 => {
-                    let quad = quad::<S, R>([row(0, 4), row(1, 4), row(2, 4), row(3, 4)]);
+                    let quad = quad::<S, R>([
+                        S::load_pieces(row(0, 4)),
+                        S::load_pieces(row(1, 4)),
+                        S::load_pieces(row(2, 4)),
+                        S::load_pieces(row(3, 4)),
+                    ]);
                     out[4 * q..4 * q + 4].copy_from_slice(&quad);
                 }
                 8 => {
-                    let (a, b) = (row(0, 2), row(1, 2));
+                    let (a, b) = (S::load_pieces(row(0, 2)), S::load_pieces(row(1, 2)));
                     (out[2 * q], out[2 * q + 1]) = (S::low_8(a, b), S::high_8(a, b));
                 }
-                _ => out[q] = row(0, 1),
+                _ => out[q] = S::load_pieces(row(0, 1)),
             }
         }
         out
@@ -88,8 +94,11 @@ unsafe fn transpose<S: Simd<R>, R: Real, const P: usize>(rows: [S::Vector; MOST]
             }
         }
         for w in 0..words {
-            let at = |g: usize| inside[if g < pieces { words * g + w } else { 0 }];
-            let crossed = S::exchange([at(0), at(1), at(2), at(3)]);
+            let mut across = [S::zero(); 4];
+            for (g, vector) in across.iter_mut().enumerate().take(pieces) {
+                *vector = inside[words * g + w];
+            }
+            let crossed = S::exchange(across);
             for (g, &vector) in crossed.iter().enumerate().take(pieces) {
                 out[words * g + w] = vector;
             }
