@@ -6,6 +6,7 @@
 //! | `contract` | out = alpha left right + beta out, as planned by [`crate::local`] |
 //! | `loops`, `gemm` | its two innermost parts: plain loops and matrix products |
 //! | `unary` | permute, diagonal, sum |
+//! | `permute`, `sum` | what carries these out, and every other copy |
 //! | `simd` | vectors of every instruction set |
 //! | `elementwise`, `strided` | fill, scale, copy, add, and the loops beneath |
 //! | `reference`, `bound` | the slow and obvious einsum, and how far a quick one may be off |
@@ -23,10 +24,12 @@ mod gemm;
 mod host;
 mod loops;
 mod micro;
+mod permute;
 mod pointer;
 mod reference;
 mod simd;
 mod strided;
+mod sum;
 mod unary;
 mod workspace;
 
@@ -37,5 +40,5 @@ pub use elementwise::{add, copy, fill, scale};
 pub use host::host;
 pub use reference::{Checked, reference, reference_element};
 pub use simd::{available, widest};
-pub use unary::unary;
+pub use unary::{unary, unary_planned};
 pub use workspace::{OutOfMemory, Workspace};

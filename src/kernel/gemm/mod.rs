@@ -6,7 +6,6 @@ mod pack;
 mod run;
 mod share;
 mod store;
-mod unpack;
 
 use rayon::prelude::*;
 

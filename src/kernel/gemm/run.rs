@@ -3,7 +3,7 @@
 use num_complex::Complex;
 
 use super::super::Element;
-use super::super::simd::{Blend, BlendComplex, Both, Merge, Plus, Put, Real, Simd};
+use super::super::simd::{Blend, Both, Merge, Plus, Put, Real, Simd};
 use crate::dtype::Dtype;
 
 /// `len` reals merged into others.
@@ -61,18 +61,17 @@ pub(super) unsafe fn add_run<S: Both, T: Element>(from: *const T, beta: T, to: *
             Dtype::Float64 | Dtype::Complex128 if plain => {
                 merge_run::<S, f64>(from.cast(), to.cast(), len * (size_of::<T>() / 8), Plus);
             }
-            Dtype::Float32 => {
-                merge_run::<S, f32>(from.cast(), to.cast(), len, Blend { alpha: 1.0, beta: re as f32 });
-            }
-            Dtype::Float64 => merge_run::<S, f64>(from.cast(), to.cast(), len, Blend { alpha: 1.0, beta: re }),
+            Dtype::Float32 => merge_run::<S, f32>(from.cast(), to.cast(), len, blend(re as f32)),
+            Dtype::Float64 => merge_run::<S, f64>(from.cast(), to.cast(), len, blend(re)),
             Dtype::Complex64 => {
-                let merge = BlendComplex { alpha: Complex::new(1.0, 0.0), beta: Complex::new(re as f32, im as f32) };
-                merge_run::<S, f32>(from.cast(), to.cast(), 2 * len, merge);
+                let beta = Complex::new(re as f32, im as f32);
+                merge_run::<S, f32>(from.cast(), to.cast(), 2 * len, blend(beta));
             }
-            Dtype::Complex128 => {
-                let merge = BlendComplex { alpha: Complex::new(1.0, 0.0), beta: Complex::new(re, im) };
-                merge_run::<S, f64>(from.cast(), to.cast(), 2 * len, merge);
-            }
+            Dtype::Complex128 => merge_run::<S, f64>(from.cast(), to.cast(), 2 * len, blend(Complex::new(re, im))),
         }
     }
+}
+
+fn blend<F: Element>(beta: F) -> Blend<F> {
+    Blend { alpha: F::ONE, beta: Some(beta) }
 }

@@ -5,6 +5,7 @@
 
 use super::super::Element;
 use super::super::micro::{Call, Kernel};
+use super::super::permute::{Factors, permute};
 use super::super::simd::dispatch;
 use super::Arguments;
 use super::pack::Pack;
@@ -259,7 +260,8 @@ impl<'a, T: Element> Share<'a, T> {
                     kernel(&call);
                 });
             }
-            super::unpack::unpack(plan, buffer, out, beta, boxes, slabs);
+            let factors = Factors { alpha: T::ONE, beta };
+            permute(plan.unpack([rows.shape, cols.shape], slabs), self.isa, buffer, out, factors);
         }
     }
 

@@ -110,12 +110,11 @@ macro_rules! avx2 {
             }
 
             #[inline(always)]
-            unsafe fn load_pieces(from: *const $real, step: isize) -> $vector {
-                let piece = |at: isize| from.wrapping_offset(at * step).cast::<f32>();
+            unsafe fn load_pieces(from: [*const $real; 4]) -> $vector {
                 // SAFETY: the instructions exist; the caller promises two pieces.
                 unsafe {
-                    let first = _mm256_castps128_ps256(_mm_loadu_ps(piece(0)));
-                    $from_ps(_mm256_insertf128_ps::<1>(first, _mm_loadu_ps(piece(1))))
+                    let first = _mm256_castps128_ps256(_mm_loadu_ps(from[0].cast()));
+                    $from_ps(_mm256_insertf128_ps::<1>(first, _mm_loadu_ps(from[1].cast())))
                 }
             }
 

@@ -104,14 +104,13 @@ macro_rules! avx512 {
             }
 
             #[inline(always)]
-            unsafe fn load_pieces(from: *const $real, step: isize) -> $vector {
-                let piece = |at: isize| from.wrapping_offset(at * step).cast::<f32>();
+            unsafe fn load_pieces(from: [*const $real; 4]) -> $vector {
                 // SAFETY: the instructions exist; the caller promises four pieces.
                 unsafe {
-                    let all = _mm512_castps128_ps512(_mm_loadu_ps(piece(0)));
-                    let all = _mm512_insertf32x4::<1>(all, _mm_loadu_ps(piece(1)));
-                    let all = _mm512_insertf32x4::<2>(all, _mm_loadu_ps(piece(2)));
-                    $from_ps(_mm512_insertf32x4::<3>(all, _mm_loadu_ps(piece(3))))
+                    let all = _mm512_castps128_ps512(_mm_loadu_ps(from[0].cast()));
+                    let all = _mm512_insertf32x4::<1>(all, _mm_loadu_ps(from[1].cast()));
+                    let all = _mm512_insertf32x4::<2>(all, _mm_loadu_ps(from[2].cast()));
+                    $from_ps(_mm512_insertf32x4::<3>(all, _mm_loadu_ps(from[3].cast())))
                 }
             }
 
@@ -143,7 +142,8 @@ macro_rules! avx512 {
             unsafe fn exchange(vectors: [$vector; 4]) -> [$vector; 4] {
                 // SAFETY: as above.
                 unsafe {
-                    let [a, b, c, d] = vectors.map(|v| $to_ps(v));
+                    let [a, b, c, d] = vectors;
+                    let (a, b, c, d) = ($to_ps(a), $to_ps(b), $to_ps(c), $to_ps(d));
                     let (ab, cd) =
                         (_mm512_shuffle_f32x4::<0b01_00_01_00>(a, b), _mm512_shuffle_f32x4::<0b01_00_01_00>(c, d));
                     let (first, second) =

@@ -85,9 +85,9 @@ macro_rules! generic {
             }
 
             #[inline(always)]
-            unsafe fn load_pieces(from: *const $real, _step: isize) -> Self::Vector {
+            unsafe fn load_pieces(from: [*const $real; 4]) -> Self::Vector {
                 // SAFETY: the caller's promise; a vector is one piece.
-                unsafe { Self::load(from) }
+                unsafe { Self::load(from[0]) }
             }
 
             #[inline(always)]

@@ -9,16 +9,41 @@ use super::{Real, Simd};
 
 /// What becomes of elements of the destination when those of the source arrive.
 pub(in super::super) trait Merge<R: Real>: Copy + Send + Sync {
-    /// Whether the destination is only written, so that writing an element twice does no harm.
+    /// Whether the destination is only written.
     const PUTS: bool = false;
 
+    /// Whether the old value of the destination matters.
+    fn reads(self) -> bool {
+        !Self::PUTS
+    }
+
+    /// The new value of the destination, given the old one if that matters.
+    ///
     /// # Safety
-    /// The instructions exist; `LANES` reals may be written, and read unless this only writes.
-    unsafe fn all<S: Simd<R>>(self, to: *mut R, value: S::Vector);
+    /// The instructions exist.
+    unsafe fn merge<S: Simd<R>>(self, old: S::Vector, value: S::Vector) -> S::Vector;
+
+    /// # Safety
+    /// The instructions exist; `LANES` reals may be written, and read if this reads.
+    #[inline(always)]
+    unsafe fn all<S: Simd<R>>(self, to: *mut R, value: S::Vector) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let old = if self.reads() { S::load(to) } else { S::zero() };
+            S::store(to, self.merge::<S>(old, value))
+        }
+    }
 
     /// # Safety
     /// As [`Merge::all`] for the first `count` reals.
-    unsafe fn first<S: Simd<R>>(self, to: *mut R, value: S::Vector, count: usize);
+    #[inline(always)]
+    unsafe fn first<S: Simd<R>>(self, to: *mut R, value: S::Vector, count: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let old = if self.reads() { S::load_first(to, count) } else { S::zero() };
+            S::store_first(to, self.merge::<S>(old, value), count)
+        }
+    }
 }
 
 /// to = value
@@ -29,112 +54,68 @@ impl<R: Real> Merge<R> for Put {
     const PUTS: bool = true;
 
     #[inline(always)]
-    unsafe fn all<S: Simd<R>>(self, to: *mut R, value: S::Vector) {
-        // SAFETY: the caller's promise.
-        unsafe { S::store(to, value) }
+    unsafe fn merge<S: Simd<R>>(self, _: S::Vector, value: S::Vector) -> S::Vector {
+        value
     }
-
-    #[inline(always)]
-    unsafe fn first<S: Simd<R>>(self, to: *mut R, value: S::Vector, count: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { S::store_first(to, value, count) }
-    }
-}
-
-/// A way to merge that reads: what becomes of two vectors.
-macro_rules! reading {
-    ($name:ty, $real:ident, |$self:ident, $old:ident, $value:ident| $new:expr) => {
-        impl<$real: Real> Merge<$real> for $name {
-            #[inline(always)]
-            unsafe fn all<S: Simd<$real>>($self, to: *mut $real, $value: S::Vector) {
-                // SAFETY: the caller's promise.
-                unsafe {
-                    let $old = S::load(to);
-                    S::store(to, $new)
-                }
-            }
-
-            #[inline(always)]
-            unsafe fn first<S: Simd<$real>>($self, to: *mut $real, $value: S::Vector, count: usize) {
-                // SAFETY: the caller's promise.
-                unsafe {
-                    let $old = S::load_first(to, count);
-                    S::store_first(to, $new, count)
-                }
-            }
-        }
-    };
 }
 
 /// to = to + value
 #[derive(Clone, Copy)]
 pub(in super::super) struct Plus;
 
-reading!(Plus, R, |self, old, value| S::add(old, value));
+impl<R: Real> Merge<R> for Plus {
+    #[inline(always)]
+    unsafe fn merge<S: Simd<R>>(self, old: S::Vector, value: S::Vector) -> S::Vector {
+        // SAFETY: the caller's promise.
+        unsafe { S::add(old, value) }
+    }
+}
 
-/// to = alpha value + beta to, with real factors
+/// to = alpha value + beta to, or without the latter
 #[derive(Clone, Copy)]
-pub(in super::super) struct Blend<R> {
-    pub alpha: R,
-    pub beta: R,
+pub(in super::super) struct Blend<F> {
+    pub alpha: F,
+    pub beta: Option<F>,
 }
 
-reading!(Blend<R>, R, |self, old, value| S::mul_add(S::splat(self.beta), old, S::mul(S::splat(self.alpha), value)));
-
-/// The same for complex numbers in pairs of lanes.
-#[derive(Clone, Copy)]
-pub(in super::super) struct BlendComplex<R> {
-    pub alpha: Complex<R>,
-    pub beta: Complex<R>,
-}
-
-reading!(BlendComplex<R>, R, |self, old, value| S::add(
-    times::<S, R>(self.beta, old),
-    times::<S, R>(self.alpha, value)
-));
-
-/// to = alpha value; the destination is only written.
-#[derive(Clone, Copy)]
-pub(in super::super) struct Times<C>(pub C);
-
-impl<R: Real> Merge<R> for Times<R> {
-    const PUTS: bool = true;
-
+impl<R: Real, F: Factor<R>> Merge<R> for Blend<F> {
     #[inline(always)]
-    unsafe fn all<S: Simd<R>>(self, to: *mut R, value: S::Vector) {
-        // SAFETY: the caller's promise.
-        unsafe { S::store(to, S::mul(S::splat(self.0), value)) }
+    fn reads(self) -> bool {
+        self.beta.is_some()
     }
 
     #[inline(always)]
-    unsafe fn first<S: Simd<R>>(self, to: *mut R, value: S::Vector, count: usize) {
+    unsafe fn merge<S: Simd<R>>(self, old: S::Vector, value: S::Vector) -> S::Vector {
         // SAFETY: the caller's promise.
-        unsafe { S::store_first(to, S::mul(S::splat(self.0), value), count) }
+        unsafe {
+            let value = self.alpha.times::<S>(value);
+            match self.beta {
+                Some(beta) => S::add(beta.times::<S>(old), value),
+                None => value,
+            }
+        }
     }
 }
 
-impl<R: Real> Merge<R> for Times<Complex<R>> {
-    const PUTS: bool = true;
+/// A real number, or a complex one for numbers in pairs of lanes.
+pub(in super::super) trait Factor<R: Real>: Copy + Send + Sync {
+    /// # Safety
+    /// The instructions exist.
+    unsafe fn times<S: Simd<R>>(self, value: S::Vector) -> S::Vector;
+}
 
+impl<R: Real> Factor<R> for R {
     #[inline(always)]
-    unsafe fn all<S: Simd<R>>(self, to: *mut R, value: S::Vector) {
+    unsafe fn times<S: Simd<R>>(self, value: S::Vector) -> S::Vector {
         // SAFETY: the caller's promise.
-        unsafe { S::store(to, times::<S, R>(self.0, value)) }
-    }
-
-    #[inline(always)]
-    unsafe fn first<S: Simd<R>>(self, to: *mut R, value: S::Vector, count: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { S::store_first(to, times::<S, R>(self.0, value), count) }
+        unsafe { S::mul(S::splat(self), value) }
     }
 }
 
-/// A complex number times those in pairs of lanes.
-///
-/// # Safety
-/// The instructions exist.
-#[inline(always)]
-unsafe fn times<S: Simd<R>, R: Real>(factor: Complex<R>, value: S::Vector) -> S::Vector {
-    // SAFETY: the caller's promise.
-    unsafe { S::sub_add(S::mul(S::splat(factor.re), value), S::mul(S::splat(factor.im), S::swap_pairs(value))) }
+impl<R: Real> Factor<R> for Complex<R> {
+    #[inline(always)]
+    unsafe fn times<S: Simd<R>>(self, value: S::Vector) -> S::Vector {
+        // SAFETY: the caller's promise.
+        unsafe { S::sub_add(S::mul(S::splat(self.re), value), S::mul(S::splat(self.im), S::swap_pairs(value))) }
+    }
 }

@@ -20,8 +20,11 @@ mod tile;
 use std::ops::{Add, Mul, Sub};
 
 pub(super) use generic::Generic;
-pub(super) use merge::{Blend, BlendComplex, Merge, Plus, Put, Times};
-pub(super) use tile::{Size, Tile, transpose_tile, transpose_tile_with};
+pub(super) use merge::{Blend, Factor, Merge, Plus, Put};
+// Packing calls `transpose_tile`; until it does, only a test does.
+#[allow(unused_imports)]
+pub(super) use tile::transpose_tile;
+pub(super) use tile::{Size, transpose_square};
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use {avx2::Avx2, avx512::Avx512};
@@ -32,17 +35,58 @@ pub(super) use neon::Neon;
 use crate::local::Isa;
 
 /// A real element type.
-pub trait Real: super::Element + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {}
+pub trait Real: super::Element + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
+    /// As [`dispatch`], for code that knows one real type only.
+    ///
+    /// # Safety
+    /// The instruction set is available; and as the body says.
+    unsafe fn dispatch<B: RealBody<Self>>(isa: Isa, body: B) -> B::Output;
+}
 
-impl Real for f32 {}
-impl Real for f64 {}
+/// Code for vectors of one real type, to be compiled for every instruction set.
+pub trait RealBody<R: Real> {
+    type Output;
+
+    /// Implementations are `#[inline(always)]`.
+    ///
+    /// # Safety
+    /// The instructions of `S` exist, and whatever else the body asks for.
+    unsafe fn run<S: Simd<R>>(self) -> Self::Output;
+}
+
+macro_rules! real {
+    ($real:ty, $of:ident) => {
+        struct $of<B>(B);
+
+        impl<B: RealBody<$real>> Body for $of<B> {
+            type Output = B::Output;
+
+            #[inline(always)]
+            unsafe fn run<S: Both>(self) -> B::Output {
+                // SAFETY: the caller's promise.
+                unsafe { self.0.run::<S>() }
+            }
+        }
+
+        impl Real for $real {
+            #[inline(always)]
+            unsafe fn dispatch<B: RealBody<Self>>(isa: Isa, body: B) -> B::Output {
+                // SAFETY: the caller's promise.
+                unsafe { dispatch(isa, $of(body)) }
+            }
+        }
+    };
+}
+
+real!(f32, Of32);
+real!(f64, Of64);
 
 /// Vectors of `R` on one instruction set.
 ///
 /// # Safety
 /// Every function may be called only where the instructions exist. Pointers need no alignment; those that are loaded from
 /// must be readable, those stored to writable, for as many elements as each function says.
-pub(super) trait Simd<R: Real>: Copy + 'static {
+pub trait Simd<R: Real>: Copy + 'static {
     type Vector: Copy;
 
     const LANES: usize;
@@ -77,8 +121,8 @@ pub(super) trait Simd<R: Real>: Copy + 'static {
     /// a - b in even lanes, a + b in odd ones.
     unsafe fn sub_add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Pieces of 16 bytes that start `step` elements apart, as many as a vector holds.
-    unsafe fn load_pieces(from: *const R, step: isize) -> Self::Vector;
+    /// Pieces of 16 bytes from the first of these places, as many as a vector holds.
+    unsafe fn load_pieces(from: [*const R; 4]) -> Self::Vector;
 
     /// Of each piece the first halves, words of 4 bytes of `a` and `b` in turn.
     unsafe fn low_4(a: Self::Vector, b: Self::Vector) -> Self::Vector;
@@ -168,6 +212,18 @@ unsafe fn on_avx2<B: Body>(body: B) -> B::Output {
 unsafe fn on_avx512<B: Body>(body: B) -> B::Output {
     // SAFETY: the caller's promise.
     unsafe { body.run::<Avx512>() }
+}
+
+/// Asks for the cache line at an address that may be read soon; any address will do.
+#[inline(always)]
+pub(super) fn prefetch<R>(from: *const R) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: SSE is part of every x86-64 target, and a hint never faults.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(from.cast())
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = from;
 }
 
 /// Makes what was streamed visible to whom the caller tells next.

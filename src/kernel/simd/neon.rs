@@ -100,9 +100,9 @@ macro_rules! neon {
             }
 
             #[inline(always)]
-            unsafe fn load_pieces(from: *const $real, _step: isize) -> $vector {
+            unsafe fn load_pieces(from: [*const $real; 4]) -> $vector {
                 // SAFETY: as above; a vector is one piece.
-                unsafe { $load(from) }
+                unsafe { $load(from[0]) }
             }
 
             #[inline(always)]

@@ -3,41 +3,49 @@
 //! An element is `P` reals that stay together: 4, 8 or 16 bytes. A tile has as many elements on each side as a vector
 //! holds; a full one is loaded in pieces of 16 bytes, so that loads do half of the work that shuffles would.
 //!
-//! Invariants: nothing outside of the `rows` x `cols` elements of either side is touched; [`Put`] never reads its
-//! destination. Deliberately absent: caches and loops over more dimensions, which are `permute`.
+//! Invariants: nothing outside of the `rows` x `cols` elements of either side is touched; the destination is never
+//! read. Deliberately absent: caches and loops over more dimensions, which are `permute`.
 
 use super::super::Element;
-use super::{Both, Merge, Put, Real, Simd};
+use super::{Both, Real, Simd};
 use crate::dtype::Dtype;
 
 /// Most vectors of a tile.
 const MOST: usize = 16;
 
-/// The columns of a full tile whose rows start `stride` reals apart, in as many vectors as an element fits into one.
+/// The columns of a full tile, given where its rows start.
 ///
 /// # Safety
 /// The instructions exist; the tile may be read.
 #[inline(always)]
-unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(from: *const R, stride: isize) -> [S::Vector; MOST] {
+unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(from: impl Fn(usize) -> *const R) -> [S::Vector; MOST] {
     let in_piece = 16 / size_of::<R>();
     let pieces = S::LANES / in_piece;
     // SAFETY: piece `q` of rows below the side of the tile lies inside of it; the instructions exist.
     unsafe {
         let mut out = [S::zero(); MOST];
         for q in 0..pieces {
-            let row = |r: isize, step: isize| {
-                S::load_pieces(from.wrapping_offset(r * stride).add(q * in_piece), step * stride)
+            // Where piece q is in the rows r, r + step, and so on; no more than there are pieces in a vector. Closures
+            // compute addresses only: they are not compiled for the instruction set.
+            let row = |r: usize, step: usize| {
+                let piece = |g: usize| from(if g < pieces { r + g * step } else { r }).wrapping_add(q * in_piece);
+                [piece(0), piece(1), piece(2), piece(3)]
             };
             match size_of::<R>() * P {
                 4 => {
-                    let quad = quad::<S, R>([row(0, 4), row(1, 4), row(2, 4), row(3, 4)]);
+                    let quad = quad::<S, R>([
+                        S::load_pieces(row(0, 4)),
+                        S::load_pieces(row(1, 4)),
+                        S::load_pieces(row(2, 4)),
+                        S::load_pieces(row(3, 4)),
+                    ]);
                     out[4 * q..4 * q + 4].copy_from_slice(&quad);
                 }
                 8 => {
-                    let (a, b) = (row(0, 2), row(1, 2));
+                    let (a, b) = (S::load_pieces(row(0, 2)), S::load_pieces(row(1, 2)));
                     (out[2 * q], out[2 * q + 1]) = (S::low_8(a, b), S::high_8(a, b));
                 }
-                _ => out[q] = row(0, 1),
+                _ => out[q] = S::load_pieces(row(0, 1)),
             }
         }
         out
@@ -86,32 +94,16 @@ unsafe fn transpose<S: Simd<R>, R: Real, const P: usize>(rows: [S::Vector; MOST]
             }
         }
         for w in 0..words {
-            let at = |g: usize| inside[if g < pieces { words * g + w } else { 0 }];
-            let crossed = S::exchange([at(0), at(1), at(2), at(3)]);
+            let mut across = [S::zero(); 4];
+            for (g, vector) in across.iter_mut().enumerate().take(pieces) {
+                *vector = inside[words * g + w];
+            }
+            let crossed = S::exchange(across);
             for (g, &vector) in crossed.iter().enumerate().take(pieces) {
                 out[words * g + w] = vector;
             }
         }
         out
-    }
-}
-
-/// Two pointers to reals and the distances between rows of the source and between rows of the destination.
-#[derive(Clone, Copy)]
-pub(in super::super) struct Tile<R> {
-    pub from: *const R,
-    pub from_stride: isize,
-    pub to: *mut R,
-    pub to_stride: isize,
-}
-
-impl<R> Tile<R> {
-    /// The tile that starts at row `i` and column `j` of the source, counted in reals.
-    #[inline(always)]
-    fn at(self, i: usize, j: usize, parts: usize) -> Self {
-        let from = self.from.wrapping_offset(i as isize * self.from_stride).wrapping_add(j * parts);
-        let to = self.to.wrapping_offset(j as isize * self.to_stride).wrapping_add(i * parts);
-        Tile { from, to, ..self }
     }
 }
 
@@ -122,75 +114,38 @@ pub(in super::super) struct Size {
     pub cols: usize,
 }
 
-/// Element `j` of row `i` of the source meets element `i` of row `j` of the destination.
+/// Element `j` of row `i` of the source becomes element `i` of row `j` of the destination, for rows that start where two
+/// functions say, at most as many as a vector has elements.
 ///
 /// # Safety
-/// The instructions exist. Every element of either side is `P` reals that may be accessed as `merge` says; the sides do
-/// not overlap.
+/// The instructions exist. Every element is `P` reals that may be read in the source and written in the destination; the
+/// sides do not overlap.
 #[inline(always)]
-pub(in super::super) unsafe fn transpose_tile_with<S: Simd<R>, R: Real, const P: usize, M: Merge<R>>(
-    tile: Tile<R>,
-    Size { rows, cols }: Size,
-    merge: M,
+pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: usize>(
+    from: impl Fn(usize) -> *const R,
+    to: impl Fn(usize) -> *mut R,
+    size: Size,
 ) {
     let side = S::LANES / P;
-    // The last tiles are moved back over ones before where that is allowed: full tiles are quicker.
-    let back = M::PUTS && rows >= side && cols >= side;
-    let mut i = 0;
-    while i < rows {
-        if back {
-            i = i.min(rows - side);
-        }
-        let mut j = 0;
-        while j < cols {
-            if back {
-                j = j.min(cols - side);
-            }
-            let size = Size { rows: side.min(rows - i), cols: side.min(cols - j) };
-            // SAFETY: a tile inside of the caller's.
-            unsafe {
-                if size.rows == side && size.cols == side {
-                    full::<S, R, P, M>(tile.at(i, j, P), merge);
-                } else {
-                    partial::<S, R, P, M>(tile.at(i, j, P), size, merge);
-                }
-            }
-            j += side;
-        }
-        i += side;
-    }
-}
-
-/// # Safety
-/// As [`transpose_tile_with`] for as many rows and columns as a vector has elements.
-#[inline(always)]
-unsafe fn full<S: Simd<R>, R: Real, const P: usize, M: Merge<R>>(tile: Tile<R>, merge: M) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's promise; rows and columns beyond the size are left out.
     unsafe {
-        let columns = columns::<S, R, P>(tile.from, tile.from_stride);
-        for (j, &column) in columns.iter().enumerate().take(S::LANES / P) {
-            merge.all::<S>(tile.to.wrapping_offset(j as isize * tile.to_stride), column);
+        if size.rows == side && size.cols == side {
+            let columns = columns::<S, R, P>(from);
+            for (j, &column) in columns.iter().enumerate().take(side) {
+                S::store(to(j), column);
+            }
+            return;
         }
-    }
-}
-
-/// # Safety
-/// As [`transpose_tile_with`] for at most as many rows and columns as a vector has elements.
-#[inline(always)]
-unsafe fn partial<S: Simd<R>, R: Real, const P: usize, M: Merge<R>>(tile: Tile<R>, size: Size, merge: M) {
-    let side = S::LANES / P;
-    // SAFETY: the caller's promise.
-    unsafe {
         let mut rows = [S::zero(); MOST];
         for (i, row) in rows.iter_mut().enumerate().take(side) {
             if i < size.rows {
-                *row = S::load_first(tile.from.wrapping_offset(i as isize * tile.from_stride), size.cols * P);
+                *row = S::load_first(from(i), size.cols * P);
             }
         }
         let columns = transpose::<S, R, P>(rows);
         for (j, &column) in columns.iter().enumerate().take(side) {
             if j < size.cols {
-                merge.first::<S>(tile.to.wrapping_offset(j as isize * tile.to_stride), column, size.rows * P);
+                S::store_first(to(j), column, size.rows * P);
             }
         }
     }
@@ -210,20 +165,50 @@ pub(in super::super) unsafe fn transpose_tile<S: Both, T: Element>(
     rows: usize,
     cols: usize,
 ) {
-    #[inline(always)]
-    fn tile<R, T>(from: *const T, from_stride: isize, to: *mut T, to_stride: isize) -> Tile<R> {
-        let parts = (size_of::<T>() / size_of::<R>()) as isize;
-        Tile { from: from.cast(), from_stride: from_stride * parts, to: to.cast(), to_stride: to_stride * parts }
-    }
     let size = Size { rows, cols };
     // SAFETY: the caller's promise; an element is one or two reals of the type that its dtype says.
     unsafe {
         match T::DTYPE {
-            Dtype::Float32 => transpose_tile_with::<S, f32, 1, _>(tile(from, from_stride, to, to_stride), size, Put),
-            Dtype::Float64 => transpose_tile_with::<S, f64, 1, _>(tile(from, from_stride, to, to_stride), size, Put),
-            Dtype::Complex64 => transpose_tile_with::<S, f32, 2, _>(tile(from, from_stride, to, to_stride), size, Put),
-            Dtype::Complex128 => transpose_tile_with::<S, f64, 2, _>(tile(from, from_stride, to, to_stride), size, Put),
+            Dtype::Float32 => squares::<S, f32, 1>(from.cast(), from_stride, to.cast(), to_stride, size),
+            Dtype::Float64 => squares::<S, f64, 1>(from.cast(), from_stride, to.cast(), to_stride, size),
+            Dtype::Complex64 => squares::<S, f32, 2>(from.cast(), from_stride, to.cast(), to_stride, size),
+            Dtype::Complex128 => squares::<S, f64, 2>(from.cast(), from_stride, to.cast(), to_stride, size),
         }
+    }
+}
+
+/// # Safety
+/// As [`transpose_tile`].
+#[inline(always)]
+unsafe fn squares<S: Simd<R>, R: Real, const P: usize>(
+    from: *const R,
+    from_stride: isize,
+    to: *mut R,
+    to_stride: isize,
+    Size { rows, cols }: Size,
+) {
+    let side = S::LANES / P;
+    let (from_stride, to_stride) = (from_stride * P as isize, to_stride * P as isize);
+    // The last squares are moved back over ones before, as full ones are quicker.
+    let back = rows >= side && cols >= side;
+    let mut i = 0;
+    while i < rows {
+        if back {
+            i = i.min(rows - side);
+        }
+        let mut j = 0;
+        while j < cols {
+            if back {
+                j = j.min(cols - side);
+            }
+            let size = Size { rows: side.min(rows - i), cols: side.min(cols - j) };
+            let from = |r: usize| from.wrapping_offset((i + r) as isize * from_stride).wrapping_add(j * P);
+            let to = |c: usize| to.wrapping_offset((j + c) as isize * to_stride).wrapping_add(i * P);
+            // SAFETY: a part of the caller's rows and columns.
+            unsafe { transpose_square::<S, R, P>(from, to, size) };
+            j += side;
+        }
+        i += side;
     }
 }
 

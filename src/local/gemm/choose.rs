@@ -51,7 +51,7 @@ pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target:
     let price = price * cost::PARALLEL_LOSS.powi(i32::from(grid.shares() > 1)) / grid.shares() as f64;
     let mut batch = view.batch;
     batch.sort_by_key(|d| std::cmp::Reverse(d.strides[OUT].unsigned_abs()));
-    let plan = GemmPlan {
+    let mut plan = GemmPlan {
         swapped: candidate.swapped,
         batch,
         slab: candidate.slab,
@@ -65,7 +65,9 @@ pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target:
         out: candidate.out,
         columns_inside: candidate.columns_inside,
         grid,
+        unpack: Vec::new(),
     };
+    plan.plan_unpack(dtype.size());
     (price, plan)
 }
 

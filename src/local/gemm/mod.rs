@@ -20,7 +20,7 @@ pub use tile::register_tiles;
 
 pub(super) use choose::plan_gemm;
 
-use super::Dim;
+use super::{Dim, Permute};
 
 /// Which index of an operand steps by 1: packing reads whole cache lines along it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +85,8 @@ pub struct GemmPlan {
     /// Whether panels of columns are the inner loop, and not those of rows.
     pub columns_inside: bool,
     pub grid: Grid,
+    /// From the dense copy of a box to out: by shape of the columns, of the rows, and whether the slab is a whole one.
+    unpack: Vec<Permute>,
 }
 
 /// Packed buffers start on a cache line for every element type.
@@ -115,6 +117,35 @@ impl GemmPlan {
     /// Elements of one index's part of the dense copy of a box of out.
     pub fn buffer_elements(&self) -> usize {
         (self.buffer_rows() * self.cols.longest()).next_multiple_of(ALIGN)
+    }
+
+    /// How to write the dense copy of a box with tables of these numbers to out.
+    pub fn unpack(&self, [rows, cols]: [usize; 2], slabs: usize) -> &Permute {
+        let shapes = [self.rows.tables().len(), self.cols.tables().len()];
+        let part = usize::from(slabs < self.slab.size);
+        &self.unpack[(part * shapes[0] + rows) * shapes[1] + cols]
+    }
+
+    fn plan_unpack(&mut self, element_bytes: usize) {
+        if self.out == OutAccess::Direct {
+            return;
+        }
+        for slabs in [self.slab.size, self.slab.dim.extent % self.slab.size] {
+            for rows in self.rows.tables() {
+                for cols in self.cols.tables() {
+                    let slab = [self.buffer_elements() as isize, self.slab.dim.strides[2]];
+                    let mut dims = vec![Dim { extent: slabs, strides: slab }];
+                    let sides = [(&self.rows, rows, 1), (&self.cols, cols, self.buffer_rows() as isize)];
+                    for (axis, table, mut step) in sides {
+                        for (dim, &extent) in axis.dims().iter().zip(&table.lens) {
+                            dims.push(Dim { extent, strides: [step, dim.strides[1]] });
+                            step *= extent as isize;
+                        }
+                    }
+                    self.unpack.push(Permute::new(&dims, element_bytes, 1));
+                }
+            }
+        }
     }
 
     /// Elements of the packed operands, the copy of out, and the register tile of one share.

@@ -1,0 +1,48 @@
+//! Blocks in which neither tensor has a stretch to offer: one element after the other.
+//!
+//! The blocks are small squares, so that cache lines on either side are still there when their next element is needed.
+
+use super::super::Element;
+use super::{Factors, Share, walk};
+
+/// # Safety
+/// As [`super::permute`] for one share.
+pub(super) unsafe fn share<T: Element>(share: Share<T>, Factors { alpha, beta }: Factors<T>) {
+    // SAFETY: the caller's promise; the destination is read only where beta is not 0.
+    unsafe {
+        if beta == T::ZERO {
+            if alpha == T::ONE {
+                each(share, |to, value| *to = value);
+            } else {
+                each(share, |to, value| *to = alpha * value);
+            }
+        } else if alpha == T::ONE && beta == T::ONE {
+            each(share, |to, value| *to += value);
+        } else {
+            each(share, |to, value| *to = beta * *to + alpha * value);
+        }
+    }
+}
+
+/// # Safety
+/// As [`share`]; `merge` may be called with every element of the destination.
+#[inline(always)]
+unsafe fn each<T: Element>(Share { plan, share, tensors, .. }: Share<T>, merge: impl Fn(*mut T, T)) {
+    let wide = plan.widened();
+    let scaled = |strides: [isize; 2]| strides.map(|stride| stride * wide as isize);
+    let [along, across] = [&plan.blocks().cols, &plan.blocks().rows].map(|side| scaled(side.loops[0].strides));
+    walk::blocks(plan, share, |offset, [cols, rows]| {
+        let mut row = tensors.at(scaled(offset));
+        for _ in 0..rows {
+            let mut at = row;
+            for _ in 0..cols {
+                for part in 0..wide {
+                    // SAFETY: one of the adjacent elements that the plan moves as one, in a block of the caller's.
+                    unsafe { merge(at.to.wrapping_add(part), *at.from.wrapping_add(part)) };
+                }
+                at = at.at(along);
+            }
+            row = row.at(across);
+        }
+    });
+}

@@ -1,0 +1,164 @@
+//! Blocks of lines: stretches that lie densely in both tensors, or one value that a stretch is filled with.
+//!
+//! Invariant: a line that goes past the caches starts and ends with ordinary stores where it does not fill a cache line.
+
+use super::super::simd::{Merge, Real, RealBody, Simd, fence};
+use super::{Share, Tensors, walk};
+use crate::local::Moves;
+
+/// Bytes that streaming stores fill at once.
+const LINE: usize = 64;
+
+/// # Safety
+/// As [`super::permute`] for one share.
+pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: Share<R>, merge: M) {
+    let parts = share.parts();
+    let (past_caches, spread) = match share.plan.body() {
+        Moves::Lines { past_caches } => (past_caches, false),
+        body => (false, body == Moves::Spread),
+    };
+    let [from, to] = share.plan.blocks().rows.loops[0].strides.map(|stride| stride * parts as isize);
+    walk::blocks(share.plan, share.share, |offset, [cols, rows]| {
+        let tensors = share.tensors.at(offset.map(|o| o * parts as isize));
+        let lines = Lines { tensors, from, to: Starts::Every(to), count: cols * parts, rows, past_caches, merge };
+        // SAFETY: the instruction set is available; the lines are a block of the caller's.
+        unsafe { if spread { R::dispatch(share.isa, Spread { lines, parts }) } else { R::dispatch(share.isa, lines) } }
+    });
+    if past_caches {
+        fence();
+    }
+}
+
+/// Where lines of the destination start.
+#[derive(Clone, Copy)]
+pub(super) enum Starts<'a> {
+    Every(isize),
+    At(&'a [isize]),
+}
+
+/// `rows` lines of `count` reals.
+#[derive(Clone, Copy)]
+pub(super) struct Lines<'a, R, M> {
+    pub tensors: Tensors<R>,
+    pub from: isize,
+    pub to: Starts<'a>,
+    pub count: usize,
+    pub rows: usize,
+    /// Not through the caches, if nothing is read from the destination either; with a fence to follow.
+    pub past_caches: bool,
+    pub merge: M,
+}
+
+impl<R: Real, M: Merge<R>> RealBody<R> for Lines<'_, R, M> {
+    type Output = ();
+
+    /// # Safety
+    /// The instructions exist; sources may be read, destinations accessed as `merge` says, and they do not overlap.
+    #[inline(always)]
+    unsafe fn run<S: Simd<R>>(self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            for row in 0..self.rows {
+                let Tensors { from, to } = self.row(row);
+                if self.past_caches && M::PUTS {
+                    line::<S, R, M, true>(from, to, self.count, self.merge);
+                } else {
+                    line::<S, R, M, false>(from, to, self.count, self.merge);
+                }
+            }
+        }
+    }
+}
+
+impl<R: Copy, M> Lines<'_, R, M> {
+    #[inline(always)]
+    fn row(&self, row: usize) -> Tensors<R> {
+        let to = match self.to {
+            Starts::Every(stride) => row as isize * stride,
+            Starts::At(table) => table[row],
+        };
+        self.tensors.at([row as isize * self.from, to])
+    }
+}
+
+/// Lines whose source is one element of `parts` reals each.
+struct Spread<'a, R, M> {
+    lines: Lines<'a, R, M>,
+    parts: usize,
+}
+
+impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
+    type Output = ();
+
+    /// # Safety
+    /// As for [`Lines`].
+    #[inline(always)]
+    unsafe fn run<S: Simd<R>>(self) {
+        let Lines { count, merge, .. } = self.lines;
+        for row in 0..self.lines.rows {
+            let Tensors { from, to } = self.lines.row(row);
+            // SAFETY: the caller's promise; no vector has more than 16 lanes, or less than an element has parts.
+            unsafe {
+                let mut lanes = [R::ZERO; 16];
+                for (lane, real) in lanes.iter_mut().enumerate().take(S::LANES) {
+                    *real = *from.add(lane % self.parts);
+                }
+                let value = S::load(lanes.as_ptr());
+                let mut i = 0;
+                while i + S::LANES <= count {
+                    merge.all::<S>(to.add(i), value);
+                    i += S::LANES;
+                }
+                if i < count {
+                    merge.first::<S>(to.add(i), value, count - i);
+                }
+            }
+        }
+    }
+}
+
+/// `count` reals that lie densely on both sides; `PAST` the caches only if `merge` puts, and with a fence to follow.
+///
+/// # Safety
+/// The instructions exist; the source may be read, the destination accessed as `merge` says, and they do not overlap.
+#[inline(always)]
+unsafe fn line<S: Simd<R>, R: Real, M: Merge<R>, const PAST: bool>(from: *const R, to: *mut R, count: usize, merge: M) {
+    let mut i = 0;
+    // SAFETY: indices below count.
+    unsafe {
+        if PAST {
+            let head = (to.align_offset(LINE)).min(count);
+            while i < head {
+                let some = S::LANES.min(head - i);
+                merge.first::<S>(to.add(i), S::load_first(from.add(i), some), some);
+                i += some;
+            }
+            let per_line = LINE / size_of::<R>();
+            while i + per_line <= count {
+                for part in 0..per_line / S::LANES {
+                    let at = i + part * S::LANES;
+                    let value = S::load(from.add(at));
+                    S::stream(to.add(at), merge.merge::<S>(value, value));
+                }
+                i += per_line;
+            }
+        }
+        while i + 4 * S::LANES <= count {
+            let (from, to) = (from.add(i), to.add(i));
+            let (a, b) = (S::load(from), S::load(from.add(S::LANES)));
+            let (c, d) = (S::load(from.add(2 * S::LANES)), S::load(from.add(3 * S::LANES)));
+            merge.all::<S>(to, a);
+            merge.all::<S>(to.add(S::LANES), b);
+            merge.all::<S>(to.add(2 * S::LANES), c);
+            merge.all::<S>(to.add(3 * S::LANES), d);
+            i += 4 * S::LANES;
+        }
+        while i + S::LANES <= count {
+            merge.all::<S>(to.add(i), S::load(from.add(i)));
+            i += S::LANES;
+        }
+        if i < count {
+            merge.first::<S>(to.add(i), S::load_first(from.add(i), count - i), count - i);
+        }
+    }
+}

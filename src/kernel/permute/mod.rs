@@ -1,0 +1,143 @@
+//! Copies one strided tensor onto another as a [`Permute`] plan says: `to = alpha from + beta to`.
+//!
+//! | file | what |
+//! |---|---|
+//! | `walk` | the blocks of a share, one after the other |
+//! | `lines` | blocks that are stretches on both sides, or one value repeated |
+//! | `tiles` | blocks that are transposed |
+//! | `elements` | blocks without a stretch |
+//!
+//! Invariants: with beta 0 the destination is never read; nothing outside of the tensors is touched; nothing is
+//! allocated. Deliberately absent: labels, which `unary` turns into strides.
+
+mod elements;
+mod lines;
+mod tiles;
+mod walk;
+
+use num_complex::Complex;
+use rayon::prelude::*;
+
+use super::Element;
+use super::pointer::{Const, Mut};
+use super::simd::{Blend, Factor, Merge, Plus, Put, Real};
+use crate::dtype::Dtype;
+use crate::local::{Isa, Moves, Permute};
+
+/// What becomes of the destination: `to = alpha from + beta to`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Factors<T> {
+    pub alpha: T,
+    pub beta: T,
+}
+
+impl<T: Element> Factors<T> {
+    /// to = from
+    pub const PUT: Self = Factors { alpha: T::ONE, beta: T::ZERO };
+    /// to = from + to
+    pub const PLUS: Self = Factors { alpha: T::ONE, beta: T::ONE };
+}
+
+/// Copies as planned.
+///
+/// # Safety
+/// The instruction set is available. The plan is for elements of the size of `T`. From `from`, every offset of the loops
+/// that it was made of reaches an element that may be read; from `to`, one that may be written and that no other thread
+/// touches, and that holds a value unless beta is 0. Elements of the destination are distinct and none of the source.
+pub(super) unsafe fn permute<T: Element>(plan: &Permute, isa: Isa, from: *const T, to: *mut T, factors: Factors<T>) {
+    assert_eq!(plan.element_bytes(), size_of::<T>(), "a plan for elements of another size");
+    let [source, target] = plan.start();
+    let (from, to) = (Const(from.wrapping_offset(source)), Mut(to.wrapping_offset(target)));
+    // SAFETY: the caller's promise for one share; shares have different blocks, and those different elements.
+    let run = |share: usize| unsafe {
+        let share = Share { plan, share, isa, tensors: Tensors { from: from.at(0), to: to.at(0) } };
+        if plan.body() == Moves::Elements { elements::share(share, factors) } else { share.run(factors) }
+    };
+    match plan.shares() {
+        0 => {}
+        1 => run(0),
+        shares => (0..shares).into_par_iter().with_max_len(1).for_each(run),
+    }
+}
+
+/// The first elements of both tensors.
+#[derive(Debug, Clone, Copy)]
+struct Tensors<T> {
+    from: *const T,
+    to: *mut T,
+}
+
+impl<T> Tensors<T> {
+    #[inline(always)]
+    fn at(self, [from, to]: [isize; 2]) -> Self {
+        Tensors { from: self.from.wrapping_offset(from), to: self.to.wrapping_offset(to) }
+    }
+}
+
+/// One share of a plan, of elements or of the reals that they are made of.
+#[derive(Debug, Clone, Copy)]
+struct Share<'a, T> {
+    plan: &'a Permute,
+    share: usize,
+    isa: Isa,
+    tensors: Tensors<T>,
+}
+
+impl<'a, T: Element> Share<'a, T> {
+    fn cast<R>(self) -> Share<'a, R> {
+        let Share { plan, share, isa, tensors: Tensors { from, to } } = self;
+        Share { plan, share, isa, tensors: Tensors { from: from.cast(), to: to.cast() } }
+    }
+
+    /// # Safety
+    /// As [`permute`] for one share.
+    unsafe fn run(self, factors: Factors<T>) {
+        let Factors { alpha, beta } = factors;
+        let [first, second] = [alpha, beta].map(T::to_c64);
+        // SAFETY: the caller's promise: an element is as many reals as its type says. Where nothing is computed, it is
+        // moved as words of 4 bytes, for which every type is aligned.
+        unsafe {
+            if alpha == T::ONE && beta == T::ZERO {
+                return self.cast::<f32>().merge(Put);
+            }
+            let plus = alpha == T::ONE && beta == T::ONE;
+            match T::DTYPE {
+                Dtype::Float32 | Dtype::Complex64 if plus => self.cast::<f32>().merge(Plus),
+                Dtype::Float64 | Dtype::Complex128 if plus => self.cast::<f64>().merge(Plus),
+                Dtype::Float32 => self.cast::<f32>().blend([first, second].map(|f| f.re as f32)),
+                Dtype::Float64 => self.cast::<f64>().blend([first, second].map(|f| f.re)),
+                Dtype::Complex64 => {
+                    self.cast::<f32>().blend([first, second].map(|f| Complex::new(f.re as f32, f.im as f32)));
+                }
+                Dtype::Complex128 => self.cast::<f64>().blend([first, second]),
+            }
+        }
+    }
+}
+
+impl<R: Real> Share<'_, R> {
+    /// # Safety
+    /// As [`permute`] for one share.
+    unsafe fn blend<F: Factor<R> + Element>(self, [alpha, beta]: [F; 2]) {
+        let beta = (beta != F::ZERO).then_some(beta);
+        // SAFETY: the caller's promise.
+        unsafe { self.merge(Blend { alpha, beta }) }
+    }
+
+    /// # Safety
+    /// As [`permute`] for one share.
+    unsafe fn merge<M: Merge<R>>(self, merge: M) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.plan.body() {
+                Moves::Tiles { .. } => tiles::share(self, merge),
+                _ => lines::share(self, merge),
+            }
+        }
+    }
+
+    /// Reals of an element as the plan moves it.
+    fn parts(&self) -> usize {
+        self.plan.element_bytes() * self.plan.widened() / size_of::<R>()
+    }
+}

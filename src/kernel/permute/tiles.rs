@@ -1,0 +1,158 @@
+//! Blocks that are transposed: the source lies densely along the columns, the destination along the rows.
+//!
+//! A block goes straight to the destination, or into a buffer that is then merged with the destination line by line.
+//!
+//! Invariants: the buffer is written before it is read; a block of a plan has at most [`LONGEST`] columns and rows, and
+//! fits into [`BUFFER_BYTES`].
+
+use std::mem::MaybeUninit;
+
+use super::super::simd::{Merge, Real, RealBody, Simd, Size, fence, prefetch, transpose_square};
+use super::lines::{Lines, Starts};
+use super::{Share, Tensors, walk};
+use crate::local::{BUFFER_BYTES, LONGEST, Moves};
+
+/// Bytes between columns in the buffer: a cache line that keeps them from falling onto the same ones.
+const GAP: usize = 64;
+
+#[repr(align(64))]
+struct Buffer(MaybeUninit<[u8; BUFFER_BYTES]>);
+
+/// # Safety
+/// As [`super::permute`] for one share.
+pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: Share<R>, merge: M) {
+    let buffered = share.plan.body() == Moves::Tiles { buffered: true };
+    // SAFETY: the caller's promise.
+    unsafe { if buffered || !M::PUTS { through_buffer(share, merge, buffered) } else { direct(share) } }
+}
+
+/// # Safety
+/// As [`share`], where nothing is merged.
+unsafe fn direct<R: Real>(share: Share<R>) {
+    let words = Words::new(&share);
+    let cols_to: [isize; LONGEST] = walk::offsets(&share.plan.blocks().cols, 1, words.parts);
+    walk::blocks(share.plan, share.share, |offset, [cols, rows]| {
+        let at = share.tensors.at(offset.map(|o| o * share.parts() as isize));
+        // SAFETY: a block of the caller's.
+        unsafe { words.transpose(at.from.cast(), at.to.cast(), Starts::At(&cols_to), Size { rows, cols }) };
+    });
+}
+
+/// # Safety
+/// As [`share`].
+unsafe fn through_buffer<R: Real, M: Merge<R>>(share: Share<R>, merge: M, past_caches: bool) {
+    let parts = share.parts();
+    let (cols, rows) = (&share.plan.blocks().cols, &share.plan.blocks().rows);
+    let words = Words { ahead: past_caches, ..Words::new(&share) };
+    let cols_to: [isize; LONGEST] = walk::offsets(cols, 1, parts);
+    let lead = (rows.inner * rows.block() * parts * size_of::<R>()).next_multiple_of(64) + GAP;
+    assert!(cols.inner * cols.block() * lead <= BUFFER_BYTES, "a block larger than the buffer");
+    let mut buffer = Buffer(MaybeUninit::uninit());
+    let buffer = buffer.0.as_mut_ptr().cast::<u8>();
+    walk::blocks(share.plan, share.share, |offset, [cols, rows]| {
+        let at = share.tensors.at(offset.map(|o| o * parts as isize));
+        let lines = Lines {
+            tensors: Tensors { from: buffer.cast::<R>().cast_const(), to: at.to },
+            from: (lead / size_of::<R>()) as isize,
+            to: Starts::At(&cols_to),
+            count: rows * parts,
+            rows: cols,
+            past_caches,
+            merge,
+        };
+        // SAFETY: the instruction set is available. A block of the caller's, and a buffer with room for it as asserted;
+        // `rows` elements of each of its columns are written before they are read.
+        unsafe {
+            words.transpose(at.from.cast(), buffer.cast(), Starts::Every((lead / 4) as isize), Size { rows, cols });
+            R::dispatch(share.isa, lines);
+        }
+    });
+    if past_caches {
+        fence();
+    }
+}
+
+/// What transposing the blocks of a share has in common. Elements are moved as words of 4 bytes, for which every type is
+/// aligned.
+struct Words {
+    isa: crate::local::Isa,
+    /// Words of an element.
+    parts: usize,
+    rows_from: [isize; LONGEST],
+    /// Asks for rows of the source some time before they are needed.
+    ahead: bool,
+}
+
+impl Words {
+    fn new<R: Real>(share: &Share<R>) -> Words {
+        let parts = share.parts() * size_of::<R>() / 4;
+        let rows_from = walk::offsets(&share.plan.blocks().rows, 0, parts);
+        Words { isa: share.isa, parts, rows_from, ahead: false }
+    }
+
+    /// # Safety
+    /// The instruction set is available; the elements of a block may be read and written.
+    unsafe fn transpose(&self, from: *const f32, to: *mut f32, cols_to: Starts, size: Size) {
+        let Words { isa, parts, ref rows_from, ahead } = *self;
+        // SAFETY: the caller's promise.
+        unsafe {
+            match parts {
+                1 => f32::dispatch(isa, Block::<1> { from, rows_from, to, cols_to, size, ahead }),
+                2 => f32::dispatch(isa, Block::<2> { from, rows_from, to, cols_to, size, ahead }),
+                _ => f32::dispatch(isa, Block::<4> { from, rows_from, to, cols_to, size, ahead }),
+            }
+        }
+    }
+}
+
+/// One block of elements of `P` words.
+struct Block<'a, const P: usize> {
+    from: *const f32,
+    rows_from: &'a [isize; LONGEST],
+    to: *mut f32,
+    cols_to: Starts<'a>,
+    size: Size,
+    ahead: bool,
+}
+
+impl<const P: usize> RealBody<f32> for Block<'_, P> {
+    type Output = ();
+
+    /// # Safety
+    /// The instructions exist; the elements may be read and written.
+    #[inline(always)]
+    unsafe fn run<S: Simd<f32>>(self) {
+        let Block { from, rows_from, to, cols_to, size: Size { rows, cols }, ahead } = self;
+        let side = S::LANES / P;
+        // The last tiles are moved back over ones before, as full ones are quicker.
+        let back = rows >= side && cols >= side;
+        let row = |i: usize| from.wrapping_offset(rows_from[i]);
+        let column = |j: usize| match cols_to {
+            Starts::Every(stride) => to.wrapping_offset(j as isize * stride),
+            Starts::At(table) => to.wrapping_offset(table[j]),
+        };
+        let mut i = 0;
+        while i < rows {
+            if back {
+                i = i.min(rows - side);
+            }
+            let next = if ahead { i + side..(i + 2 * side).min(rows) } else { 0..0 };
+            let mut j = 0;
+            while j < cols {
+                if back {
+                    j = j.min(cols - side);
+                }
+                for next in next.clone() {
+                    prefetch(row(next).wrapping_add(j * P));
+                }
+                let size = Size { rows: side.min(rows - i), cols: side.min(cols - j) };
+                let from = |r: usize| row(i + r).wrapping_add(j * P);
+                let to = |c: usize| column(j + c).wrapping_add(i * P);
+                // SAFETY: a part of the block.
+                unsafe { transpose_square::<S, f32, P>(from, to, size) };
+                j += side;
+            }
+            i += side;
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! The plan of a copy between two strided tensors of one shape.
+//!
+//! A block of indices is moved at a time. Where the dimension of stride 1 in the source is another than that of the
+//! destination, a block is a matrix: its columns are a stretch that lies densely in the source, its rows one that lies
+//! densely in the destination, each of as many dimensions as it takes to fill some cache lines. Blocks of a large
+//! destination pass through a buffer, so that each of its stretches is written as whole lines, past the caches.
+//!
+//! Invariants: every index belongs to exactly one block; blocks in order move through the destination, so shares of
+//! them meet in few cache lines; the plan depends on the arguments only. Deliberately absent: what is done to the
+//! elements, and the instruction set.
+
+use super::{Dim, Loops};
+
+/// Source and destination in every pair of strides.
+const FROM: usize = 0;
+const TO: usize = 1;
+
+/// Bytes that a block reads and writes at a stretch, where the buffer is used and where it is not.
+const STRETCH: [usize; 2] = [512, 1024];
+const STRETCH_DIRECT: [usize; 2] = [256, 256];
+/// The buffer of a block, with room between columns that keeps them from falling onto the same cache lines.
+pub const BUFFER_BYTES: usize = STRETCH[FROM] * (STRETCH[TO] + LINE) / 4;
+const LINE: usize = 64;
+/// Most rows or columns of a block: elements of 4 bytes.
+pub const LONGEST: usize = STRETCH[TO] / 4;
+/// Destinations from this size on are written past the caches: what is written first would be gone from a
+/// second-level cache before all is written.
+const LARGE: usize = 4 << 20;
+/// Bytes of a stretch of the destination that make the detour worth while.
+const WORTH_BUFFER: usize = 256;
+/// Longest piece of a line, and how many bytes of lines make a block.
+const LINE_BYTES: usize = 32 << 10;
+/// Side of a block that is moved element by element.
+const SQUARE: usize = 32;
+/// Fewest elements on the side of a block that is cut for the sake of threads.
+const LEAST: usize = 16;
+/// Elements below which a second thread costs more than it gains.
+const WORTH_THREADS: usize = 1 << 15;
+
+/// How to copy one strided tensor onto another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Permute {
+    elements: usize,
+    element_bytes: usize,
+    widened: usize,
+    start: [isize; 2],
+    blocks: Blocks,
+    body: Moves,
+    shares: usize,
+}
+
+/// How a block is moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moves {
+    /// The columns have stride 1 on both sides.
+    Lines { past_caches: bool },
+    /// The columns have stride 0 in the source and 1 in the destination.
+    Spread,
+    /// The columns have stride 1 in the source, the rows in the destination.
+    Tiles { buffered: bool },
+    /// Anything else.
+    Elements,
+}
+
+/// The blocks, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocks {
+    /// Loops over blocks, outermost first.
+    pub outer: Loops<2>,
+    pub cols: Side,
+    pub rows: Side,
+}
+
+/// The columns or the rows of a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Side {
+    /// Loops inside a block, innermost first. Of the last one a block takes at most as many indices as it has here.
+    pub loops: Loops<2>,
+    /// Indices of the loops before the last.
+    pub inner: usize,
+    /// All indices of the last loop.
+    pub extent: usize,
+    /// Which outer loop steps through the last one.
+    pub outer: usize,
+}
+
+impl Side {
+    /// Indices of the last loop that a block takes.
+    pub fn block(&self) -> usize {
+        self.loops.last().map_or(1, |d| d.extent)
+    }
+
+    /// Columns or rows of the block that is `index` steps of the outer loop away from the first.
+    pub fn count(&self, index: usize) -> usize {
+        self.inner * self.block().min(self.extent - index * self.block())
+    }
+}
+
+impl Permute {
+    /// Plans to copy elements of `element_bytes` along loops with strides in source and destination, on `threads`.
+    ///
+    /// Loops of any extent, stride and order; no two indices lead to the same element of the destination.
+    pub fn new(dims: &[Dim<2>], element_bytes: usize, threads: usize) -> Permute {
+        let elements = dims.iter().fold(1usize, |product, d| product.saturating_mul(d.extent));
+        let mut start = [0; 2];
+        let mut dims = if elements == 0 { Loops::new() } else { folded(dims, &mut start) };
+        let widened = widen(&mut dims, element_bytes);
+        let moved_bytes = element_bytes * widened;
+        let bytes = elements.saturating_mul(element_bytes);
+        let threads = if elements < WORTH_THREADS { 1 } else { threads.max(1) };
+
+        let unit = |tensor: usize| (0..dims.len()).find(|&i| dims[i].strides[tensor].unsigned_abs() == 1);
+        let nearest = |tensor: usize, but: Option<usize>| {
+            let others = (0..dims.len()).filter(|&i| Some(i) != but);
+            others.min_by_key(|&i| dims[i].strides[tensor].unsigned_abs())
+        };
+        let (from, to) = (unit(FROM), unit(TO));
+        let along = |i: usize| dims[i].strides[FROM];
+        let (cols, rows, body) = match (from, to) {
+            (_, Some(to)) if along(to) == 0 => (Some(to), nearest(TO, Some(to)), Moves::Spread),
+            (_, Some(to)) if along(to) == 1 => {
+                let past_caches = bytes >= LARGE && dims[to].extent * moved_bytes >= 4 * LINE;
+                (Some(to), nearest(TO, Some(to)), Moves::Lines { past_caches })
+            }
+            (Some(from), Some(to)) if from != to => (Some(from), Some(to), Moves::Tiles { buffered: false }),
+            _ if dims.is_empty() => (None, None, Moves::Lines { past_caches: false }),
+            // Scattered writes cost more than scattered reads.
+            _ => {
+                let inner = nearest(TO, None);
+                (inner, nearest(FROM, inner), Moves::Elements)
+            }
+        };
+        let mut stretch = match body {
+            Moves::Tiles { .. } if bytes >= LARGE => STRETCH,
+            Moves::Tiles { .. } => STRETCH_DIRECT,
+            Moves::Elements => [SQUARE * moved_bytes; 2],
+            _ => [LINE_BYTES; 2],
+        };
+        stretch = stretch.map(|bytes| bytes / moved_bytes);
+        let share = (elements / widened / (4 * threads)).max(LEAST * LEAST);
+        if let Moves::Tiles { .. } | Moves::Elements = body {
+            while threads > 1 && stretch[FROM] * stretch[TO] > share && stretch.iter().any(|&s| s > LEAST) {
+                let longer = usize::from(stretch[TO] >= stretch[FROM]);
+                stretch[longer] /= 2;
+            }
+        } else if threads > 1 {
+            stretch = stretch.map(|s| s.min(share));
+        }
+        if let Moves::Lines { .. } | Moves::Spread = body {
+            stretch[TO] /= cols.map_or(1, |i| dims[i].extent).min(stretch[FROM]);
+            stretch[TO] = stretch[TO].max(1);
+        }
+        let mut turned = [0; 2];
+        let blocks = Blocks::new(dims, [cols, rows], stretch, body, &mut turned);
+        (0..2).for_each(|t| start[t] += turned[t] * widened as isize);
+        let body = match body {
+            Moves::Tiles { .. } => {
+                let run = blocks.rows.inner * blocks.rows.block() * moved_bytes;
+                Moves::Tiles { buffered: bytes >= LARGE && run >= WORTH_BUFFER }
+            }
+            body => body,
+        };
+        let shares = if elements == 0 { 0 } else { threads.min(blocks.count()) };
+        Permute { start, elements, element_bytes, widened, blocks, body, shares }
+    }
+
+    /// How many elements it moves.
+    pub fn elements(&self) -> usize {
+        self.elements
+    }
+
+    /// Bytes of an element that the plan was made for.
+    pub fn element_bytes(&self) -> usize {
+        self.element_bytes
+    }
+
+    /// How many adjacent elements are moved as one; strides of the blocks count these.
+    pub fn widened(&self) -> usize {
+        self.widened
+    }
+
+    /// Offsets of the first block in elements, which differ from 0 where a loop was turned around.
+    pub fn start(&self) -> [isize; 2] {
+        self.start
+    }
+
+    pub fn body(&self) -> Moves {
+        self.body
+    }
+
+    pub fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+
+    /// How many threads take part.
+    pub fn shares(&self) -> usize {
+        self.shares
+    }
+
+    /// The blocks of one share.
+    pub fn share(&self, share: usize) -> std::ops::Range<usize> {
+        let blocks = self.blocks.count();
+        blocks * share / self.shares..blocks * (share + 1) / self.shares
+    }
+}
+
+impl Blocks {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.outer.iter().map(|d| d.extent).product()
+    }
+
+    fn new(
+        mut dims: Loops<2>,
+        [cols, rows]: [Option<usize>; 2],
+        stretch: [usize; 2],
+        body: Moves,
+        start: &mut [isize; 2],
+    ) -> Blocks {
+        let mut sides = [cols, rows].map(|first| first.map(|at| dims[at]).into_iter().collect::<Loops<2>>());
+        let (high, low) = (cols.max(rows), if cols.is_some() && rows.is_some() { cols.min(rows) } else { None });
+        high.into_iter().chain(low).for_each(|at| {
+            dims.remove(at);
+        });
+        if let Moves::Tiles { .. } = body {
+            if let Some(first) = sides[FROM].first_mut().filter(|d| d.strides[FROM] < 0) {
+                flip(first, start);
+            }
+            for tensor in [FROM, TO] {
+                extend(&mut sides[tensor], &mut dims, tensor, stretch[tensor]);
+            }
+        }
+        let mut outer = dims;
+        outer.sort_unstable_by_key(|d| std::cmp::Reverse(d.strides[TO].unsigned_abs()));
+        let line = LINE / 4;
+        let [cols, rows] = [(0, stretch[FROM]), (1, stretch[TO])].map(|(side, stretch)| {
+            let mut loops = std::mem::take(&mut sides[side]);
+            if loops.is_empty() {
+                loops.push(Dim { extent: 1, strides: [0; 2] });
+            }
+            let last = loops.len() - 1;
+            let inner = loops[..last].iter().map(|d| d.extent).product::<usize>();
+            let extent = loops[last].extent;
+            let mut block = (stretch / inner).clamp(1, extent);
+            block = extent.div_ceil(extent.div_ceil(block));
+            if inner == 1 {
+                // Whole cache lines in every block but the last.
+                block = block.next_multiple_of(line).min(extent.max(1)).min(stretch.max(1));
+            }
+            loops[last].extent = block;
+            let strides = loops[last].strides.map(|stride| stride * block as isize);
+            (Side { loops, inner, extent, outer: 0 }, Dim { extent: extent.div_ceil(block), strides })
+        });
+        let ((mut cols, col_step), (mut rows, row_step)) = (cols, rows);
+        cols.outer = insert(&mut outer, col_step);
+        rows.outer = insert(&mut outer, row_step);
+        cols.outer += usize::from(rows.outer <= cols.outer);
+        Blocks { outer, cols, rows }
+    }
+}
+
+/// Puts a loop where it belongs by its stride in the destination, the largest first; returns where that is.
+fn insert(outer: &mut Loops<2>, dim: Dim<2>) -> usize {
+    let larger = |d: &&Dim<2>| d.strides[TO].unsigned_abs() >= dim.strides[TO].unsigned_abs();
+    let at = outer.iter().take_while(larger).count();
+    outer.push(dim);
+    outer[at..].rotate_right(1);
+    at
+}
+
+/// Takes loops that continue a dense stretch of a tensor until it is long enough.
+fn extend(side: &mut Loops<2>, dims: &mut Loops<2>, tensor: usize, stretch: usize) {
+    loop {
+        let dense: usize = side.iter().map(|d| d.extent).product();
+        let next = dims.iter().position(|d| d.strides[tensor] == dense as isize);
+        match next {
+            Some(next) if dense < stretch => side.push(dims.remove(next)),
+            _ => return,
+        }
+    }
+}
+
+/// Loops of more than one index, with positive strides in the destination, fused where both tensors allow it, the
+/// destination's nearest first.
+fn folded(dims: &[Dim<2>], start: &mut [isize; 2]) -> Loops<2> {
+    let mut loops: Loops<2> = dims.iter().copied().filter(|d| d.extent != 1).collect();
+    for dim in loops.iter_mut().filter(|d| d.strides[TO] < 0) {
+        flip(dim, start);
+    }
+    loops.sort_unstable_by_key(|d| d.strides[TO]);
+    let mut at = 1;
+    while at < loops.len() {
+        let (inner, outer) = (loops[at - 1], loops[at]);
+        if (0..2).all(|t| outer.strides[t] == inner.strides[t] * inner.extent as isize) {
+            loops[at - 1].extent *= outer.extent;
+            loops.remove(at);
+        } else {
+            at += 1;
+        }
+    }
+    loops
+}
+
+/// Runs a loop backwards.
+fn flip(dim: &mut Dim<2>, start: &mut [isize; 2]) {
+    for (start, stride) in start.iter_mut().zip(&mut dim.strides) {
+        *start += *stride * (dim.extent as isize - 1);
+        *stride = -*stride;
+    }
+}
+
+/// Makes one element of two or four that lie side by side in both tensors; returns how many.
+fn widen(dims: &mut Loops<2>, element_bytes: usize) -> usize {
+    let Some(at) = dims.iter().position(|d| d.strides == [1, 1]) else { return 1 };
+    let count = dims[at].extent;
+    let fits = matches!(count * element_bytes, 8 | 16) && count > 1;
+    let even = |d: &Dim<2>| d.strides.iter().all(|stride| stride % count as isize == 0);
+    if !fits || (0..dims.len()).any(|i| i != at && !even(&dims[i])) {
+        return 1;
+    }
+    dims.remove(at);
+    dims.iter_mut().for_each(|d| d.strides = d.strides.map(|stride| stride / count as isize));
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every index is in one block of one share.
+    fn covers(dims: &[Dim<2>], bytes: usize, threads: usize) -> Permute {
+        let plan = Permute::new(dims, bytes, threads);
+        let blocks = plan.blocks();
+        let mut moved = 0;
+        for share in 0..plan.shares() {
+            for block in plan.share(share) {
+                let mut rest = block;
+                let mut index = vec![0; blocks.outer.len()];
+                for (at, dim) in blocks.outer.iter().enumerate().rev() {
+                    index[at] = rest % dim.extent;
+                    rest /= dim.extent;
+                }
+                let counts = [&blocks.cols, &blocks.rows].map(|side| side.count(index[side.outer]));
+                assert!(counts.iter().all(|&count| count > 0));
+                moved += counts[0] * counts[1] * plan.widened();
+            }
+        }
+        assert_eq!(moved, dims.iter().map(|d| d.extent).product::<usize>());
+        plan
+    }
+
+    fn transposed(extents: &[usize]) -> Vec<Dim<2>> {
+        let (mut from, mut to) = (extents.iter().map(|&e| e.max(1)).product::<usize>(), 1);
+        let dim = |&extent: &usize| {
+            from /= extent.max(1);
+            let strides = [from as isize, to as isize];
+            to *= extent.max(1);
+            Dim { extent, strides }
+        };
+        extents.iter().map(dim).collect()
+    }
+
+    #[test]
+    fn every_index_is_in_one_block() {
+        for extents in [&[][..], &[0, 3], &[1, 1], &[7], &[5, 9], &[300, 500], &[24, 20, 20, 24], &[2; 15], &[16; 5]] {
+            for bytes in [4, 8, 16] {
+                for threads in [1, 2, 3] {
+                    covers(&transposed(extents), bytes, threads);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn small_dimensions_make_long_stretches() {
+        let plan = covers(&transposed(&[2; 22]), 4, 1);
+        assert_eq!(plan.body(), Moves::Tiles { buffered: true });
+        assert_eq!(plan.blocks().cols.inner * plan.blocks().cols.block(), STRETCH[FROM] / 4);
+        assert_eq!(plan.blocks().rows.inner * plan.blocks().rows.block(), STRETCH[TO] / 4);
+    }
+
+    #[test]
+    fn pairs_move_as_one() {
+        let dims = [[8, 2], [1, 1], [2, 32]].map(|strides| Dim { extent: 2, strides });
+        assert_eq!(covers(&dims, 4, 1).widened(), 2);
+        assert_eq!(covers(&dims, 16, 1).widened(), 1);
+    }
+
+    #[test]
+    fn a_copy_is_one_loop_of_lines() {
+        let dims = [[20, 20], [1, 1]].map(|strides| Dim { extent: 20, strides });
+        let plan = covers(&dims, 8, 1);
+        assert_eq!((plan.body(), plan.blocks().count()), (Moves::Lines { past_caches: false }, 1));
+    }
+}

@@ -1,0 +1,146 @@
+//! The plan of a sum over some dimensions of one tensor.
+//!
+//! Out is cut into units: single elements where the sum runs along the source's nearest dimension, stretches of
+//! elements where a kept dimension lies nearest. Each unit is summed in a buffer and written once. The sum itself is a
+//! list of steps: lines, or pieces of long ones.
+//!
+//! Invariants: units partition out, steps the sum; threads share units, or the steps of each unit where units are
+//! fewer, and halves are added in a fixed order. Deliberately absent: the elements.
+
+use super::{Dim, Loops};
+
+/// Most elements of a unit.
+pub const UNIT: usize = 512;
+/// Elements of a step along the sum.
+const STEP: usize = 1 << 13;
+/// A sum along fewer elements than these does not repay starting a line.
+const WORTH_LINE: usize = 16;
+/// Elements below which a second thread costs more than it gains.
+const WORTH_THREADS: usize = 1 << 15;
+
+/// How to sum a tensor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sum {
+    /// Loops over out with strides in source and out, and their number of indices.
+    pub kept: Loops<2>,
+    pub sums: Loops<1>,
+    /// The innermost loop: of the sum (then its stride in out is 0), or of out.
+    pub line: Dim<2>,
+    pub inside: bool,
+    /// Elements of the line that a unit or a step takes at most.
+    pub piece: usize,
+    pub threads: usize,
+}
+
+impl Sum {
+    /// Plans for loops over out (strides in source and out) and over the sum, on so many threads.
+    pub fn new(kept: &[Dim<2>], sums: &[Dim<1>], threads: usize) -> Sum {
+        let longer = |extent: usize| extent != 1;
+        let mut kept: Loops<2> = kept.iter().copied().filter(|d| longer(d.extent)).collect();
+        let mut sums: Loops<1> = sums.iter().copied().filter(|d| longer(d.extent)).collect();
+        kept.sort_unstable_by_key(|d| (std::cmp::Reverse(d.strides[0].unsigned_abs()), d.strides[1]));
+        sums.sort_unstable_by_key(|d| std::cmp::Reverse(d.strides[0].unsigned_abs()));
+        fuse(&mut kept);
+        fuse(&mut sums);
+        let elements = kept.iter().map(|d| d.extent).chain(sums.iter().map(|d| d.extent));
+        let elements = elements.fold(1usize, usize::saturating_mul);
+        let nearest =
+            |extent_and_stride: Option<(usize, isize)>| extent_and_stride.map(|(_, stride)| stride.unsigned_abs());
+        let (last_sum, last_kept) =
+            (sums.last().map(|d| (d.extent, d.strides[0])), kept.last().map(|d| (d.extent, d.strides[0])));
+        let long = last_sum.is_some_and(|(extent, _)| extent >= WORTH_LINE);
+        let inside = kept.is_empty() || (long && nearest(last_sum) < nearest(last_kept));
+        let none = Dim { extent: 1, strides: [0; 2] };
+        let line = if !inside {
+            kept.remove(kept.len() - 1)
+        } else if sums.is_empty() {
+            none
+        } else {
+            let Dim { extent, strides: [stride] } = sums.remove(sums.len() - 1);
+            Dim { extent, strides: [stride, 0] }
+        };
+        let threads = if elements < WORTH_THREADS { 1 } else { threads.max(1) };
+        let piece = if inside { STEP } else { UNIT.min(line.extent.div_ceil(threads).next_multiple_of(16).max(16)) };
+        Sum { kept, sums, line, inside, piece, threads }
+    }
+
+    fn pieces(&self) -> usize {
+        self.line.extent.div_ceil(self.piece)
+    }
+
+    /// Units of out.
+    pub fn units(&self) -> usize {
+        self.kept.iter().map(|d| d.extent).product::<usize>() * if self.inside { 1 } else { self.pieces() }
+    }
+
+    /// Steps of the sum of each unit.
+    pub fn steps(&self) -> usize {
+        self.sums.iter().map(|d| d.extent).product::<usize>() * if self.inside { self.pieces() } else { 1 }
+    }
+
+    /// Where a unit starts in source and out, and how many elements it has.
+    pub fn unit(&self, unit: usize) -> ([isize; 2], usize) {
+        if self.inside { (offset(&self.kept, unit), 1) } else { self.piece_of(&self.kept, unit) }
+    }
+
+    /// Where a step starts, from the start of its unit, and how many elements of the line it takes.
+    pub fn step(&self, step: usize) -> (isize, usize) {
+        if self.inside {
+            let (piece, rest) = (step % self.pieces(), step / self.pieces());
+            let first = piece * self.piece;
+            let [at] = offset(&self.sums, rest);
+            (at + first as isize * self.line.strides[0], self.piece.min(self.line.extent - first))
+        } else {
+            (offset(&self.sums, step)[0], 0)
+        }
+    }
+
+    fn piece_of(&self, loops: &[Dim<2>], index: usize) -> ([isize; 2], usize) {
+        let (piece, rest) = (index % self.pieces(), index / self.pieces());
+        let first = piece * self.piece;
+        let outer = offset(loops, rest);
+        let at = [0, 1].map(|t| outer[t] + first as isize * self.line.strides[t]);
+        (at, self.piece.min(self.line.extent - first))
+    }
+}
+
+/// The offset of the loops' indices with the given number, the last loop running fastest.
+fn offset<const N: usize>(loops: &[Dim<N>], mut number: usize) -> [isize; N] {
+    let mut offset = [0; N];
+    for dim in loops.iter().rev() {
+        let index = (number % dim.extent) as isize;
+        number /= dim.extent;
+        (0..N).for_each(|t| offset[t] += index * dim.strides[t]);
+    }
+    offset
+}
+
+/// Makes neighbours one loop where every tensor allows it; the order is outermost first.
+fn fuse<const N: usize>(loops: &mut Loops<N>) {
+    let mut at = 1;
+    while at < loops.len() {
+        let (outer, inner) = (loops[at - 1], loops[at]);
+        if (0..N).all(|t| outer.strides[t] == inner.strides[t] * inner.extent as isize) {
+            loops[at].extent *= outer.extent;
+            loops.remove(at - 1);
+        } else {
+            at += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_and_steps_visit_everything_once() {
+        let kept = [Dim { extent: 700, strides: [1, 1] }, Dim { extent: 3, strides: [2100, 700] }];
+        let plan = Sum::new(&kept, &[Dim { extent: 3, strides: [700] }], 2);
+        let elements: usize = (0..plan.units()).map(|unit| plan.unit(unit).1).sum();
+        assert_eq!((elements, plan.steps(), plan.inside), (2100, 3, false));
+        let plan = Sum::new(&[], &[Dim { extent: 100_000, strides: [1] }], 2);
+        let elements: usize = (0..plan.steps()).map(|step| plan.step(step).1).sum();
+        assert_eq!((plan.units(), elements), (1, 100_000));
+    }
+}

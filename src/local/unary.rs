@@ -1,0 +1,65 @@
+//! The plan of one tensor in, one out: labels and layouts to a [`Permute`] or a [`Sum`].
+//!
+//! A diagonal is a dimension whose stride is the sum of those of its repeated label, so it costs nothing by itself.
+
+use super::{Dim, Layout, Loops, Permute, Sum};
+
+/// How to permute, take diagonals of and sum a tensor of a given layout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnaryPlan {
+    extents: [Vec<usize>; 2],
+    strides: [Vec<isize>; 2],
+    body: UnaryBody,
+}
+
+/// What is left to do after looking at the labels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnaryBody {
+    Permute(Permute),
+    Sum(Sum),
+}
+
+/// Plans out = input, with repeated labels of the input as diagonals, labels that out lacks summed, in the order of out.
+///
+/// # Panics
+/// If a label of out is repeated or not in the input, or one label has different extents.
+pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: usize) -> UnaryPlan {
+    let mut kept: Loops<2> =
+        (0..out.labels.len()).map(|axis| Dim { extent: out.extents[axis], strides: [0, out.strides[axis]] }).collect();
+    let mut sums: Loops<1> = Loops::new();
+    for (i, label) in out.labels.iter().enumerate() {
+        assert!(!out.labels[..i].contains(label), "label {label:?} is twice in out");
+        assert!(input.labels.contains(label), "label {label:?} of out is not in the input");
+    }
+    for (axis, &label) in input.labels.iter().enumerate() {
+        let (extent, stride) = (input.extents[axis], input.strides[axis]);
+        let first = input.labels.iter().position(|&l| l == label).unwrap_or(axis);
+        let agreed = out.extent(label).unwrap_or(input.extents[first]);
+        assert_eq!(agreed, extent, "label {label:?} has extents {agreed} and {extent}");
+        if let Some(at) = out.labels.iter().position(|&l| l == label) {
+            kept[at].strides[0] += stride;
+        } else if first == axis {
+            let all = (axis..input.labels.len()).filter(|&i| input.labels[i] == label);
+            sums.push(Dim { extent, strides: [all.map(|i| input.strides[i]).sum()] });
+        }
+    }
+    let body = if sums.iter().all(|d| d.extent == 1) {
+        UnaryBody::Permute(Permute::new(&kept, element_bytes, threads))
+    } else {
+        UnaryBody::Sum(Sum::new(&kept, &sums, threads))
+    };
+    let tensors = [input, out];
+    UnaryPlan { extents: tensors.map(|t| t.extents.to_vec()), strides: tensors.map(|t| t.strides.to_vec()), body }
+}
+
+impl UnaryPlan {
+    /// Read-only, as kernels trust it to stay inside the tensors it was planned for.
+    pub fn body(&self) -> &UnaryBody {
+        &self.body
+    }
+
+    /// Whether a tensor (0 input, 1 out) is laid out as this was planned for.
+    pub fn fits(&self, tensor: usize, extents: &[usize], strides: &[isize]) -> bool {
+        self.extents[tensor] == extents && self.strides[tensor] == strides
+    }
+}
