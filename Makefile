@@ -6,6 +6,9 @@
 MPICC  ?= mpicc.mpich
 MPIRUN ?= mpirun.mpich
 
+# All features, or all but LIBXSMM where that cannot be had.
+FEATURES = $$(./.ci/features)
+
 BUILD   = MPICC=$(MPICC) CARGO_TARGET_DIR=target/mpich cargo
 PROGRAM = target/mpich/release/einsum-dist
 
@@ -24,7 +27,7 @@ packages:
 	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich
 
 build: packages
-	$(BUILD) build --release --features full
+	$(BUILD) build --release --features $(FEATURES)
 
 demo: build
 	@MPIRUN=$(MPIRUN) ./.ci/demo $(PROGRAM)
@@ -34,4 +37,4 @@ test:
 	@./tests/all.sh
 
 bench: packages
-	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features full --bench kernel --bench overlap
+	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features $(FEATURES) --bench kernel --bench overlap
