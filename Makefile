@@ -37,4 +37,4 @@ test:
 	@./tests/all.sh
 
 bench: packages
-	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features $(FEATURES) --bench kernel --bench overlap
+	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features $(FEATURES) --bench overlap

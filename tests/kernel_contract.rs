@@ -3,8 +3,11 @@
 mod kernel;
 
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Checked, Element, Workspace, contract, error_bound, plan, reference, reference_element};
-use einsum_dist::local::Body;
+use einsum_dist::kernel::{
+    Checked, Element, Workspace, available, contract, contract_planned, error_bound, host, plan, reference,
+    reference_element,
+};
+use einsum_dist::local::{Access, Body, Isa, OutAccess, Target};
 use kernel::{Rng, Tensor};
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 use num_complex::Complex;
@@ -80,10 +83,10 @@ fn check<T: Element>(rng: &mut Rng, case: &Case, plain: bool, workspace: &mut Wo
     let mut want = ArrayD::from_elem(IxDyn(out.view().shape()), Checked::default());
     let operands = [(&case.left[..], left.view()), (&case.right[..], right.view())];
     reference(&operands, (&case.out, want.view_mut()));
-    let planned = plan((&case.left, &left.view()), (&case.right, &right.view()), (&case.out, &out.view()));
-    let operands = [(&case.left[..], left.view()), (&case.right[..], right.view())];
-    let [left, right] = operands;
-    contract(alpha, left, right, beta, (&case.out, out.view_mut()), workspace).unwrap();
+    let isas: Vec<Isa> = Isa::ALL.into_iter().filter(|&isa| available(isa)).collect();
+    let target = Target { isa: isas[rng.below(isas.len())], ..host() };
+    let planned = plan((&case.left, &left.view()), (&case.right, &right.view()), (&case.out, &out.view()), &target);
+    contract_planned(&planned, alpha, left.view(), right.view(), beta, out.view_mut(), workspace).unwrap();
     let tolerance = error_bound(T::DTYPE, case.terms as u64 + 1, 3);
     for ((index, want), got) in want.indexed_iter().zip(out.view().iter()) {
         let (value, magnitude) = expected(alpha, *want, beta, before[&index]);
@@ -104,10 +107,10 @@ fn check<T: Element>(rng: &mut Rng, case: &Case, plain: bool, workspace: &mut Wo
         Body::Nothing => "nothing",
         Body::Scale => "scale",
         Body::Loops(_) => "loops",
-        Body::Gemm(plan) => match plan.access.each_ref().map(|access| access.packed.is_some()) {
-            [false, false, false] => "in place",
-            [_, _, false] => "operands packed",
-            [_, _, true] => "out packed",
+        Body::Gemm(plan) => match (plan.access, plan.out) {
+            (_, OutAccess::Buffered) => "out buffered",
+            ([Access::InPlace, Access::InPlace], _) => "in place",
+            _ => "operands packed",
         },
     }
 }
@@ -135,7 +138,7 @@ fn random_cases<T: Element>(seed: u64) {
         let how = pools[round % 3].install(|| check::<T>(&mut rng, &case, plain, &mut workspace));
         *seen.entry(how).or_insert(0) += 1;
     }
-    for how in ["nothing", "scale", "loops", "in place", "operands packed", "out packed"] {
+    for how in ["nothing", "scale", "loops", "in place", "operands packed", "out buffered"] {
         assert!(seen.contains_key(how), "no case was planned as {how}: {seen:?}");
     }
 }

@@ -8,10 +8,11 @@ use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 use num_complex::Complex;
 
+use super::micro::Vectorized;
 use crate::dtype::Dtype;
 
 mod sealed {
-    pub trait Sealed {}
+    pub trait Sealed: super::Vectorized {}
 }
 
 /// An element type: `f32`, `f64`, or complex of either.

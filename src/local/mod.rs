@@ -8,16 +8,17 @@
 //! Deliberately absent: measured rates. `cost` ranks alternatives for one contraction and promises nothing about
 //! seconds.
 
-mod access;
-mod choose;
 mod contract;
 mod cost;
 mod fold;
+mod gemm;
 mod isa;
 mod layout;
+mod target;
 
-pub use access::Access;
-pub use contract::{Body, Cut, GemmPlan, LocalContract, LoopPlan, plan_contract};
+pub use contract::{Body, LocalContract, LoopPlan, plan_contract};
 pub use fold::{Dim, fold, partition};
+pub use gemm::{Access, Axis, AxisDim, BoxAt, GemmPlan, Grid, OutAccess, PackBy, Slab, Table, register_tiles};
 pub use isa::Isa;
 pub use layout::Layout;
+pub use target::{Caches, Family, Target};

@@ -12,10 +12,31 @@ static MASKS_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 
 /// Read from element 4 - n on, these are masks of the first n of 4 lanes.
 static MASKS_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
 
+#[inline(always)]
+fn same(a: __m256) -> __m256 {
+    a
+}
+
+/// # Safety
+/// The instructions exist.
+#[inline(always)]
+unsafe fn low_8_ps(a: __m256, b: __m256) -> __m256 {
+    // SAFETY: the caller's promise.
+    unsafe { _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))) }
+}
+
+/// # Safety
+/// The instructions exist.
+#[inline(always)]
+unsafe fn high_8_ps(a: __m256, b: __m256) -> __m256 {
+    // SAFETY: the caller's promise.
+    unsafe { _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))) }
+}
+
 macro_rules! avx2 {
     ($real:ty, $vector:ty, $lanes:literal, $masks:ident, $zero:ident, $splat:ident, $load:ident, $store:ident,
      $load_masked:ident, $store_masked:ident, $add:ident, $mul:ident, $mul_add:ident,
-     $swap:ident, $pattern:literal, $sub_add:ident) => {
+     $swap:ident, $pattern:literal, $sub_add:ident, $stream:ident, $low:ident, $high:ident, $to_ps:ident, $from_ps:ident) => {
         impl Simd<$real> for Avx2 {
             type Vector = $vector;
 
@@ -87,6 +108,57 @@ macro_rules! avx2 {
                 // SAFETY: as above.
                 unsafe { $sub_add(a, b) }
             }
+
+            #[inline(always)]
+            unsafe fn load_pieces(from: *const $real, step: isize) -> $vector {
+                let piece = |at: isize| from.wrapping_offset(at * step).cast::<f32>();
+                // SAFETY: the instructions exist; the caller promises two pieces.
+                unsafe {
+                    let first = _mm256_castps128_ps256(_mm_loadu_ps(piece(0)));
+                    $from_ps(_mm256_insertf128_ps::<1>(first, _mm_loadu_ps(piece(1))))
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn low_4(a: $vector, b: $vector) -> $vector {
+                // SAFETY: the instructions exist.
+                unsafe { $from_ps(_mm256_unpacklo_ps($to_ps(a), $to_ps(b))) }
+            }
+
+            #[inline(always)]
+            unsafe fn high_4(a: $vector, b: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $from_ps(_mm256_unpackhi_ps($to_ps(a), $to_ps(b))) }
+            }
+
+            #[inline(always)]
+            unsafe fn low_8(a: $vector, b: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $low(a, b) }
+            }
+
+            #[inline(always)]
+            unsafe fn high_8(a: $vector, b: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $high(a, b) }
+            }
+
+            #[inline(always)]
+            unsafe fn exchange(vectors: [$vector; 4]) -> [$vector; 4] {
+                let [a, b, c, d] = vectors;
+                // SAFETY: as above.
+                unsafe {
+                    let first = _mm256_permute2f128_ps::<0x20>($to_ps(a), $to_ps(b));
+                    let second = _mm256_permute2f128_ps::<0x31>($to_ps(a), $to_ps(b));
+                    [$from_ps(first), $from_ps(second), c, d]
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn stream(to: *mut $real, vector: $vector) {
+                // SAFETY: as above; aligned and writable, as the caller promises.
+                unsafe { $stream(to.cast(), vector) }
+            }
         }
     };
 }
@@ -107,7 +179,12 @@ avx2!(
     _mm256_fmadd_ps,
     _mm256_permute_ps,
     0b10_11_00_01,
-    _mm256_addsub_ps
+    _mm256_addsub_ps,
+    _mm256_stream_ps,
+    low_8_ps,
+    high_8_ps,
+    same,
+    same
 );
 avx2!(
     f64,
@@ -125,5 +202,10 @@ avx2!(
     _mm256_fmadd_pd,
     _mm256_permute_pd,
     0b0101,
-    _mm256_addsub_pd
+    _mm256_addsub_pd,
+    _mm256_stream_pd,
+    _mm256_unpacklo_pd,
+    _mm256_unpackhi_pd,
+    _mm256_castpd_ps,
+    _mm256_castps_pd
 );

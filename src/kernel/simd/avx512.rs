@@ -7,10 +7,31 @@ use super::Simd;
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx512;
 
+#[inline(always)]
+fn same(a: __m512) -> __m512 {
+    a
+}
+
+/// # Safety
+/// The instructions exist.
+#[inline(always)]
+unsafe fn low_8_ps(a: __m512, b: __m512) -> __m512 {
+    // SAFETY: the caller's promise.
+    unsafe { _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b))) }
+}
+
+/// # Safety
+/// The instructions exist.
+#[inline(always)]
+unsafe fn high_8_ps(a: __m512, b: __m512) -> __m512 {
+    // SAFETY: the caller's promise.
+    unsafe { _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b))) }
+}
+
 macro_rules! avx512 {
     ($real:ty, $vector:ty, $lanes:literal, $mask:ty, $zero:ident, $splat:ident, $load:ident, $store:ident,
      $load_masked:ident, $store_masked:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident,
-     $swap:ident, $pattern:literal, $add_masked:ident, $odd:literal) => {
+     $swap:ident, $pattern:literal, $add_masked:ident, $odd:literal, $stream:ident, $low:ident, $high:ident, $to_ps:ident, $from_ps:ident) => {
         impl Simd<$real> for Avx512 {
             type Vector = $vector;
 
@@ -81,6 +102,65 @@ macro_rules! avx512 {
                 // SAFETY: as above.
                 unsafe { $add_masked($sub(a, b), $odd, a, b) }
             }
+
+            #[inline(always)]
+            unsafe fn load_pieces(from: *const $real, step: isize) -> $vector {
+                let piece = |at: isize| from.wrapping_offset(at * step).cast::<f32>();
+                // SAFETY: the instructions exist; the caller promises four pieces.
+                unsafe {
+                    let all = _mm512_castps128_ps512(_mm_loadu_ps(piece(0)));
+                    let all = _mm512_insertf32x4::<1>(all, _mm_loadu_ps(piece(1)));
+                    let all = _mm512_insertf32x4::<2>(all, _mm_loadu_ps(piece(2)));
+                    $from_ps(_mm512_insertf32x4::<3>(all, _mm_loadu_ps(piece(3))))
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn low_4(a: $vector, b: $vector) -> $vector {
+                // SAFETY: the instructions exist.
+                unsafe { $from_ps(_mm512_unpacklo_ps($to_ps(a), $to_ps(b))) }
+            }
+
+            #[inline(always)]
+            unsafe fn high_4(a: $vector, b: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $from_ps(_mm512_unpackhi_ps($to_ps(a), $to_ps(b))) }
+            }
+
+            #[inline(always)]
+            unsafe fn low_8(a: $vector, b: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $low(a, b) }
+            }
+
+            #[inline(always)]
+            unsafe fn high_8(a: $vector, b: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $high(a, b) }
+            }
+
+            #[inline(always)]
+            unsafe fn exchange(vectors: [$vector; 4]) -> [$vector; 4] {
+                // SAFETY: as above.
+                unsafe {
+                    let [a, b, c, d] = vectors.map(|v| $to_ps(v));
+                    let (ab, cd) =
+                        (_mm512_shuffle_f32x4::<0b01_00_01_00>(a, b), _mm512_shuffle_f32x4::<0b01_00_01_00>(c, d));
+                    let (first, second) =
+                        (_mm512_shuffle_f32x4::<0b10_00_10_00>(ab, cd), _mm512_shuffle_f32x4::<0b11_01_11_01>(ab, cd));
+                    let (ab, cd) =
+                        (_mm512_shuffle_f32x4::<0b11_10_11_10>(a, b), _mm512_shuffle_f32x4::<0b11_10_11_10>(c, d));
+                    let (third, fourth) =
+                        (_mm512_shuffle_f32x4::<0b10_00_10_00>(ab, cd), _mm512_shuffle_f32x4::<0b11_01_11_01>(ab, cd));
+                    [$from_ps(first), $from_ps(second), $from_ps(third), $from_ps(fourth)]
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn stream(to: *mut $real, vector: $vector) {
+                // SAFETY: as above; aligned and writable, as the caller promises.
+                unsafe { $stream(to.cast(), vector) }
+            }
         }
     };
 }
@@ -103,7 +183,12 @@ avx512!(
     _mm512_permute_ps,
     0b10_11_00_01,
     _mm512_mask_add_ps,
-    0xaaaa
+    0xaaaa,
+    _mm512_stream_ps,
+    low_8_ps,
+    high_8_ps,
+    same,
+    same
 );
 avx512!(
     f64,
@@ -123,5 +208,10 @@ avx512!(
     _mm512_permute_pd,
     0b0101_0101,
     _mm512_mask_add_pd,
-    0xaa
+    0xaa,
+    _mm512_stream_pd,
+    _mm512_unpacklo_pd,
+    _mm512_unpackhi_pd,
+    _mm512_castpd_ps,
+    _mm512_castps_pd
 );

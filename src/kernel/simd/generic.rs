@@ -5,6 +5,17 @@ use super::Simd;
 #[derive(Clone, Copy)]
 pub(in super::super) struct Generic;
 
+/// The words of two vectors of 16 bytes, the second's counted after the first's, that `order` names.
+#[inline(always)]
+fn words<V: Copy, W: Copy, const N: usize>(a: V, b: V, order: [usize; N]) -> V {
+    const { assert!(size_of::<V>() == 16 && size_of::<W>() * N == 16) };
+    // SAFETY: 16 bytes of plain numbers each way, as the assertion and the private callers have it.
+    let [a, b]: [[W; N]; 2] = unsafe { [std::mem::transmute_copy(&a), std::mem::transmute_copy(&b)] };
+    let all = order.map(|at| if at < N { a[at] } else { b[at - N] });
+    // SAFETY: as above.
+    unsafe { std::mem::transmute_copy(&all) }
+}
+
 macro_rules! generic {
     ($real:ty, $lanes:literal) => {
         impl Simd<$real> for Generic {
@@ -71,6 +82,43 @@ macro_rules! generic {
             #[inline(always)]
             unsafe fn sub_add(a: Self::Vector, b: Self::Vector) -> Self::Vector {
                 std::array::from_fn(|lane| if lane % 2 == 0 { a[lane] - b[lane] } else { a[lane] + b[lane] })
+            }
+
+            #[inline(always)]
+            unsafe fn load_pieces(from: *const $real, _step: isize) -> Self::Vector {
+                // SAFETY: the caller's promise; a vector is one piece.
+                unsafe { Self::load(from) }
+            }
+
+            #[inline(always)]
+            unsafe fn low_4(a: Self::Vector, b: Self::Vector) -> Self::Vector {
+                words::<_, u32, 4>(a, b, [0, 4, 1, 5])
+            }
+
+            #[inline(always)]
+            unsafe fn high_4(a: Self::Vector, b: Self::Vector) -> Self::Vector {
+                words::<_, u32, 4>(a, b, [2, 6, 3, 7])
+            }
+
+            #[inline(always)]
+            unsafe fn low_8(a: Self::Vector, b: Self::Vector) -> Self::Vector {
+                words::<_, u64, 2>(a, b, [0, 2])
+            }
+
+            #[inline(always)]
+            unsafe fn high_8(a: Self::Vector, b: Self::Vector) -> Self::Vector {
+                words::<_, u64, 2>(a, b, [1, 3])
+            }
+
+            #[inline(always)]
+            unsafe fn exchange(vectors: [Self::Vector; 4]) -> [Self::Vector; 4] {
+                vectors
+            }
+
+            #[inline(always)]
+            unsafe fn stream(to: *mut $real, vector: Self::Vector) {
+                // SAFETY: as for a store.
+                unsafe { Self::store(to, vector) }
             }
         }
     };

@@ -12,12 +12,16 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod generic;
+mod merge;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+mod tile;
 
 use std::ops::{Add, Mul, Sub};
 
 pub(super) use generic::Generic;
+pub(super) use merge::{Blend, BlendComplex, Merge, Plus, Put, Times};
+pub(super) use tile::{Size, Tile, transpose_tile, transpose_tile_with};
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use {avx2::Avx2, avx512::Avx512};
@@ -28,10 +32,7 @@ pub(super) use neon::Neon;
 use crate::local::Isa;
 
 /// A real element type.
-pub(super) trait Real:
-    super::Element + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
-{
-}
+pub trait Real: super::Element + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {}
 
 impl Real for f32 {}
 impl Real for f64 {}
@@ -75,6 +76,28 @@ pub(super) trait Simd<R: Real>: Copy + 'static {
 
     /// a - b in even lanes, a + b in odd ones.
     unsafe fn sub_add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
+    /// Pieces of 16 bytes that start `step` elements apart, as many as a vector holds.
+    unsafe fn load_pieces(from: *const R, step: isize) -> Self::Vector;
+
+    /// Of each piece the first halves, words of 4 bytes of `a` and `b` in turn.
+    unsafe fn low_4(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
+    /// Of each piece the second halves, words of 4 bytes of `a` and `b` in turn.
+    unsafe fn high_4(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
+    /// Of each piece the first 8 bytes of `a`, then those of `b`.
+    unsafe fn low_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
+    /// Of each piece the last 8 bytes of `a`, then those of `b`.
+    unsafe fn high_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
+    /// Piece i of vector j becomes piece j of vector i; vectors beyond the number of pieces stay.
+    unsafe fn exchange(vectors: [Self::Vector; 4]) -> [Self::Vector; 4];
+
+    /// [`Simd::store`] past the caches where there is such an instruction: `to` is aligned to the vector's size, and
+    /// [`fence`] comes before another thread reads.
+    unsafe fn stream(to: *mut R, vector: Self::Vector);
 
     /// The sum of all lanes, in a fixed order.
     #[inline(always)]
@@ -145,6 +168,16 @@ unsafe fn on_avx2<B: Body>(body: B) -> B::Output {
 unsafe fn on_avx512<B: Body>(body: B) -> B::Output {
     // SAFETY: the caller's promise.
     unsafe { body.run::<Avx512>() }
+}
+
+/// Makes what was streamed visible to whom the caller tells next.
+#[inline(always)]
+pub(super) fn fence() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: SSE is part of every x86-64 target.
+    unsafe {
+        std::arch::x86_64::_mm_sfence()
+    };
 }
 
 /// Whether this machine has an instruction set.

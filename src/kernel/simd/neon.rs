@@ -7,9 +7,14 @@ use super::Simd;
 #[derive(Clone, Copy)]
 pub(in super::super) struct Neon;
 
+#[inline(always)]
+fn same<V>(a: V) -> V {
+    a
+}
+
 macro_rules! neon {
     ($real:ty, $vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $mul:ident,
-     $mul_add:ident, $swap:expr) => {
+     $mul_add:ident, $swap:expr, $to_f32:ident, $from_f32:ident, $to_f64:ident, $from_f64:ident) => {
         impl Simd<$real> for Neon {
             type Vector = $vector;
 
@@ -93,11 +98,80 @@ macro_rules! neon {
                     $mul_add(a, b, $load(signs.as_ptr()))
                 }
             }
+
+            #[inline(always)]
+            unsafe fn load_pieces(from: *const $real, _step: isize) -> $vector {
+                // SAFETY: as above; a vector is one piece.
+                unsafe { $load(from) }
+            }
+
+            #[inline(always)]
+            unsafe fn low_4(a: $vector, b: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $from_f32(vzip1q_f32($to_f32(a), $to_f32(b))) }
+            }
+
+            #[inline(always)]
+            unsafe fn high_4(a: $vector, b: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $from_f32(vzip2q_f32($to_f32(a), $to_f32(b))) }
+            }
+
+            #[inline(always)]
+            unsafe fn low_8(a: $vector, b: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $from_f64(vzip1q_f64($to_f64(a), $to_f64(b))) }
+            }
+
+            #[inline(always)]
+            unsafe fn high_8(a: $vector, b: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $from_f64(vzip2q_f64($to_f64(a), $to_f64(b))) }
+            }
+
+            #[inline(always)]
+            unsafe fn exchange(vectors: [$vector; 4]) -> [$vector; 4] {
+                vectors
+            }
+
+            #[inline(always)]
+            unsafe fn stream(to: *mut $real, vector: $vector) {
+                // SAFETY: as for a store.
+                unsafe { $store(to, vector) }
+            }
         }
     };
 }
 
-neon!(f32, float32x4_t, 4, vdupq_n_f32, vld1q_f32, vst1q_f32, vaddq_f32, vmulq_f32, vfmaq_f32, vrev64q_f32);
-neon!(f64, float64x2_t, 2, vdupq_n_f64, vld1q_f64, vst1q_f64, vaddq_f64, vmulq_f64, vfmaq_f64, |a| vextq_f64::<1>(
-    a, a
-));
+neon!(
+    f32,
+    float32x4_t,
+    4,
+    vdupq_n_f32,
+    vld1q_f32,
+    vst1q_f32,
+    vaddq_f32,
+    vmulq_f32,
+    vfmaq_f32,
+    vrev64q_f32,
+    same,
+    same,
+    vreinterpretq_f64_f32,
+    vreinterpretq_f32_f64
+);
+neon!(
+    f64,
+    float64x2_t,
+    2,
+    vdupq_n_f64,
+    vld1q_f64,
+    vst1q_f64,
+    vaddq_f64,
+    vmulq_f64,
+    vfmaq_f64,
+    |a| vextq_f64::<1>(a, a),
+    vreinterpretq_f32_f64,
+    vreinterpretq_f64_f32,
+    same,
+    same
+);

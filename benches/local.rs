@@ -1,0 +1,347 @@
+//! A server that runs and times contractions of this library for `benches/peers.py`, which times its peers in between.
+//!
+//! `local THREADS` reads one request per line from standard input and answers each with one line, both JSON. Between
+//! requests it waits for the next one and uses no processor. Requests carry `do`:
+//!
+//! | `do` | answer |
+//! |---|---|
+//! | `prepare`: makes operands, `out` and plan in a slot | `{"kernel": ..}` |
+//! | `run`: runs a slot for some seconds, at least once | `{"seconds": [one per run]}` |
+//! | `sample`: elements of `out`, at places that depend on their number only | `{"values": [[re, im], ..]}` |
+//! | `drop`: forgets a slot | `{}` |
+//!
+//! A mistake is answered with `{"error": ..}`. Times are of one run each: planning, allocation of `out` and of the
+//! workspace are not inside. Operands hold reproducible noise, `out` holds NaN at first.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::time::Instant;
+
+use einsum_dist::dims::Label;
+use einsum_dist::kernel::{Workspace, contract_planned, host, plan, unary};
+use einsum_dist::{Dtype, Element, Machine, Options, Problem, Program, World};
+use ndarray::{ArrayD, IxDyn};
+use num_complex::Complex;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+type Failure = Box<dyn std::error::Error>;
+
+#[derive(Deserialize)]
+#[serde(tag = "do", rename_all = "lowercase")]
+enum Request {
+    Prepare { slot: usize, case: Case },
+    Run { slot: usize, seconds: f64 },
+    Sample { slot: usize, count: usize },
+    Drop { slot: usize },
+}
+
+#[derive(Deserialize)]
+struct Case {
+    what: What,
+    /// For trees: the expression with brackets.
+    #[serde(default)]
+    expression: String,
+    /// The labels of each operand, a character each, in the order of the expression, and where its noise starts.
+    operands: Vec<(String, u32)>,
+    out: String,
+    extents: BTreeMap<char, usize>,
+    dtype: String,
+    /// The kernel to force.
+    #[serde(default)]
+    kernel: Option<String>,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum What {
+    /// A binary contraction by the kernel alone.
+    Contract,
+    /// Anything, through the public interface.
+    Program,
+    /// One operand: permuted, summed or its diagonal.
+    Unary,
+    /// Reads the operands and writes `out`, each once and in the order of memory.
+    Stream,
+    /// The bare kernel of LIBXSMM on `bmk,bkn->bmn`.
+    Libxsmm,
+}
+
+/// Something prepared.
+trait Runs {
+    fn run(&mut self) -> Result<(), Failure>;
+
+    fn sample(&self, count: usize) -> Vec<[f64; 2]>;
+
+    /// What ran, as far as the library says.
+    fn kernel(&self) -> String;
+}
+
+fn main() -> Result<(), Failure> {
+    let threads = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(1);
+    // This thread is a worker of the pool, as if inside `install`.
+    rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build_global()?;
+    let mut slots = BTreeMap::new();
+    for line in std::io::stdin().lock().lines() {
+        let answer = answer(&line?, &mut slots).unwrap_or_else(|error| json!({ "error": error.to_string() }));
+        println!("{answer}");
+        std::io::stdout().flush()?;
+    }
+    Ok(())
+}
+
+fn answer(line: &str, slots: &mut BTreeMap<usize, Box<dyn Runs>>) -> Result<Value, Failure> {
+    let missing = "nothing is prepared in this slot";
+    match serde_json::from_str(line)? {
+        Request::Prepare { slot, case } => {
+            slots.remove(&slot);
+            let prepared = match case.dtype.as_str() {
+                "f32" => prepare::<f32>(case),
+                "f64" => prepare::<f64>(case),
+                "c64" => prepare::<Complex<f32>>(case),
+                "c128" => prepare::<Complex<f64>>(case),
+                other => Err(format!("no type {other}").into()),
+            }?;
+            let kernel = prepared.kernel();
+            slots.insert(slot, prepared);
+            Ok(json!({ "kernel": kernel }))
+        }
+        Request::Run { slot, seconds } => {
+            let prepared = slots.get_mut(&slot).ok_or(missing)?;
+            let mut times = Vec::new();
+            let first = Instant::now();
+            while times.is_empty() || first.elapsed().as_secs_f64() < seconds {
+                let start = Instant::now();
+                prepared.run()?;
+                times.push(start.elapsed().as_secs_f64());
+            }
+            Ok(json!({ "seconds": times }))
+        }
+        Request::Sample { slot, count } => Ok(json!({ "values": slots.get(&slot).ok_or(missing)?.sample(count) })),
+        Request::Drop { slot } => {
+            slots.remove(&slot);
+            Ok(json!({}))
+        }
+    }
+}
+
+fn prepare<T: Stream>(case: Case) -> Result<Box<dyn Runs>, Failure> {
+    match case.what {
+        What::Contract => Ok(Box::new(Contraction::<T>::new(&case)?)),
+        What::Program => Ok(Box::new(Compiled::<T>::new(&case)?)),
+        What::Unary => Ok(Box::new(Unary(Tensors::<T>::new(&case)?))),
+        What::Stream => Ok(Box::new(Loop(Tensors::<T>::new(&case)?))),
+        // With the feature of that name, a Runs that calls the dispatched kernel for each b belongs here.
+        What::Libxsmm => Err("this build has no LIBXSMM".into()),
+    }
+}
+
+/// Dense tensors in the order of their labels.
+struct Tensors<T> {
+    labels: Vec<Vec<Label>>,
+    operands: Vec<ArrayD<T>>,
+    out_labels: Vec<Label>,
+    out: ArrayD<T>,
+}
+
+impl<T: Element> Tensors<T> {
+    fn new(case: &Case) -> Result<Self, Failure> {
+        let shape = |labels: &str| -> Result<Vec<usize>, Failure> {
+            let extent = |c| case.extents.get(&c).copied().ok_or_else(|| format!("no extent of {c}").into());
+            labels.chars().map(extent).collect()
+        };
+        let labels = |text: &str| text.chars().map(|c| Label(c as u32)).collect();
+        let mut operands = Vec::new();
+        for (text, seed) in &case.operands {
+            let shape = shape(text)?;
+            let count: usize = shape.iter().product();
+            let at = |i: u32, part| noise(i.wrapping_mul(2).wrapping_add(seed + part));
+            let values = (0..count as u32).map(|i| T::from_f64(at(i, 0), at(i, 1))).collect();
+            operands.push(ArrayD::from_shape_vec(shape, values)?);
+        }
+        let out = ArrayD::from_elem(IxDyn(&shape(&case.out)?), T::from_f64(f64::NAN, f64::NAN));
+        let labels_of = case.operands.iter().map(|(text, _)| labels(text)).collect();
+        Ok(Tensors { labels: labels_of, operands, out_labels: labels(&case.out), out })
+    }
+
+    fn sample(&self, count: usize) -> Vec<[f64; 2]> {
+        let values = self.out.as_slice().unwrap_or_default();
+        let at =
+            |i: usize| ((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as u128 * values.len() as u128 >> 64) as usize;
+        (0..count).filter_map(|i| values.get(at(i))).map(|x| [x.to_c64().re, x.to_c64().im]).collect()
+    }
+}
+
+/// A number between -1/2 and 1/2 that every element type holds exactly; `noise` in peers.py is the same.
+fn noise(i: u32) -> f64 {
+    let mut hash = i.wrapping_mul(0x9E37_79B1);
+    hash ^= hash >> 15;
+    hash = hash.wrapping_mul(0x85EB_CA6B);
+    hash ^= hash >> 13;
+    f64::from(hash >> 8) / f64::from(1 << 24) - 0.5
+}
+
+struct Contraction<T> {
+    tensors: Tensors<T>,
+    plan: einsum_dist::local::LocalContract,
+    workspace: Workspace,
+}
+
+impl<T: Element> Contraction<T> {
+    fn new(case: &Case) -> Result<Self, Failure> {
+        forced(case)?;
+        let tensors = Tensors::new(case)?;
+        let ([l, r], [left, right]) = (&tensors.labels[..], &tensors.operands[..]) else {
+            return Err("a contraction has two operands".into());
+        };
+        let out = (&tensors.out_labels[..], &tensors.out.view());
+        let plan = plan((l, &left.view()), (r, &right.view()), out, &host());
+        Ok(Contraction { tensors, plan, workspace: Workspace::new() })
+    }
+}
+
+/// The library chooses its kernel itself.
+fn forced(case: &Case) -> Result<(), Failure> {
+    match &case.kernel {
+        Some(name) if name != "portable" => Err(format!("no kernel {name}").into()),
+        _ => Ok(()),
+    }
+}
+
+impl<T: Element> Runs for Contraction<T> {
+    fn run(&mut self) -> Result<(), Failure> {
+        let Tensors { operands, out, .. } = &mut self.tensors;
+        let (left, right) = (operands[0].view(), operands[1].view());
+        contract_planned(&self.plan, T::ONE, left, right, T::ZERO, out.view_mut(), &mut self.workspace)?;
+        Ok(())
+    }
+
+    fn sample(&self, count: usize) -> Vec<[f64; 2]> {
+        self.tensors.sample(count)
+    }
+
+    fn kernel(&self) -> String {
+        String::new()
+    }
+}
+
+struct Compiled<T: Element> {
+    tensors: Tensors<T>,
+    program: Program<T>,
+}
+
+impl<T: Element> Compiled<T> {
+    fn new(case: &Case) -> Result<Self, Failure> {
+        forced(case)?;
+        let tensors = Tensors::<T>::new(case)?;
+        let shapes: Vec<Vec<usize>> = tensors.operands.iter().map(|operand| operand.shape().to_vec()).collect();
+        let dtype: Dtype = T::DTYPE;
+        let options = Options { dtype, ..Options::default() };
+        let machine = Machine::new(1, rayon::current_num_threads());
+        let plan = Problem::parse(&case.expression)?.shapes(&shapes)?.plan(&machine, &options)?;
+        Ok(Compiled { tensors, program: World::single().compile(&plan)? })
+    }
+}
+
+impl<T: Element> Runs for Compiled<T> {
+    fn run(&mut self) -> Result<(), Failure> {
+        let operands: Vec<&dyn einsum_dist::Operand<T>> =
+            self.tensors.operands.iter().map(|operand| operand as &dyn einsum_dist::Operand<T>).collect();
+        Ok(self.program.run_into(T::ONE, &operands, T::ZERO, &mut self.tensors.out)?)
+    }
+
+    fn sample(&self, count: usize) -> Vec<[f64; 2]> {
+        self.tensors.sample(count)
+    }
+
+    fn kernel(&self) -> String {
+        String::new()
+    }
+}
+
+struct Unary<T>(Tensors<T>);
+
+impl<T: Element> Runs for Unary<T> {
+    fn run(&mut self) -> Result<(), Failure> {
+        let Tensors { labels, operands, out_labels, out } = &mut self.0;
+        unary((&labels[0], operands[0].view()), (out_labels, out.view_mut()));
+        Ok(())
+    }
+
+    fn sample(&self, count: usize) -> Vec<[f64; 2]> {
+        self.0.sample(count)
+    }
+
+    fn kernel(&self) -> String {
+        String::new()
+    }
+}
+
+/// What the memory gives: operands as large as `out` are added into it, others are summed, and without any of its size
+/// `out` is filled.
+struct Loop<T>(Tensors<T>);
+
+impl<T: Stream> Runs for Loop<T> {
+    fn run(&mut self) -> Result<(), Failure> {
+        let Tensors { operands, out, .. } = &mut self.0;
+        let out = out.as_slice_mut().ok_or("out is dense")?;
+        let operands: Vec<&[T]> = operands.iter().filter_map(|operand| operand.as_slice()).collect();
+        let (same, others): (Vec<&[T]>, Vec<&[T]>) = operands.into_iter().partition(|x| x.len() == out.len());
+        let shares = rayon::current_num_threads();
+        rayon::scope(|scope| {
+            let mut rest = out;
+            for share in 0..shares {
+                let range = |count: usize| count * share / shares..count * (share + 1) / shares;
+                let whole = same.first().map_or(rest.len() / (shares - share), |x| range(x.len()).len());
+                let (part, tail) = std::mem::take(&mut rest).split_at_mut(whole);
+                rest = tail;
+                let same: Vec<&[T]> = same.iter().map(|x| &x[range(x.len())]).collect();
+                let others: Vec<&[T]> = others.iter().map(|x| &x[range(x.len())]).collect();
+                scope.spawn(move |_| {
+                    pulp::Arch::new().dispatch(|| {
+                        let mut total = T::ZERO;
+                        for other in others {
+                            total += T::sum(other);
+                        }
+                        match same[..] {
+                            [x] => part.copy_from_slice(x),
+                            [x, y] => part.iter_mut().zip(x.iter().zip(y)).for_each(|(out, (&x, &y))| *out = x * y),
+                            _ => part.fill(total),
+                        }
+                    });
+                });
+            }
+        });
+        Ok(())
+    }
+
+    fn sample(&self, _count: usize) -> Vec<[f64; 2]> {
+        Vec::new()
+    }
+
+    fn kernel(&self) -> String {
+        String::new()
+    }
+}
+
+trait Stream: Element {
+    /// With enough sums side by side that only memory limits it.
+    #[inline(always)]
+    fn sum(values: &[Self]) -> Self {
+        let mut lanes = [Self::ZERO; 128];
+        let chunks = values.chunks_exact(lanes.len());
+        let rest = chunks.remainder();
+        for chunk in chunks {
+            for (lane, &value) in lanes.iter_mut().zip(chunk) {
+                *lane += value;
+            }
+        }
+        let mut total = Self::ZERO;
+        for &value in lanes.iter().chain(rest) {
+            total += value;
+        }
+        total
+    }
+}
+
+impl<T: Element> Stream for T {}

@@ -1,0 +1,163 @@
+"""What is timed: every suite is a list of cases, and a case is plain data."""
+
+import ast
+import csv
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+DATA = Path(__file__).parent / "data"
+BYTES = {"f32": 4, "f64": 8, "c64": 8, "c128": 16}
+
+
+@dataclass
+class Case:
+    name: str
+    expression: str
+    extents: dict
+    dtype: str = "f32"
+    # What the rate counts: floating point operations, or the bytes of all tensors.
+    unit: str = "GFLOP/s"
+    # Pairs of operands to contract, as opt_einsum has them; none for one or two operands.
+    path: list = field(default_factory=list)
+    # Floating point operations where they are not those of one contraction.
+    flop: float = 0.0
+    contenders: tuple = ()
+
+    @property
+    def operands(self):
+        return self.expression.split("->")[0].split(",")
+
+    @property
+    def out(self):
+        return self.expression.split("->")[1]
+
+    def size(self, labels):
+        return math.prod(self.extents[label] for label in labels)
+
+    @property
+    def bytes(self):
+        return BYTES[self.dtype] * sum(self.size(labels) for labels in [*self.operands, self.out])
+
+    @property
+    def work(self):
+        """The numerator of the rate. A complex multiply-add is 8 operations."""
+        if self.unit == "GB/s":
+            return self.bytes
+        each = 8 if self.dtype[0] == "c" else 2
+        return self.flop or each * self.size(self.extents)
+
+
+def nested(case):
+    """The expression with a bracket for every step of the path, and the numbers of its operands in that order.
+
+    Intermediates hold what both operands and the rest share first, then what is left's, then what is right's.
+    """
+    terms = [(labels, labels, [at]) for at, labels in enumerate(case.operands)]
+    for step, pair in enumerate(case.path):
+        (left, left_text, left_ids), (right, right_text, right_ids) = (terms[at] for at in sorted(pair))
+        terms = [term for at, term in enumerate(terms) if at not in pair]
+        if step + 1 == len(case.path):
+            return f"{left_text},{right_text}->{case.out}", left_ids + right_ids
+        wanted = set(case.out).union(*(labels for labels, _, _ in terms))
+        kept = [label for label in left if label in wanted]
+        labels = [label for label in kept if label in right] + [label for label in kept if label not in right]
+        labels = "".join(labels + [label for label in right if label in wanted and label not in left])
+        terms.append((labels, f"[{left_text},{right_text}->{labels}]", left_ids + right_ids))
+    return case.expression, list(range(len(case.operands)))
+
+
+def extents_of(text):
+    return {label: int(extent) for label, extent in (pair.split("=") for pair in text.split(";"))}
+
+
+def tccg(column):
+    with open(DATA / "tccg24.csv") as file:
+        for row in csv.DictReader(file):
+            yield Case(
+                row["tccg_name"], row["einsum"], extents_of(row[column]), contenders=("ours", "torch", "tblis", "numpy")
+            )
+
+
+def gemm():
+    for dtype in ("f32", "f64", "c64", "c128"):
+        complex_too = ("numpy",) if dtype[0] == "c" else ()
+        for extent in (512, 1000, 1021, 1024, 2048, 4096):
+            yield Case(
+                str(extent),
+                "mk,kn->mn",
+                dict.fromkeys("mkn", extent),
+                dtype,
+                contenders=("ours", *complex_too, "openblas", "mkl"),
+            )
+
+
+def trees():
+    with open(DATA / "trees.csv") as file:
+        for row in csv.DictReader(file):
+            path = [list(pair) for pair in ast.literal_eval(row["path"])]
+            yield Case(
+                row["name"],
+                row["einsum"],
+                extents_of(row["sizes"]),
+                path=path,
+                flop=float(row["gflop"]) * 1e9,
+                contenders=("ours", "torch", "tblis", "numpy"),
+            )
+
+
+def batches():
+    for extent in (8, 16, 32, 64):
+        count = max(1, 2**20 // (3 * 4 * extent**2))
+        yield Case(
+            f"{extent}^3",
+            "bmk,bkn->bmn",
+            dict(b=count, m=extent, k=extent, n=extent),
+            contenders=("ours", "libxsmm", "mkl_batch", "torch_bmm", "numpy_matmul"),
+        )
+
+
+def bandwidth():
+    for expression, extents in [
+        ("mk,k->m", dict(m=4096, k=4096)),
+        ("i,i->", dict(i=2**24)),
+        ("i,j->ij", dict(i=4096, j=4096)),
+        ("cij,cij->cij", dict(c=64, i=512, j=512)),
+        ("abcdef->fedcba", dict.fromkeys("abcdef", 16)),
+        ("ab->ba", dict(a=4096, b=4096)),
+    ]:
+        yield Case(
+            expression, expression, extents, unit="GB/s", contenders=("ours", "stream", "torch", "numpy_einsum")
+        )
+
+
+def scaling():
+    """Compute-bound products and contractions with one worker and with two."""
+    both = ("ours", "ours_1")
+    for dtype in ("f32", "f64"):
+        for extent in (1024, 2048, 4096):
+            yield Case(f"{dtype} {extent}", "mk,kn->mn", dict.fromkeys("mkn", extent), dtype, contenders=both)
+    for case in tccg("small"):
+        # At two workers' rate, memory delivers a byte for every few operations only.
+        if case.work / case.bytes >= 20:
+            case.contenders = both
+            yield case
+
+
+SUITES = {
+    "tccg-small": (tccg, "small"),
+    "tccg-full": (tccg, "full"),
+    "gemm": (gemm,),
+    "trees": (trees,),
+    "batches": (batches,),
+    "bandwidth": (bandwidth,),
+    "scaling": (scaling,),
+}
+
+# Suites for which only some numbers of threads make sense.
+THREADS = {"trees": (2,), "scaling": (2,)}
+
+
+def cases(suite):
+    make, *arguments = SUITES[suite]
+    return list(make(*arguments))

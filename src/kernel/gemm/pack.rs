@@ -1,0 +1,237 @@
+//! Packs a box of an operand into panels: so many rows side by side for each step of the sum.
+//!
+//! Before, a 3 x 2 box with rows 10 apart and steps of the sum side by side; after, panels of 2 rows:
+//! ```text
+//! 0 1 | 10 11 | 20 21   ->   0 10 | 1 11    20 _ | 21 _
+//! ```
+//! Invariant: reads the elements of the box and no other. Rows that fill up the last panel are 0.
+
+use super::super::Element;
+use super::super::simd::{Body, Both, transpose_tile};
+use super::run::copy_run;
+use crate::local::{PackBy, Table};
+
+/// What to pack, and where.
+#[derive(Clone, Copy)]
+pub(super) struct Pack<'a, T> {
+    pub by: PackBy,
+    /// The box's first element.
+    pub from: *const T,
+    /// Offsets of the rows (columns, for the columns' operand).
+    pub rows: &'a Table,
+    pub depth: &'a Table,
+    /// Which of the two tensors of the depth's table this is.
+    pub operand: usize,
+    /// Rows of a panel.
+    pub panel: usize,
+    pub to: *mut T,
+    /// Boxes beside this one: how many, how far apart in the tensor, and as panels.
+    pub slabs: usize,
+    pub slab_stride: isize,
+    pub slab_panels: usize,
+}
+
+impl<T: Element> Body for Pack<'_, T> {
+    type Output = ();
+
+    /// # Safety
+    /// All offsets of the tables and slabs may be read from `from`; `to` has room for whole panels of each slab.
+    #[inline(always)]
+    unsafe fn run<S: Both>(self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.by == PackBy::Slab {
+                self.slab::<S>();
+            } else {
+                for slab in 0..self.slabs {
+                    let from = self.from.wrapping_offset(slab as isize * self.slab_stride);
+                    let one = Pack { from, to: self.to.add(slab * self.slab_panels), ..self };
+                    match self.by {
+                        PackBy::Runs => one.runs::<S>(),
+                        PackBy::Depth => one.depth::<S>(),
+                        PackBy::Across => one.across::<S>(),
+                        _ => one.elements(),
+                    }
+                }
+            }
+            self.pad();
+        }
+    }
+}
+
+impl<T: Element> Pack<'_, T> {
+    /// Where a row's element for a step of the sum goes.
+    #[inline(always)]
+    fn place(&self, row: usize, step: usize) -> usize {
+        (row / self.panel * self.depth.len() + step) * self.panel + row % self.panel
+    }
+
+    /// Calls `body` for the rows in pieces that lie evenly apart and in one panel: first row, how many, how far apart.
+    #[inline(always)]
+    fn pieces(&self, mut body: impl FnMut(usize, usize, isize)) {
+        let mut row = 0;
+        while row < self.rows.len() {
+            let (len, stride) = self.rows.run(0, row, self.panel - row % self.panel);
+            body(row, len, stride);
+            row += len;
+        }
+    }
+
+    /// # Safety
+    /// As for the whole, of one slab.
+    #[inline(always)]
+    unsafe fn runs<S: Both>(self) {
+        let steps = &self.depth.offsets[self.operand];
+        // SAFETY: the caller's promise: rows and steps of the box.
+        self.pieces(|row, len, stride| unsafe {
+            let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
+            let to = self.to.add(self.place(row, 0));
+            if stride != 1 {
+                for (step, &offset) in steps.iter().enumerate() {
+                    for i in 0..len {
+                        *to.add(step * self.panel + i) = *from.wrapping_offset(offset + i as isize * stride);
+                    }
+                }
+                return;
+            }
+            // Constant lengths become vector moves.
+            macro_rules! copy {
+                ($len:expr) => {
+                    for (step, &offset) in steps.iter().enumerate() {
+                        let to = to.add(step * self.panel);
+                        std::ptr::copy_nonoverlapping(from.wrapping_offset(offset), to, $len);
+                    }
+                };
+            }
+            match len {
+                4 => copy!(4),
+                6 => copy!(6),
+                8 => copy!(8),
+                12 => copy!(12),
+                14 => copy!(14),
+                16 => copy!(16),
+                32 => copy!(32),
+                48 => copy!(48),
+                _ => {
+                    for (step, &offset) in steps.iter().enumerate() {
+                        copy_run::<S, T>(from.wrapping_offset(offset), to.add(step * self.panel), len);
+                    }
+                }
+            }
+        });
+    }
+
+    /// # Safety
+    /// As for the whole, of one slab.
+    #[inline(always)]
+    unsafe fn depth<S: Both>(self) {
+        let Some((apart, neighbours)) = self.depth.unit[self.operand] else { return };
+        let steps = &self.depth.offsets[self.operand];
+        // SAFETY: the caller's promise: rows and steps of the box.
+        self.pieces(|row, len, stride| unsafe {
+            let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
+            for outer in (0..self.depth.len()).step_by(apart * neighbours) {
+                for step in outer..outer + apart {
+                    let (from, to) = (from.wrapping_offset(steps[step]), self.to.add(self.place(row, step)));
+                    transpose_tile::<S, T>(from, stride, to, (apart * self.panel) as isize, len, neighbours);
+                }
+            }
+        });
+    }
+
+    /// # Safety
+    /// As for the whole, of one slab.
+    #[inline(always)]
+    unsafe fn across<S: Both>(self) {
+        const SIDE: usize = 16;
+        let Some((apart, neighbours)) = self.rows.unit[0] else { return };
+        let steps = &self.depth.offsets[self.operand];
+        let whole_panels = apart.is_multiple_of(self.panel);
+        let mut tile = [T::ZERO; SIDE * SIDE];
+        for outer in (0..self.rows.len()).step_by(apart * neighbours) {
+            let mut row = outer;
+            while row < outer + apart {
+                let most = (outer + apart - row).min(self.panel - row % self.panel).min(SIDE);
+                let (len, stride) = self.rows.run(0, row, most);
+                let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
+                for (step, &offset) in steps.iter().enumerate() {
+                    let from = from.wrapping_offset(offset);
+                    // SAFETY: the caller's promise: rows and steps of the box. The tile has room for 16 times 16.
+                    unsafe {
+                        if whole_panels {
+                            let to = self.to.add(self.place(row, step));
+                            let panels = (apart * self.depth.len()) as isize;
+                            transpose_tile::<S, T>(from, stride, to, panels, len, neighbours);
+                            continue;
+                        }
+                        for first in (0..neighbours).step_by(SIDE) {
+                            let count = SIDE.min(neighbours - first);
+                            let to = tile.as_mut_ptr();
+                            transpose_tile::<S, T>(from.wrapping_add(first), stride, to, SIDE as isize, len, count);
+                            for i in 0..count {
+                                let row = row + (first + i) * apart;
+                                let here = len.min(self.panel - row % self.panel);
+                                let line = tile.as_ptr().add(i * SIDE);
+                                copy_run::<S, T>(line, self.to.add(self.place(row, step)), here);
+                                if here < len {
+                                    let to = self.to.add(self.place(row + here, step));
+                                    copy_run::<S, T>(line.add(here), to, len - here);
+                                }
+                            }
+                        }
+                    }
+                }
+                row += len;
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for the whole.
+    #[inline(always)]
+    unsafe fn slab<S: Both>(self) {
+        let steps = &self.depth.offsets[self.operand];
+        // SAFETY: the caller's promise: rows, steps and slabs of the box.
+        self.pieces(|row, len, stride| unsafe {
+            let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
+            for (step, &offset) in steps.iter().enumerate() {
+                let to = self.to.add(self.place(row, step));
+                let panels = self.slab_panels as isize;
+                transpose_tile::<S, T>(from.wrapping_offset(offset), stride, to, panels, len, self.slabs);
+            }
+        });
+    }
+
+    /// # Safety
+    /// As for the whole, of one slab.
+    #[inline(always)]
+    unsafe fn elements(self) {
+        for (row, &row_offset) in self.rows.offsets[0].iter().enumerate() {
+            let from = self.from.wrapping_offset(row_offset);
+            // SAFETY: the caller's promise: rows and steps of the box.
+            unsafe {
+                let to = self.to.add(self.place(row, 0));
+                for (step, &offset) in self.depth.offsets[self.operand].iter().enumerate() {
+                    *to.add(step * self.panel) = *from.wrapping_offset(offset);
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for the whole.
+    #[inline(always)]
+    unsafe fn pad(self) {
+        let used = self.rows.len() % self.panel;
+        if used == 0 {
+            return;
+        }
+        for slab in 0..self.slabs {
+            for step in 0..self.depth.len() {
+                let at = slab * self.slab_panels + self.place(self.rows.len(), step);
+                // SAFETY: the rest of the last panel.
+                unsafe { std::slice::from_raw_parts_mut(self.to.add(at), self.panel - used).fill(T::ZERO) };
+            }
+        }
+    }
+}

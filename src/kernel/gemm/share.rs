@@ -1,0 +1,333 @@
+//! One thread's boxes.
+//!
+//! Loops over batches, column boxes, depth boxes and row boxes, in this order; a packed box is kept for as long as the
+//! loops stay on it, within one run only, so new data is never mistaken for old.
+
+use super::super::Element;
+use super::super::micro::{Call, Kernel};
+use super::super::simd::dispatch;
+use super::Arguments;
+use super::pack::Pack;
+use super::store::Store;
+use crate::local::{Access, BoxAt, GemmPlan, Isa, OutAccess, Table};
+
+/// Where one operand of a box is, and how to step through it, in elements.
+#[derive(Clone, Copy)]
+struct Panels<T> {
+    start: *const T,
+    /// From one panel to the next, where panels are packed.
+    panel: usize,
+    /// From one step of the sum to the next.
+    step: isize,
+    /// From one row (column) to the next, where it is read in place.
+    across: isize,
+    slab: isize,
+}
+
+pub(super) struct Share<'a, T: Element> {
+    plan: &'a GemmPlan,
+    isa: Isa,
+    arguments: Arguments<T>,
+    /// Parts of the workspace: packed rows, packed columns, copy of out, register tile.
+    parts: [*mut T; 4],
+    /// The box that the packed rows hold: batch, depth box, row box.
+    held: Option<[usize; 3]>,
+    kernels: Kernels<T>,
+}
+
+/// The micro-kernels that boxes of one size need.
+struct Kernels<T: Element> {
+    isa: Isa,
+    packed: bool,
+    /// Vectors of a whole panel and of the last; columns likewise.
+    sizes: [usize; 4],
+    found: [Kernel<T::Real>; 4],
+}
+
+impl<T: Element> Kernels<T> {
+    fn new(isa: Isa, packed: bool, sizes: [usize; 4]) -> Self {
+        let [whole, last, columns, rest] = sizes;
+        let kernel = |vectors, columns| T::kernel(isa, vectors, columns, packed);
+        let found = [kernel(whole, columns), kernel(last, columns), kernel(whole, rest), kernel(last, rest)];
+        Kernels { isa, packed, sizes, found }
+    }
+
+    /// Kernels for boxes of another size.
+    fn fit(&mut self, sizes: [usize; 4]) {
+        if sizes != self.sizes {
+            *self = Kernels::new(self.isa, self.packed, sizes);
+        }
+    }
+}
+
+impl<'a, T: Element> Share<'a, T> {
+    pub fn new(plan: &'a GemmPlan, isa: Isa, arguments: Arguments<T>, workspace: &'a mut [T]) -> Self {
+        let mut rest = workspace;
+        let parts = plan.share_elements().map(|elements| {
+            let (part, tail) = std::mem::take(&mut rest).split_at_mut(elements);
+            rest = tail;
+            part.as_mut_ptr()
+        });
+        let packed = plan.access[1] != Access::InPlace;
+        let kernels = Kernels::new(isa, packed, [plan.vectors, plan.vectors, plan.columns, plan.columns]);
+        Share { plan, isa, arguments, parts, held: None, kernels }
+    }
+
+    /// # Safety
+    /// As [`super::run`] says; no other share has this number, or this workspace.
+    pub unsafe fn run(&mut self, number: usize) {
+        let plan = self.plan;
+        let counts = [plan.batches(), plan.rows.boxes(), plan.cols.boxes()];
+        let [batches, rows, cols] = plan.grid.share(number, counts);
+        for batch in batches {
+            let (start, slabs) = self.batch(batch);
+            for col in cols.clone() {
+                let cols = plan.cols.at(col);
+                for step in 0..plan.depth.boxes() {
+                    let depth = plan.depth.at(step);
+                    let beta = if step == 0 { self.arguments.beta } else { T::ONE };
+                    // SAFETY: boxes of the plan.
+                    unsafe {
+                        let right = self.columns(start[1], cols, depth, slabs);
+                        for row in rows.clone() {
+                            let rows = plan.rows.at(row);
+                            let left = self.rows(start[0], rows, depth, slabs, [batch, step, row]);
+                            let out = self.arguments.out.at(start[2] + rows.start[1] + cols.start[1]);
+                            if plan.out == OutAccess::Buffered {
+                                self.buffered(left, right, out, beta, [rows, cols], depth.table.len(), slabs);
+                            } else {
+                                let slab = plan.slab.dim.strides[2];
+                                let tables = [rows.table, cols.table];
+                                for i in 0..slabs as isize {
+                                    let (left, right) = (at(left, i), at(right, i));
+                                    let out = out.wrapping_offset(i * slab);
+                                    self.product(left, right, out, beta, tables, depth.table.len());
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Offsets of a batch, and how many indices of the slab it has.
+    fn batch(&self, batch: usize) -> ([isize; 3], usize) {
+        let (slab, mut start) = (self.plan.slab, [0; 3]);
+        let mut rest = batch;
+        for dim in self.plan.batch.iter().rev() {
+            (0..3).for_each(|t| start[t] += (rest % dim.extent) as isize * dim.strides[t]);
+            rest /= dim.extent;
+        }
+        let first = rest * slab.size;
+        (0..3).for_each(|t| start[t] += first as isize * slab.dim.strides[t]);
+        (start, slab.size.min(slab.dim.extent - first))
+    }
+
+    /// # Safety
+    /// The boxes are the plan's, `start` the offset of a batch.
+    unsafe fn columns(&mut self, start: isize, cols: BoxAt, depth: BoxAt, slabs: usize) -> Panels<T> {
+        let from = self.arguments.operands[1].at(start + cols.start[0] + depth.start[1]);
+        match self.plan.access[1] {
+            Access::InPlace => self.in_place(1, from, cols.table, depth.table),
+            // SAFETY: the caller's promise.
+            Access::Packed(_) => unsafe { self.pack(1, from, cols.table, depth.table, slabs) },
+        }
+    }
+
+    /// # Safety
+    /// The boxes are the plan's, `start` the offset of a batch, and `names` are these boxes' and no other's.
+    unsafe fn rows(&mut self, start: isize, rows: BoxAt, depth: BoxAt, slabs: usize, names: [usize; 3]) -> Panels<T> {
+        let from = self.arguments.operands[0].at(start + rows.start[0] + depth.start[0]);
+        if self.plan.access[0] == Access::InPlace {
+            return self.in_place(0, from, rows.table, depth.table);
+        }
+        if self.held == Some(names) {
+            return self.panels(0, depth.table.len());
+        }
+        self.held = Some(names);
+        // SAFETY: the caller's promise.
+        unsafe { self.pack(0, from, rows.table, depth.table, slabs) }
+    }
+
+    fn in_place(&self, operand: usize, start: *const T, across: &Table, depth: &Table) -> Panels<T> {
+        let across = across.run(0, 0, 2).1;
+        let slab = self.plan.slab.dim.strides[operand];
+        Panels { start, panel: 0, step: depth.run(operand, 0, 2).1, across, slab }
+    }
+
+    /// The panels of a packed operand whose boxes are `depth` deep.
+    fn panels(&self, operand: usize, depth: usize) -> Panels<T> {
+        let panel = if operand == 0 { self.plan.panel_rows() } else { self.plan.columns };
+        let slab = self.plan.panels_elements(operand) as isize;
+        Panels { start: self.parts[operand], panel: panel * depth, step: panel as isize, across: 1, slab }
+    }
+
+    /// # Safety
+    /// The tables' offsets may be read from `from` in all slabs.
+    unsafe fn pack(&self, operand: usize, from: *const T, rows: &Table, depth: &Table, slabs: usize) -> Panels<T> {
+        let Access::Packed(by) = self.plan.access[operand] else { unreachable!("only packed operands are packed") };
+        let panels = self.panels(operand, depth.len());
+        let pack = Pack {
+            by,
+            from,
+            rows,
+            depth,
+            operand,
+            panel: panels.step as usize,
+            to: self.parts[operand],
+            slabs,
+            slab_stride: self.plan.slab.dim.strides[operand],
+            slab_panels: panels.slab as usize,
+        };
+        // SAFETY: the caller's promise; the workspace has room for the longest boxes in whole panels.
+        unsafe { dispatch(self.isa, pack) };
+        panels
+    }
+
+    /// The product of one box, where out has rows and columns of the tables.
+    ///
+    /// # Safety
+    /// The panels hold the box, or lie where it is; the tables' offsets may be written from `out`, and hold values unless
+    /// beta is 0.
+    unsafe fn product(
+        &mut self,
+        left: Panels<T>,
+        right: Panels<T>,
+        out: *mut T,
+        beta: T,
+        [rows, cols]: [&Table; 2],
+        depth: usize,
+    ) {
+        let plan = self.plan;
+        let tile = self.parts[3];
+        let panel_rows = plan.panel_rows();
+        let tile_columns: [isize; 16] = std::array::from_fn(|i| (i * panel_rows) as isize);
+        // SAFETY: the caller's promise; the register tile has room for a panel's rows and columns.
+        unsafe {
+            self.tiles(
+                left,
+                right,
+                beta,
+                rows.len(),
+                cols.len(),
+                depth,
+                |share, first_row, first_col, mut call, kernel| {
+                    let count = call.rows / T::PARTS;
+                    let columns = &cols.offsets[1][first_col..(first_col + plan.columns).min(cols.len())];
+                    if rows.is_dense(1, first_row, count) {
+                        call.out = out.wrapping_offset(rows.offsets[1][first_row]).cast();
+                        call.columns = columns.as_ptr();
+                        kernel(&call);
+                        return;
+                    }
+                    call.out = tile.cast();
+                    call.columns = tile_columns.as_ptr();
+                    call.beta = [T::ZERO.parts()[0]; 2];
+                    kernel(&call);
+                    let store = Store { tile, panel: panel_rows, out, rows, first: first_row, count, columns, beta };
+                    dispatch(share.isa, store);
+                },
+            );
+        }
+    }
+
+    /// The product of one box by way of a dense copy.
+    ///
+    /// # Safety
+    /// As [`Share::product`], for all slabs.
+    #[expect(clippy::too_many_arguments)]
+    unsafe fn buffered(
+        &mut self,
+        left: Panels<T>,
+        right: Panels<T>,
+        out: *mut T,
+        beta: T,
+        boxes: [BoxAt; 2],
+        depth: usize,
+        slabs: usize,
+    ) {
+        let plan = self.plan;
+        let buffer = self.parts[2];
+        let lead = plan.buffer_rows();
+        let [rows, cols] = boxes;
+        // SAFETY: the caller's promise; the buffer has room for the longest box of each slab.
+        unsafe {
+            for i in 0..slabs {
+                let start = buffer.add(i * plan.buffer_elements());
+                let (left, right) = (at(left, i as isize), at(right, i as isize));
+                let (row_count, col_count) = (rows.table.len(), cols.table.len());
+                self.tiles(left, right, T::ZERO, row_count, col_count, depth, |_, row, col, mut call, kernel| {
+                    let columns: [isize; 16] = std::array::from_fn(|i| (i * lead) as isize);
+                    call.out = start.add(col * lead + row).cast();
+                    call.columns = columns.as_ptr();
+                    kernel(&call);
+                });
+            }
+            super::unpack::unpack(plan, buffer, out, beta, boxes, slabs);
+        }
+    }
+
+    /// Calls `run` for every register tile of a box with its first row and column, the call but for out, and the kernel.
+    ///
+    /// # Safety
+    /// The panels hold the box, or lie where it is.
+    #[expect(clippy::too_many_arguments)]
+    #[inline(always)]
+    unsafe fn tiles(
+        &mut self,
+        left: Panels<T>,
+        right: Panels<T>,
+        beta: T,
+        rows: usize,
+        cols: usize,
+        depth: usize,
+        mut run: impl FnMut(&Self, usize, usize, Call<T::Real>, Kernel<T::Real>),
+    ) {
+        let plan = self.plan;
+        let (panel_rows, panel_cols) = (plan.panel_rows(), plan.columns);
+        let last_rows = (rows - 1) % panel_rows + 1;
+        let last_cols = (cols - 1) % panel_cols + 1;
+        self.kernels.fit([plan.vectors, last_rows.div_ceil(plan.lanes), panel_cols, last_cols]);
+        let parts = T::PARTS as isize;
+        let left_padded = plan.access[0] != Access::InPlace;
+        let mut call = Call {
+            depth,
+            left: left.start.cast(),
+            left_step: left.step * parts,
+            right: right.start.cast(),
+            right_step: right.step * parts,
+            right_column: right.across * parts,
+            out: std::ptr::null_mut(),
+            columns: std::ptr::null(),
+            rows: 0,
+            left_padded,
+            alpha: self.arguments.alpha.parts(),
+            beta: beta.parts(),
+        };
+        for col in (0..cols).step_by(panel_cols) {
+            call.right = if right.panel > 0 {
+                right.start.wrapping_add(col / panel_cols * right.panel).cast()
+            } else {
+                right.start.wrapping_offset(col as isize * right.across).cast()
+            };
+            let narrow = if col + panel_cols > cols { 2 } else { 0 };
+            for row in (0..rows).step_by(panel_rows) {
+                call.left = if left.panel > 0 {
+                    left.start.wrapping_add(row / panel_rows * left.panel).cast()
+                } else {
+                    left.start.wrapping_add(row).cast()
+                };
+                let last = row + panel_rows >= rows;
+                call.rows = if last { last_rows } else { panel_rows } * T::PARTS;
+                let kernel = self.kernels.found[narrow + usize::from(last)];
+                run(self, row, col, call, kernel);
+            }
+        }
+    }
+}
+
+/// The operand of one index of the slab.
+fn at<T>(panels: Panels<T>, slab: isize) -> Panels<T> {
+    Panels { start: panels.start.wrapping_offset(slab * panels.slab), ..panels }
+}

@@ -1,0 +1,53 @@
+//! Adds a register tile onto rows of out that are no vectors there.
+
+use super::super::Element;
+use super::super::simd::{Body, Both};
+use super::run::add_run;
+use crate::local::Table;
+
+/// A tile whose columns are `panel` elements apart, and its place in out.
+pub(super) struct Store<'a, T> {
+    pub tile: *const T,
+    pub panel: usize,
+    /// Where the box of out begins.
+    pub out: *mut T,
+    pub rows: &'a Table,
+    /// The tile's first row in the table, and how many it has.
+    pub first: usize,
+    pub count: usize,
+    /// Offsets of the columns in out.
+    pub columns: &'a [isize],
+    pub beta: T,
+}
+
+impl<T: Element> Body for Store<'_, T> {
+    type Output = ();
+
+    /// # Safety
+    /// The tile may be read; rows and columns of out may be written, and hold values unless beta is 0.
+    #[inline(always)]
+    unsafe fn run<S: Both>(self) {
+        let mut row = 0;
+        while row < self.count {
+            let (len, stride) = self.rows.run(1, self.first + row, self.count - row);
+            let to = self.out.wrapping_offset(self.rows.offsets[1][self.first + row]);
+            for (column, &offset) in self.columns.iter().enumerate() {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let tile = self.tile.add(column * self.panel + row);
+                    let to = to.wrapping_offset(offset);
+                    if stride == 1 && len > 1 {
+                        add_run::<S, T>(tile, self.beta, to, len);
+                        continue;
+                    }
+                    for i in 0..len {
+                        let to = to.wrapping_offset(i as isize * stride);
+                        let value = *tile.add(i);
+                        *to = if self.beta == T::ZERO { value } else { self.beta * *to + value };
+                    }
+                }
+            }
+            row += len;
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What this machine offers to a local contraction.
+
+use std::fs;
+use std::sync::OnceLock;
+
+use super::simd::widest;
+use crate::local::{Caches, Family, Target};
+
+/// The widest instructions, the caches, and the threads of the current rayon pool.
+pub fn host() -> Target {
+    static FIXED: OnceLock<Target> = OnceLock::new();
+    let fixed = FIXED.get_or_init(|| Target { isa: widest(), family: Family::Own, caches: caches(), threads: 1 });
+    Target { threads: rayon::current_num_threads(), ..*fixed }
+}
+
+/// Linux tells sizes and who shares them; elsewhere the default has to do.
+fn caches() -> Caches {
+    let mut caches = Caches::default();
+    for index in 0..8 {
+        let read = |what: &str| {
+            let text = fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{what}"));
+            text.ok().map(|text| text.trim().to_owned())
+        };
+        let (Some(level), Some(kind), Some(size)) = (read("level"), read("type"), read("size")) else { break };
+        let Some(bytes) = size.strip_suffix('K').and_then(|size| size.parse::<usize>().ok()).map(|k| k << 10) else {
+            continue;
+        };
+        match (level.as_str(), kind.as_str()) {
+            ("1", "Data" | "Unified") => caches.l1 = bytes,
+            ("2", "Data" | "Unified") => caches.l2 = bytes / sharers(read("shared_cpu_list").as_deref()),
+            _ => {}
+        }
+    }
+    caches
+}
+
+/// How many cores a list such as `0-3,8` names; threads of one core count as cores.
+fn sharers(list: Option<&str>) -> usize {
+    let count = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(last.trim().parse::<usize>().ok()?.checked_sub(first.trim().parse().ok()?)? + 1)
+    };
+    list.and_then(|list| list.split(',').map(count).sum::<Option<usize>>()).unwrap_or(1).clamp(1, 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cores() {
+        assert_eq!(sharers(Some("0")), 1);
+        assert_eq!(sharers(Some("0-1,64")), 3);
+        assert_eq!(sharers(Some("nonsense")), 1);
+        assert_eq!(sharers(None), 1);
+    }
+
+    #[test]
+    fn there_are_caches() {
+        let target = host();
+        assert!(target.caches.l1 >= 4 << 10 && target.caches.l2 >= target.caches.l1 && target.threads > 0);
+    }
+}

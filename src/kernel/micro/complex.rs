@@ -1,0 +1,62 @@
+//! The micro-kernel of complex types, on interleaved real and imaginary parts.
+//!
+//! left's elements times right's real part and left's elements times right's imaginary part are two real products; they
+//! are put together once, after the sum: real parts subtract, imaginary parts add crosswise.
+
+use super::super::simd::{Real, Simd};
+use super::{Call, prefetch};
+
+/// `V` vectors, of half as many complex elements, by `N` columns. `PACKED`: one step of the sum finds its `N` elements of
+/// right side by side.
+///
+/// # Safety
+/// As [`Call`] says; the instructions of `S` exist.
+#[inline(always)]
+pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(call: &Call<R>) {
+    // SAFETY: all reads and writes are those that `Call` promises.
+    unsafe {
+        let mut sums = [[[S::zero(); V]; N]; 2];
+        let (mut left, mut right) = (call.left, call.right);
+        let column = if PACKED { 2 } else { call.right_column };
+        let last = call.rows - (V - 1) * S::LANES;
+        let whole = last == S::LANES;
+        prefetch::<R, V, N>(call, S::LANES, 2);
+        let last_read = if call.left_padded { S::LANES } else { last };
+        for _ in 0..call.depth {
+            let mut rows = [S::zero(); V];
+            for v in 0..V {
+                let from = left.add(v * S::LANES);
+                rows[v] = if v == V - 1 && last_read != S::LANES { S::load_first(from, last) } else { S::load(from) };
+            }
+            for n in 0..N {
+                let from = right.offset(n as isize * column);
+                let (re, im) = (S::splat(*from), S::splat(*from.add(1)));
+                for v in 0..V {
+                    sums[0][n][v] = S::mul_add(rows[v], re, sums[0][n][v]);
+                    sums[1][n][v] = S::mul_add(rows[v], im, sums[1][n][v]);
+                }
+            }
+            (left, right) = (left.wrapping_offset(call.left_step), right.wrapping_offset(call.right_step));
+        }
+        let factor = |factor: [R; 2]| (S::splat(factor[0]), S::splat(factor[1]));
+        let times =
+            |a: S::Vector, (re, im): (S::Vector, S::Vector)| S::sub_add(S::mul(a, re), S::mul(S::swap_pairs(a), im));
+        let (alpha, beta) = (factor(call.alpha), factor(call.beta));
+        let scales = call.alpha != [R::ONE, R::ZERO];
+        let reads = call.beta != [R::ZERO; 2];
+        for n in 0..N {
+            let to = call.out.offset(2 * *call.columns.add(n));
+            for v in 0..V {
+                let to = to.add(v * S::LANES);
+                let sum = S::sub_add(sums[0][n][v], S::swap_pairs(sums[1][n][v]));
+                let value = if scales { times(sum, alpha) } else { sum };
+                if v < V - 1 || whole {
+                    S::store(to, if reads { S::add(times(S::load(to), beta), value) } else { value });
+                } else {
+                    let value = if reads { S::add(times(S::load_first(to, last), beta), value) } else { value };
+                    S::store_first(to, value, last);
+                }
+            }
+        }
+    }
+}

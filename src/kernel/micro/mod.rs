@@ -1,0 +1,185 @@
+//! Micro-kernels: products of a few rows and a few columns, held in registers.
+//!
+//! [`kernel`] finds the one for an instruction set and a tile of vectors by columns; sizes are those of
+//! [`crate::local::register_tiles`] and all smaller numbers of columns. One function per size keeps all sums in registers
+//! with nothing left to decide in the loop.
+
+mod complex;
+mod real;
+
+use num_complex::Complex;
+
+#[cfg(target_arch = "aarch64")]
+use super::simd::Neon;
+#[cfg(target_arch = "x86_64")]
+use super::simd::{Avx2, Avx512};
+use super::simd::{Generic, Real, Simd};
+use crate::local::Isa;
+
+/// What a micro-kernel is called with. Counts and steps are in real numbers: a complex element is two.
+///
+/// Whoever calls promises: for each of `depth` steps, `rows` numbers from `left` on (with `left_padded` as many as fill
+/// the vectors), and each column's number of `right`, may be read; `rows` numbers of each column of out may be written,
+/// and hold values unless beta is 0; `rows` need exactly the vectors that the kernel has.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<R> {
+    /// Terms of the sum.
+    pub depth: usize,
+    /// Rows of left lie side by side.
+    pub left: *const R,
+    pub left_step: isize,
+    pub right: *const R,
+    pub right_step: isize,
+    /// From one column of right to the next; kernels for packed columns do not look at it.
+    pub right_column: isize,
+    /// Rows of out lie side by side.
+    pub out: *mut R,
+    /// Offset of each column of out, in elements.
+    pub columns: *const isize,
+    pub rows: usize,
+    pub left_padded: bool,
+    /// Real and imaginary part; real types have no second.
+    pub alpha: [R; 2],
+    pub beta: [R; 2],
+}
+
+/// # Safety
+/// As [`Call`] says; the kernel's instructions exist.
+pub type Kernel<R> = unsafe fn(&Call<R>);
+
+/// Element types as vectors of real numbers.
+pub trait Vectorized: Copy {
+    type Real: Real;
+
+    /// Real numbers per element.
+    const PARTS: usize;
+
+    fn parts(self) -> [Self::Real; 2];
+
+    /// The kernel for so many vectors and columns; `packed`: the columns of right lie side by side.
+    ///
+    /// # Panics
+    /// If no kernel has this size.
+    fn kernel(isa: Isa, vectors: usize, columns: usize, packed: bool) -> Kernel<Self::Real>;
+}
+
+/// Asks the memory system for the tile of out, which is needed after the sum.
+#[inline(always)]
+fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, lanes: usize, parts: isize) {
+    #[cfg(target_arch = "x86_64")]
+    for n in 0..N {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: there are as many offsets as columns; a prefetch may name any address.
+        unsafe {
+            let to = call.out.wrapping_offset(parts * *call.columns.add(n));
+            for v in 0..V {
+                _mm_prefetch::<_MM_HINT_T0>(to.wrapping_add(v * lanes).cast());
+            }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (call, lanes, parts);
+}
+
+/// Defines the function that looks up a kernel of one instruction set.
+macro_rules! kernels {
+    ($find:ident, $real_kernel:ident, $complex_kernel:ident, $isa:ident, $(#[$feature:meta])?
+     real { $($v:literal: $($n:literal)*;)* } complex { $($cv:literal: $($cn:literal)*;)* }) => {
+        $(#[$feature])?
+        unsafe fn $real_kernel<R: Real, const V: usize, const N: usize, const P: bool>(call: &Call<R>)
+        where
+            $isa: Simd<R>,
+        {
+            // SAFETY: the caller's promise.
+            unsafe { real::tile::<$isa, R, V, N, P>(call) }
+        }
+
+        $(#[$feature])?
+        unsafe fn $complex_kernel<R: Real, const V: usize, const N: usize, const P: bool>(call: &Call<R>)
+        where
+            $isa: Simd<R>,
+        {
+            // SAFETY: the caller's promise.
+            unsafe { complex::tile::<$isa, R, V, N, P>(call) }
+        }
+
+        fn $find<R: Real>(parts: usize, vectors: usize, columns: usize, packed: bool) -> Option<Kernel<R>>
+        where
+            $isa: Simd<R>,
+        {
+            Some(match (parts, vectors, columns, packed) {
+                $($(
+                    (1, $v, $n, true) => $real_kernel::<R, $v, $n, true>,
+                    (1, $v, $n, false) => $real_kernel::<R, $v, $n, false>,
+                )*)*
+                $($(
+                    (2, $cv, $cn, true) => $complex_kernel::<R, $cv, $cn, true>,
+                    (2, $cv, $cn, false) => $complex_kernel::<R, $cv, $cn, false>,
+                )*)*
+                _ => return None,
+            })
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+kernels!(
+    find_avx512, real_avx512, complex_avx512, Avx512,
+    #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+    real { 1: 1 2 3 4 5 6 7 8 9 10 11 12 13 14; 2: 1 2 3 4 5 6 7 8 9 10 11 12 13 14; 3: 1 2 3 4 5 6 7 8; }
+    complex { 1: 1 2 3 4 5 6 7 8 9 10 11 12; 2: 1 2 3 4 5 6; }
+);
+
+#[cfg(target_arch = "x86_64")]
+kernels!(
+    find_avx2, real_avx2, complex_avx2, Avx2,
+    #[target_feature(enable = "avx2,fma")]
+    real { 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6; 3: 1 2 3 4; }
+    complex { 1: 1 2 3 4 5 6; 2: 1 2 3; }
+);
+
+#[cfg(target_arch = "aarch64")]
+kernels!(
+    find_neon, real_neon, complex_neon, Neon,
+    real { 1: 1 2 3 4 5 6 7 8 9 10 11 12; 2: 1 2 3 4 5 6 7 8 9 10 11 12; 3: 1 2 3 4 5 6 7 8; }
+    complex { 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6; }
+);
+
+kernels!(
+    find_generic, real_generic, complex_generic, Generic,
+    real { 1: 1 2 3 4; 2: 1 2 3 4; }
+    complex { 1: 1 2 3 4; 2: 1 2; }
+);
+
+/// Implements [`Vectorized`] for a real type and its complex numbers.
+macro_rules! vectorized {
+    ($real:ty, $element:ty, $parts:literal, $split:expr) => {
+        impl Vectorized for $element {
+            type Real = $real;
+
+            const PARTS: usize = $parts;
+
+            fn parts(self) -> [$real; 2] {
+                $split(self)
+            }
+
+            fn kernel(isa: Isa, vectors: usize, columns: usize, packed: bool) -> Kernel<$real> {
+                let found = match isa {
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Avx512 => find_avx512($parts, vectors, columns, packed),
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Avx2 => find_avx2($parts, vectors, columns, packed),
+                    #[cfg(target_arch = "aarch64")]
+                    Isa::Neon => find_neon($parts, vectors, columns, packed),
+                    _ => find_generic($parts, vectors, columns, packed),
+                };
+                found.unwrap_or_else(|| panic!("no {} kernel of {vectors} vectors by {columns} columns", isa.name()))
+            }
+        }
+    };
+}
+
+vectorized!(f32, f32, 1, |value| [value, 0.0]);
+vectorized!(f64, f64, 1, |value| [value, 0.0]);
+vectorized!(f32, Complex<f32>, 2, |value: Complex<f32>| [value.re, value.im]);
+vectorized!(f64, Complex<f64>, 2, |value: Complex<f64>| [value.re, value.im]);

@@ -1,0 +1,194 @@
+//! One side of a matrix product: all dimensions of a kind as one long index, cut into boxes.
+//!
+//! A tensor of many dimensions looks like a matrix if rows and columns are found through tables of offsets (Matthews, High-
+//! Performance Tensor Contraction without Transposition, 2018, section 4). A box takes a range of every dimension, so that
+//! it can hold runs of neighbours of both tensors that have the dimensions, which a range of one long index could not.
+//!
+//! Invariants: boxes are disjoint and cover every index once; the tables are those of the boxes, at most one per
+//! combination of dimensions that end in a shorter piece.
+
+/// One dimension of an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AxisDim {
+    pub extent: usize,
+    /// How much of it a box holds.
+    pub tile: usize,
+    /// Steps in the two tensors that have the dimension.
+    pub strides: [isize; 2],
+}
+
+/// The indices of one box, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// Offset of each index from the box's first, in both tensors.
+    pub offsets: [Vec<isize>; 2],
+    /// From each index, how many follow (itself included) whose offsets differ by one and the same step.
+    pub even: [Vec<u32>; 2],
+    /// For each tensor, the dimension of stride 1: how many indices lie between neighbours, and how many neighbours.
+    pub unit: [Option<(usize, usize)>; 2],
+    /// Ranges of the dimensions.
+    pub lens: Vec<usize>,
+}
+
+/// Dimensions in the order of the index, fastest first, with the boxes' tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axis {
+    dims: Vec<AxisDim>,
+    /// Dimensions that end in a shorter piece.
+    edges: Vec<usize>,
+    /// By set of dimensions of which a box holds the shorter piece, as bits in the order of `edges`.
+    tables: Vec<Table>,
+    boxes: usize,
+}
+
+/// Where a box is.
+#[derive(Debug, Clone, Copy)]
+pub struct BoxAt<'a> {
+    pub table: &'a Table,
+    /// Which of the axis's tables that is.
+    pub shape: usize,
+    /// Offset of its first index in both tensors.
+    pub start: [isize; 2],
+}
+
+impl Axis {
+    /// # Panics
+    /// If a tile is 0 or more than its extent.
+    pub(super) fn new(dims: Vec<AxisDim>) -> Axis {
+        assert!(dims.iter().all(|d| d.tile > 0 && d.tile <= d.extent), "boxes of {dims:?}");
+        let edges: Vec<usize> = (0..dims.len()).filter(|&i| !dims[i].extent.is_multiple_of(dims[i].tile)).collect();
+        let tables = (0..1usize << edges.len()).map(|shape| {
+            let len = |i: usize| match edges.iter().position(|&e| e == i) {
+                Some(bit) if shape >> bit & 1 == 1 => dims[i].extent % dims[i].tile,
+                _ => dims[i].tile,
+            };
+            Table::new(&dims, (0..dims.len()).map(len).collect())
+        });
+        let tables = tables.collect();
+        let boxes = dims.iter().map(|d| d.extent.div_ceil(d.tile)).product();
+        Axis { dims, edges, tables, boxes }
+    }
+
+    pub fn dims(&self) -> &[AxisDim] {
+        &self.dims
+    }
+
+    pub fn boxes(&self) -> usize {
+        self.boxes
+    }
+
+    pub fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
+    /// Indices of the largest box.
+    pub fn longest(&self) -> usize {
+        self.tables[0].len()
+    }
+
+    /// The box of a number below [`Axis::boxes`].
+    pub fn at(&self, number: usize) -> BoxAt<'_> {
+        let (mut rest, mut shape, mut start) = (number, 0, [0; 2]);
+        for (i, dim) in self.dims.iter().enumerate() {
+            let count = dim.extent.div_ceil(dim.tile);
+            let piece = rest % count;
+            rest /= count;
+            (0..2).for_each(|t| start[t] += (piece * dim.tile) as isize * dim.strides[t]);
+            if piece == count - 1 {
+                shape |= self.edges.iter().position(|&e| e == i).map_or(0, |bit| 1 << bit);
+            }
+        }
+        BoxAt { table: &self.tables[shape], shape, start }
+    }
+}
+
+impl Table {
+    fn new(dims: &[AxisDim], lens: Vec<usize>) -> Table {
+        let count = lens.iter().product();
+        let offsets = [0, 1].map(|t| {
+            let mut offsets = Vec::with_capacity(count);
+            offsets.push(0);
+            for (dim, &len) in dims.iter().zip(&lens) {
+                let inner = offsets.len();
+                for i in 1..len {
+                    for at in 0..inner {
+                        offsets.push(offsets[at] + i as isize * dim.strides[t]);
+                    }
+                }
+            }
+            offsets
+        });
+        let even = offsets.each_ref().map(|offsets| {
+            let mut even = vec![1u32; offsets.len()];
+            for i in (0..offsets.len().saturating_sub(1)).rev() {
+                let step = offsets[i + 1] - offsets[i];
+                let same = even[i + 1] == 1 || offsets[i + 2] - offsets[i + 1] == step;
+                even[i] = if same { even[i + 1] + 1 } else { 2 };
+            }
+            even
+        });
+        let unit = [0, 1].map(|t| {
+            let at = (0..dims.len()).find(|&i| dims[i].strides[t] == 1)?;
+            Some((lens[..at].iter().product(), lens[at]))
+        });
+        Table { offsets, even, unit, lens }
+    }
+
+    pub fn len(&self) -> usize {
+        self.offsets[0].len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many indices from `at` on (at most `most`) lie a constant step apart in a tensor, and the step.
+    pub fn run(&self, tensor: usize, at: usize, most: usize) -> (usize, isize) {
+        let len = (self.even[tensor][at] as usize).min(most);
+        let offsets = &self.offsets[tensor];
+        (len, if len > 1 { offsets[at + 1] - offsets[at] } else { 1 })
+    }
+
+    /// Whether `count` indices from `at` on lie side by side in a tensor.
+    pub fn is_dense(&self, tensor: usize, at: usize, count: usize) -> bool {
+        self.run(tensor, at, count) == (count, 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_cover_every_index_once() {
+        let dim = |extent, tile, strides| AxisDim { extent, tile, strides };
+        let axis = Axis::new(vec![dim(5, 2, [1, 30]), dim(3, 3, [5, 1]), dim(4, 3, [15, 150])]);
+        let mut seen = Vec::new();
+        for number in 0..axis.boxes() {
+            let at = axis.at(number);
+            assert!(at.table.len() <= axis.longest());
+            seen.extend(at.table.offsets[0].iter().map(|offset| at.start[0] + offset));
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (0..60).collect::<Vec<isize>>());
+    }
+
+    #[test]
+    fn tables_know_runs_and_neighbours() {
+        let dim = |extent, strides| AxisDim { extent, tile: extent, strides };
+        let axis = Axis::new(vec![dim(3, [1, 8]), dim(2, [3, 1]), dim(2, [9, 2])]);
+        let table = axis.at(0).table;
+        assert_eq!(table.offsets[0], [0, 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14]);
+        assert_eq!(table.run(0, 0, 99), (6, 1));
+        assert_eq!(table.run(0, 5, 99), (2, 4));
+        assert!(table.is_dense(0, 1, 5) && !table.is_dense(0, 1, 6) && table.is_dense(0, 11, 1));
+        assert_eq!(table.unit, [Some((1, 3)), Some((3, 2))]);
+    }
+
+    #[test]
+    fn no_dimension_is_one_index() {
+        let axis = Axis::new(Vec::new());
+        assert_eq!((axis.boxes(), axis.longest()), (1, 1));
+        assert!(axis.at(0).table.is_dense(0, 0, 1));
+    }
+}

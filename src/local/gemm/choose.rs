@@ -1,0 +1,323 @@
+//! Chooses rows, columns, boxes and packing: the cheapest of a few candidates by [`super::cost`].
+
+use super::grid::grid;
+use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, Slab, cost, register_tiles};
+use crate::dtype::Dtype;
+use crate::local::{Dim, Target};
+
+/// Left, right and out in every array of strides of a [`Dim`].
+const OUT: usize = 2;
+/// Bytes of a cache line on every machine that matters.
+const LINE: usize = 64;
+/// The deepest box: sums of more terms stay in registers no longer than this.
+const DEEPEST: usize = 512;
+/// Bytes of packed columns: more than one core's share of the last cache gains nothing.
+const COLUMN_BYTES: usize = 4 << 20;
+
+/// A plan without tables and threads: all that its price depends on.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub swapped: bool,
+    pub batches: f64,
+    pub slab: Slab,
+    pub rows: Vec<AxisDim>,
+    pub cols: Vec<AxisDim>,
+    pub depth: Vec<AxisDim>,
+    pub vectors: usize,
+    pub columns: usize,
+    pub access: [Access; 2],
+    pub out: OutAccess,
+}
+
+/// The cheapest plan found and its price in nanoseconds. Dimensions are folded, none is empty.
+pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, GemmPlan) {
+    let mut best: Option<(f64, Candidate)> = None;
+    for swapped in [false, true] {
+        let view = View::new(dims, swapped, dtype, target);
+        view.candidates(&mut |candidate| {
+            let price = cost::price(&candidate, dtype, target);
+            if best.as_ref().is_none_or(|(least, _)| price < *least) {
+                best = Some((price, candidate));
+            }
+        });
+    }
+    let (price, candidate) = best.expect("every view has the candidate that packs everything");
+    let view = View::new(dims, candidate.swapped, dtype, target);
+    let (grid, candidate) = grid(&view, candidate, dtype, target);
+    let price = price * cost::PARALLEL_LOSS.powi(i32::from(grid.shares() > 1)) / grid.shares() as f64;
+    let mut batch = view.batch;
+    batch.sort_by_key(|d| std::cmp::Reverse(d.strides[OUT].unsigned_abs()));
+    let plan = GemmPlan {
+        swapped: candidate.swapped,
+        batch,
+        slab: candidate.slab,
+        rows: Axis::new(candidate.rows),
+        cols: Axis::new(candidate.cols),
+        depth: Axis::new(candidate.depth),
+        lanes: target.lanes(dtype),
+        vectors: candidate.vectors,
+        columns: candidate.columns,
+        access: candidate.access,
+        out: candidate.out,
+        grid,
+    };
+    (price, plan)
+}
+
+/// The dimensions with one operand as the rows'.
+pub(super) struct View {
+    swapped: bool,
+    batch: Vec<Dim<3>>,
+    slab: Slab,
+    rows: Vec<AxisDim>,
+    cols: Vec<AxisDim>,
+    depth: Vec<AxisDim>,
+    /// Elements of a vector.
+    lanes: usize,
+    element: usize,
+    tiles: &'static [(usize, usize)],
+    l1: usize,
+    l2: usize,
+}
+
+impl View {
+    fn new(dims: &[Vec<Dim<3>>; 4], swapped: bool, dtype: Dtype, target: &Target) -> View {
+        let (a, b) = if swapped { (1, 0) } else { (0, 1) };
+        let [c, m, n, k] = dims;
+        let (row_dims, col_dims) = if swapped { (n, m) } else { (m, n) };
+        let axis = |dims: &[Dim<3>], first: usize, second: usize| -> Vec<AxisDim> {
+            dims.iter()
+                .map(|d| AxisDim { extent: d.extent, tile: 1, strides: [d.strides[first], d.strides[second]] })
+                .collect()
+        };
+        let mut batch: Vec<Dim<3>> =
+            c.iter().map(|d| Dim { extent: d.extent, strides: [d.strides[a], d.strides[b], d.strides[OUT]] }).collect();
+        // A dimension beside which elements of some tensor lie side by side is packed several at once.
+        let adjacent = |d: &Dim<3>| d.strides.iter().filter(|&&s| s == 1).count();
+        let slab = (0..batch.len()).filter(|&i| adjacent(&batch[i]) > 0).max_by_key(|&i| adjacent(&batch[i]));
+        let slab = slab.map_or(Slab { dim: Dim { extent: 1, strides: [0; 3] }, size: 1 }, |at| {
+            let dim = batch.remove(at);
+            Slab { size: dim.extent.min(LINE / dtype.size()), dim }
+        });
+        View {
+            swapped,
+            batch,
+            slab,
+            rows: axis(row_dims, a, OUT),
+            cols: axis(col_dims, b, OUT),
+            depth: axis(k, a, b),
+            lanes: target.lanes(dtype),
+            element: dtype.size(),
+            tiles: register_tiles(target.isa, dtype.is_complex()),
+            l1: target.caches.l1,
+            l2: target.caches.l2,
+        }
+    }
+
+    fn candidates(&self, take: &mut dyn FnMut(Candidate)) {
+        for fast in self.fastest_rows() {
+            for depth in orders(&self.depth, [0, 1]) {
+                for cols in orders(&self.cols, [0, 1]) {
+                    self.candidate(fast, &depth, &cols, take);
+                }
+            }
+        }
+    }
+
+    /// Row dimensions whose elements could form vectors: the closest in out, and in the operand.
+    fn fastest_rows(&self) -> Vec<Option<usize>> {
+        let closest = |t: usize| (0..self.rows.len()).min_by_key(|&i| self.rows[i].strides[t].unsigned_abs());
+        let mut fast = vec![closest(1)];
+        if closest(0) != fast[0] {
+            fast.push(closest(0));
+        }
+        fast
+    }
+
+    /// The ways to read and write for one order of the dimensions.
+    fn candidate(&self, fast: Option<usize>, depth: &[usize], cols: &[usize], take: &mut dyn FnMut(Candidate)) {
+        let mut rows: Vec<AxisDim> = Vec::with_capacity(self.rows.len());
+        rows.extend(fast.map(|i| self.rows[i]));
+        let mut rest: Vec<usize> = (0..self.rows.len()).filter(|&i| Some(i) != fast).collect();
+        rest.sort_by_key(|&i| self.rows[i].strides[1].unsigned_abs());
+        rows.extend(rest.into_iter().map(|i| self.rows[i]));
+        let cols: Vec<AxisDim> = cols.iter().map(|&i| self.cols[i]).collect();
+        let depth: Vec<AxisDim> = depth.iter().map(|&i| self.depth[i]).collect();
+        let slab_unit = |t: usize| self.slab.dim.strides[t] == 1;
+
+        let vectors_in = |t: usize| rows.first().is_none_or(|d| d.strides[t] == 1);
+        let rows_in_place = vectors_in(0) && !slab_unit(0);
+        let out_direct = !slab_unit(2);
+        let out_buffered = slab_unit(2) || !vectors_in(1) || rows.first().is_none_or(|d| d.extent < self.lanes);
+        for a in [true, false] {
+            for b in [true, false] {
+                if (a && !rows_in_place) || (b && slab_unit(1)) {
+                    continue;
+                }
+                for buffered in [false, true] {
+                    if (buffered && !out_buffered) || (!buffered && !out_direct) {
+                        continue;
+                    }
+                    let out = if buffered { OutAccess::Buffered } else { OutAccess::Direct };
+                    take(self.boxes(&rows, &cols, &depth, [a, b], out));
+                }
+            }
+        }
+    }
+
+    /// Cuts the axes into boxes for one way to read and write.
+    fn boxes(
+        &self,
+        rows: &[AxisDim],
+        cols: &[AxisDim],
+        depth: &[AxisDim],
+        in_place: [bool; 2],
+        out: OutAccess,
+    ) -> Candidate {
+        let line = LINE / self.element;
+        let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent).product::<usize>();
+        let (all_rows, all_cols) = (size(rows), size(cols));
+        let (vectors, columns) = self.tile(all_rows, all_cols);
+        let mr = vectors * self.lanes;
+        let slab_unit = |t: usize| self.slab.dim.strides[t] == 1;
+        let uses_slab = (slab_unit(0) && !in_place[0]) || (slab_unit(1) && !in_place[1]) || slab_unit(2);
+        let slab = Slab { size: if uses_slab { self.slab.size } else { 1 }, ..self.slab };
+
+        // Neighbours that share a cache line of a packed or buffered tensor belong into one box, unless that breaks up
+        // the one step of a tensor that is read in place.
+        let needs = |dims: &[AxisDim], tensors: [bool; 2], one_step: bool| -> Vec<usize> {
+            let together = |d: &AxisDim| !one_step && (0..2).any(|t| tensors[t] && d.strides[t] == 1);
+            dims.iter().map(|d| if together(d) { line.min(d.extent) } else { 1 }).collect()
+        };
+        let buffered = out == OutAccess::Buffered;
+
+        let mut depth = depth.to_vec();
+        let single = |dims: &mut [AxisDim], t: usize| {
+            // In place there is one step only: all dimensions that continue the first, and no other.
+            let mut stop = false;
+            for i in 1..dims.len() {
+                stop |= dims[i].strides[t] != dims[i - 1].strides[t] * dims[i - 1].extent as isize;
+                if stop {
+                    dims[i].tile = 0;
+                }
+            }
+        };
+        if in_place[0] {
+            single(&mut depth, 0);
+        }
+        if in_place[1] {
+            single(&mut depth, 1);
+        }
+        let deepest = (self.l1 * 9 / 20 / (columns * self.element)).clamp(64, DEEPEST) / slab.size.clamp(1, 4);
+        let need = needs(&depth, [true; 2], in_place != [false; 2]);
+        grow(&mut depth, &need, deepest.max(32), 1);
+        let kc: usize = depth.iter().map(|d| d.tile).product();
+
+        let mut rows = rows.to_vec();
+        let need = needs(&rows, [true, buffered], in_place[0]);
+        if in_place[0] {
+            single(&mut rows, 0);
+        }
+        let budget = self.l2 * 2 / 5 / slab.size;
+        let of_rows = if buffered { kc + columns.max(all_cols.min(256)) } else { kc };
+        let most = (budget / (of_rows * self.element)).max(mr) / mr * mr;
+        grow(&mut rows, &need, most, mr);
+        let mc: usize = rows.iter().map(|d| d.tile).product();
+
+        let mut cols = cols.to_vec();
+        let need = needs(&cols, [true, buffered], in_place[1]);
+        if in_place[1] {
+            single(&mut cols, 0);
+        }
+        let most = if buffered {
+            (budget / (mc * self.element)).max(columns)
+        } else {
+            (COLUMN_BYTES / slab.size / (kc * self.element)).max(columns)
+        };
+        grow(&mut cols, &need, most / columns * columns, columns);
+
+        let access = [0, 1].map(|operand| {
+            if in_place[operand] {
+                return Access::InPlace;
+            }
+            let axis = if operand == 0 { &rows } else { &cols };
+            let unit = |d: &AxisDim, t: usize| d.strides[t] == 1;
+            Access::Packed(if slab.dim.strides[operand] == 1 {
+                PackBy::Slab
+            } else if axis.first().is_some_and(|d| unit(d, 0)) {
+                PackBy::Runs
+            } else if depth.iter().any(|d| unit(d, operand)) {
+                PackBy::Depth
+            } else if axis.iter().any(|d| unit(d, 0)) {
+                PackBy::Across
+            } else {
+                PackBy::Elements
+            })
+        });
+        let batches = self.batch.iter().map(|d| d.extent as f64).product::<f64>() * self.slab.dim.extent as f64;
+        Candidate { swapped: self.swapped, batches, slab, rows, cols, depth, vectors, columns, access, out }
+    }
+
+    /// The register tile that wastes the least of so many rows and columns.
+    fn tile(&self, rows: usize, cols: usize) -> (usize, usize) {
+        let waste = |&(vectors, columns): &(usize, usize)| {
+            let columns = balanced(cols, columns);
+            // Cycles per step: multiply-adds, loads, or the latency of a multiply-add.
+            let cycles = |v: usize, n: usize| ((v * n) as f64 / 2.0).max((v + n) as f64 / 2.0).max(4.0);
+            let (full, last) = (rows / (vectors * self.lanes), (rows % (vectors * self.lanes)).div_ceil(self.lanes));
+            let tall = |n: usize| full as f64 * cycles(vectors, n) + if last > 0 { cycles(last, n) } else { 0.0 };
+            let (whole, rest) = (cols / columns, cols % columns);
+            whole as f64 * tall(columns) + if rest > 0 { tall(rest) } else { 0.0 }
+        };
+        let best = self.tiles.iter().min_by(|x, y| waste(x).total_cmp(&waste(y)));
+        let &(vectors, columns) = best.expect("every instruction set has a tile");
+        (vectors, balanced(cols, columns))
+    }
+}
+
+/// Columns of a panel, such that the panels of few columns are about even.
+fn balanced(cols: usize, most: usize) -> usize {
+    let panels = cols.div_ceil(most);
+    if panels <= 4 { cols.div_ceil(panels) } else { most }
+}
+
+/// Orders of some dimensions, fastest first, by their strides in one tensor and the other.
+fn orders(dims: &[AxisDim], tensors: [usize; 2]) -> Vec<Vec<usize>> {
+    let mut lists: Vec<Vec<usize>> = Vec::with_capacity(2);
+    for t in tensors {
+        let mut order: Vec<usize> = (0..dims.len()).collect();
+        order.sort_by_key(|&i| dims[i].strides[t].unsigned_abs());
+        if !lists.contains(&order) {
+            lists.push(order);
+        }
+    }
+    lists
+}
+
+/// Gives every dimension as much of a box as `most` indices allow, the fastest first; those of tile 0 stay at 1.
+///
+/// `need`: the least that a dimension should get. `unit`: what tiles of the first dimension are rounded to.
+pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, unit: usize) {
+    let fixed: Vec<bool> = dims.iter().map(|d| d.tile == 0).collect();
+    for (dim, &need) in dims.iter_mut().zip(need) {
+        dim.tile = if dim.tile == 0 { 1 } else { need };
+    }
+    for i in 0..dims.len() {
+        if fixed[i] {
+            continue;
+        }
+        let others: usize = dims.iter().enumerate().filter(|&(j, _)| j != i).map(|(_, d)| d.tile).product();
+        let room = most / others;
+        let dim = &mut dims[i];
+        if room >= dim.extent {
+            dim.tile = dim.extent;
+            continue;
+        }
+        if room > dim.tile {
+            let even = dim.extent.div_ceil(dim.extent.div_ceil(room));
+            let rounded = if i == 0 { even.next_multiple_of(unit) } else { even };
+            dim.tile = if rounded <= room.max(unit) { rounded.min(dim.extent) } else { even };
+        }
+        break;
+    }
+}

@@ -1,0 +1,116 @@
+//! What a candidate takes, in nanoseconds of one thread on a present-day core. Only the order of candidates depends on it,
+//! and whether plain loops are better.
+
+use super::choose::Candidate;
+use super::{Access, AxisDim, OutAccess, PackBy};
+use crate::dtype::Dtype;
+use crate::local::Target;
+
+/// What threads lose to each other.
+pub(super) const PARALLEL_LOSS: f64 = 1.05;
+const CYCLE: f64 = 0.36;
+/// Per byte that comes from memory, and from the cache.
+const MEMORY: f64 = 0.08;
+const CACHE: f64 = 0.02;
+/// Starting a box, and one call of a micro-kernel, in cycles.
+const BOX: f64 = 60.0;
+const CALL: f64 = 14.0;
+/// Packing one element, in nanoseconds: copied in vectors, transposed in registers, alone.
+const COPIED: f64 = 0.04;
+const TRANSPOSED: f64 = 0.14;
+const ALONE: f64 = 0.9;
+/// What each run of a copy takes beside its elements.
+const RUN: f64 = 1.2;
+
+pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64 {
+    let lanes = target.lanes(dtype);
+    let parts = if dtype.is_complex() { 2 } else { 1 };
+    let element = dtype.size() as f64;
+    let word = (element / 4.0).max(1.0);
+    let all = |dims: &[AxisDim]| dims.iter().map(|d| d.extent as f64).product::<f64>();
+    let tile = |dims: &[AxisDim]| dims.iter().map(|d| d.tile).product::<usize>();
+    let boxes = |dims: &[AxisDim]| dims.iter().map(|d| d.extent.div_ceil(d.tile) as f64).product::<f64>();
+    let (rows, cols, depth) = (all(&candidate.rows), all(&candidate.cols), all(&candidate.depth));
+    let (mc, nc, kc) = (tile(&candidate.rows), tile(&candidate.cols), tile(&candidate.depth));
+    let (row_boxes, col_boxes, depth_boxes) = (boxes(&candidate.rows), boxes(&candidate.cols), boxes(&candidate.depth));
+    let batches = candidate.batches;
+
+    // One box.
+    let cycles = |v: usize, n: usize| {
+        let (v, n) = (v as f64, (n * parts) as f64);
+        let step = (v * n / 2.0).max((v + n) / 2.0).max(4.0);
+        kc as f64 * step + CALL + v * n
+    };
+    let mr = lanes * candidate.vectors;
+    let (full, last) = ((mc / mr) as f64, (mc % mr).div_ceil(lanes));
+    let tall = |n: usize| full * cycles(candidate.vectors, n) + if last > 0 { cycles(last, n) } else { 0.0 };
+    let (whole, rest) = ((nc / candidate.columns) as f64, nc % candidate.columns);
+    let product = whole * tall(candidate.columns) + if rest > 0 { tall(rest) } else { 0.0 };
+    // Of as many boxes as if all were whole ones.
+    let fractions = rows / mc as f64 * (cols / nc as f64) * (depth / kc as f64);
+    let count = row_boxes * col_boxes * depth_boxes;
+    let mut total = batches * CYCLE * (product * fractions + BOX * count / candidate.slab.size as f64);
+
+    // The operands.
+    let reads = [rows * depth, cols * depth].map(|elements| elements * batches);
+    let passes = [if row_boxes * depth_boxes == 1.0 { 1.0 } else { col_boxes }, 1.0];
+    let mut traffic = 0.0;
+    for operand in 0..2 {
+        let axis = if operand == 0 { &candidate.rows } else { &candidate.cols };
+        let run = axis.first().map_or(1, |d| d.tile) as f64;
+        let unit_tile = |dims: &[AxisDim], t: usize| dims.iter().find(|d| d.strides[t] == 1).map_or(1, |d| d.tile);
+        let neighbours = match candidate.access[operand] {
+            Access::Packed(PackBy::Depth) => unit_tile(&candidate.depth, operand),
+            Access::Packed(PackBy::Slab) => candidate.slab.size,
+            Access::Packed(PackBy::Elements) => 1,
+            Access::Packed(_) => unit_tile(axis, 0),
+            Access::InPlace => unit_tile(axis, 0).max(unit_tile(&candidate.depth, operand)),
+        } as f64;
+        // Part of a cache line read for nothing.
+        let line = (64.0 / element).max(1.0);
+        let waste = if neighbours < line { line / neighbours } else { 1.0 };
+        traffic += reads[operand] * element * waste * if passes[operand] > 1.0 { 1.5 } else { 1.0 };
+        total += match candidate.access[operand] {
+            Access::InPlace => {
+                let far = strided(candidate, operand);
+                reads[operand] * far * if operand == 0 { cols / candidate.columns as f64 } else { rows / mr as f64 }
+            }
+            Access::Packed(by) => {
+                let each = match by {
+                    PackBy::Runs => COPIED * word + RUN / run.min(if operand == 0 { mr as f64 } else { 16.0 }),
+                    PackBy::Elements => ALONE * word,
+                    _ => TRANSPOSED * word * (16.0 / neighbours).max(1.0) * (8.0 / run).max(1.0),
+                };
+                reads[operand] * passes[operand] * each
+            }
+        };
+    }
+
+    // Out.
+    let out = rows * cols * batches;
+    let first = candidate.rows.first();
+    let run = first.map_or(1.0, |d| if d.strides[1] == 1 { d.tile as f64 } else { 1.0 });
+    let each = match candidate.out {
+        OutAccess::Direct if run >= mr as f64 || (run >= rows && run > 1.0) => 0.0,
+        OutAccess::Direct if run >= 2.0 => 0.06 * word + RUN / run,
+        OutAccess::Direct => ALONE * word,
+        OutAccess::Buffered => (COPIED + TRANSPOSED) * word,
+    };
+    total += out * depth_boxes * each;
+    traffic += out * element * (2.0 * depth_boxes - 1.0).min(8.0);
+    let cached = (reads[0] + reads[1] + out) * element < target.caches.l2 as f64;
+    total + traffic * if cached { CACHE } else { MEMORY }
+}
+
+/// What reading an element in place takes more than from a panel, for each panel of the other operand.
+fn strided(candidate: &Candidate, operand: usize) -> f64 {
+    let step = candidate.depth.first().map_or(0, |d| d.strides[operand].unsigned_abs());
+    let across = candidate.cols.first().map_or(0, |d| d.strides[0].unsigned_abs());
+    let far = if operand == 0 { step } else { step.min(across).max(if step > 1 && across > 1 { 4096 } else { 0 }) };
+    // Rows of a power of two apart fall into few sets of the cache.
+    match far {
+        0..=256 => 0.002,
+        257..1024 => 0.006,
+        _ => 0.02,
+    }
+}

@@ -1,0 +1,131 @@
+//! A contraction as matrix products: which dimensions are rows, columns and depth, how they are cut into boxes, what is
+//! packed, and how threads share the boxes.
+//!
+//! The loops are those of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), around boxes
+//! of many dimensions instead of ranges of one. Rows are the dimensions of the operand that is read as vectors, left or
+//! right; columns those of the other.
+//!
+//! Invariants: boxes of out are disjoint, so any assignment of them to threads gives the same bits; a plan depends on
+//! layouts, element type and target only.
+
+mod axis;
+mod choose;
+mod cost;
+mod grid;
+mod tile;
+
+pub use axis::{Axis, AxisDim, BoxAt, Table};
+pub use grid::Grid;
+pub use tile::register_tiles;
+
+pub(super) use choose::plan_gemm;
+
+use super::Dim;
+
+/// Which index of an operand steps by 1: packing reads whole cache lines along it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PackBy {
+    /// Runs of rows (columns, for the second operand): copied as they are.
+    Runs,
+    /// The depth: rows are transposed into panels.
+    Depth,
+    /// Rows (columns) too, but not the fastest: transposed.
+    Across,
+    /// The slab: transposed into one set of panels for each.
+    Slab,
+    /// None: element by element.
+    Elements,
+}
+
+/// How a product reads one operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    InPlace,
+    /// From panels of as many rows (columns) as a micro-kernel takes.
+    Packed(PackBy),
+}
+
+/// How a product writes out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutAccess {
+    /// Where it belongs; by way of one register tile where rows are no vectors there.
+    Direct,
+    /// By way of a dense copy of the box.
+    Buffered,
+}
+
+/// A dimension of kind c of which `size` indices are packed and unpacked together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slab {
+    pub dim: Dim<3>,
+    pub size: usize,
+}
+
+/// Loops around packing and micro-kernels. Strides of three tensors are in the order rows' operand, columns' operand, out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GemmPlan {
+    /// Whether the rows' operand is right.
+    pub swapped: bool,
+    /// Loops of kind c, outermost first, without the slab.
+    pub batch: Vec<Dim<3>>,
+    pub slab: Slab,
+    /// Offsets in the rows' operand and in out.
+    pub rows: Axis,
+    /// Offsets in the columns' operand and in out.
+    pub cols: Axis,
+    /// Offsets in both operands.
+    pub depth: Axis,
+    /// Elements of a vector; rows of a panel are this times `vectors`.
+    pub lanes: usize,
+    pub vectors: usize,
+    /// Columns of a panel.
+    pub columns: usize,
+    pub access: [Access; 2],
+    pub out: OutAccess,
+    pub grid: Grid,
+}
+
+/// Packed buffers start on a cache line for every element type.
+const ALIGN: usize = 16;
+
+impl GemmPlan {
+    /// Rows of a panel.
+    pub fn panel_rows(&self) -> usize {
+        self.lanes * self.vectors
+    }
+
+    /// Slabs and loops of kind c together.
+    pub fn batches(&self) -> usize {
+        self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent.div_ceil(self.slab.size)
+    }
+
+    /// Elements of a packed set of panels: the rows' operand or the columns'.
+    pub fn panels_elements(&self, operand: usize) -> usize {
+        let (axis, panel) = if operand == 0 { (&self.rows, self.panel_rows()) } else { (&self.cols, self.columns) };
+        (axis.longest().next_multiple_of(panel) * self.depth.longest()).next_multiple_of(ALIGN)
+    }
+
+    /// Rows of the dense copy of a box of out, with room for whole vectors.
+    pub fn buffer_rows(&self) -> usize {
+        self.rows.longest().next_multiple_of(self.lanes)
+    }
+
+    /// Elements of one index's part of the dense copy of a box of out.
+    pub fn buffer_elements(&self) -> usize {
+        (self.buffer_rows() * self.cols.longest()).next_multiple_of(ALIGN)
+    }
+
+    /// Elements of the packed operands, the copy of out, and the register tile of one share.
+    pub fn share_elements(&self) -> [usize; 4] {
+        let panels = |operand: usize| match self.access[operand] {
+            Access::InPlace => 0,
+            Access::Packed(_) => self.panels_elements(operand) * self.slab.size,
+        };
+        let buffer = if self.out == OutAccess::Buffered { self.buffer_elements() * self.slab.size } else { 0 };
+        [panels(0), panels(1), buffer, (self.panel_rows() * self.columns).next_multiple_of(ALIGN)]
+    }
+
+    pub fn workspace_elements(&self) -> usize {
+        self.grid.shares() * self.share_elements().iter().sum::<usize>()
+    }
+}

@@ -1,0 +1,44 @@
+//! What a local contraction is planned for: instructions, caches, threads.
+
+use super::Isa;
+use crate::dtype::Dtype;
+
+/// Whose micro-kernels multiply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// Those of this crate.
+    Own,
+    /// Those that LIBXSMM generates for each size.
+    Xsmm,
+}
+
+/// Bytes of data cache that one core can count on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Caches {
+    pub l1: usize,
+    pub l2: usize,
+}
+
+impl Default for Caches {
+    /// What most present cores have at least.
+    fn default() -> Caches {
+        Caches { l1: 32 << 10, l2: 512 << 10 }
+    }
+}
+
+/// A machine's part that one contraction may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Target {
+    pub isa: Isa,
+    pub family: Family,
+    pub caches: Caches,
+    pub threads: usize,
+}
+
+impl Target {
+    /// Elements of a vector register.
+    pub const fn lanes(&self, dtype: Dtype) -> usize {
+        let lanes = self.isa.vector_bytes() / dtype.size();
+        if lanes == 0 { 1 } else { lanes }
+    }
+}
