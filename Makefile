@@ -13,13 +13,14 @@ BUILD   = MPICC=$(MPICC) CARGO_TARGET_DIR=target/mpich cargo
 PROGRAM = target/mpich/release/einsum-dist
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench packages build
+.PHONY: help demo test test-aarch64 bench packages build
 
 help:
-	@echo "make demo    contract the .npy files of data/ on 2 MPI ranks: plan, time, GFLOP/s, check"
-	@echo "make test    everything that can be tested here, under MPICH and Open MPI"
-	@echo "make bench   the local kernel, and how much of the transfers hides behind computing"
-	@echo "make build   the program with all features: $(PROGRAM)"
+	@echo "make demo          contract the .npy files of data/ on 2 MPI ranks: plan, time, GFLOP/s, check"
+	@echo "make test          everything that can be tested here, under MPICH and Open MPI"
+	@echo "make test-aarch64  the kernel tests built for AArch64, under an emulator if need be"
+	@echo "make bench         the local kernel, and how much of the transfers hides behind computing"
+	@echo "make build         the program with all features: $(PROGRAM)"
 	@echo
 	@echo "Without any system package: cargo run --release -- \"mk,kn->mn\""
 
@@ -35,6 +36,9 @@ demo: build
 test:
 	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich openmpi
 	@./tests/all.sh
+
+test-aarch64:
+	@./tests/aarch64.sh
 
 bench: packages
 	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features $(FEATURES) --bench overlap
