@@ -50,7 +50,7 @@ install_tools() {
     find_tools || needs "The packages are installed, but something is still missing."
 }
 
-has_std() { compgen -G "$("$1" --print target-libdir --target $triple)/libstd-*.rlib" > /dev/null; }
+has_std() { compgen -G "$("$1" --print target-libdir --target $triple 2> /dev/null)/libstd-*.rlib" > /dev/null; }
 
 rust_from_rustup() {
     command -v rustup > /dev/null && timeout 300 rustup -q target add $triple > /dev/null 2>&1 && has_std rustc
@@ -61,7 +61,7 @@ rust_from_debian() {
     command -v apt-get > /dev/null || needs "There is no rustup, or it could not fetch anything, and no apt-get."
     local place=$PWD/$CARGO_TARGET_DIR/debian own
     own=$(dpkg --print-architecture)
-    if [ ! -x "$place/usr/bin/rustc" ] || ! has_std "$place/usr/bin/rustc"; then
+    if [ ! -x "$place/rustc" ] || ! has_std "$place/rustc"; then
         echo "unpacking rustc-web and libstd-rust-web-dev below $CARGO_TARGET_DIR"
         rm -rf "$place"
         mkdir -p "$place"/{lists/partial,archives/partial}
@@ -71,12 +71,24 @@ rust_from_debian() {
                 -o Dir::Cache::srcpkgcache= -o APT::Architectures::="$own" -o APT::Architectures::=arm64 -o APT::Sandbox::User= "$@"
         }
         fetch update
-        (cd "$place/archives" && fetch download rustc-web libstd-rust-web-dev libstd-rust-web-dev:arm64)
+        (
+            cd "$place/archives"
+            fetch download rustc-web libstd-rust-web-dev libstd-rust-web-dev:arm64
+            # The compiler itself is in a library whose name has its version, and which needs LLVM.
+            library=$(dpkg-deb -f libstd-rust-web-dev_*_"$own".deb Depends | grep -o 'libstd-rust-web-[0-9.]*' | head -n 1)
+            fetch -y --no-install-recommends --download-only -o Debug::NoLocking=1 install "$library" > /dev/null
+        )
         local package
         for package in "$place"/archives/*.deb; do dpkg-deb -x "$package" "$place"; done
         rm -rf "$place"/{lists,archives}
+        # It looks for its libraries where they would be installed.
+        cat > "$place/rustc" <<END
+#!/bin/sh
+LD_LIBRARY_PATH=\$(echo "$place"/usr/lib/*-linux-gnu | tr ' ' :) exec "$place/usr/bin/rustc" --sysroot "$place/usr" "\$@"
+END
+        chmod +x "$place/rustc"
     fi
-    export RUSTC=$place/usr/bin/rustc RUSTDOC=/bin/false
+    export RUSTC=$place/rustc
     has_std "$RUSTC"
 }
 
