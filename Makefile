@@ -6,6 +6,9 @@
 MPICC  ?= mpicc.mpich
 MPIRUN ?= mpirun.mpich
 
+# All features, or all but LIBXSMM where that cannot be had.
+FEATURES = $$(./.ci/features)
+
 BUILD   = MPICC=$(MPICC) CARGO_TARGET_DIR=target/mpich cargo
 PROGRAM = target/mpich/release/einsum-dist
 
@@ -19,14 +22,15 @@ QUICK        ?=
 PEERS_PYTHON ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench packages build
+.PHONY: help demo test test-aarch64 bench packages build
 
 help:
-	@echo "make demo    contract the .npy files of data/ on 2 MPI ranks: plan, time, GFLOP/s, check"
-	@echo "make test    everything that can be tested here, under MPICH and Open MPI"
-	@echo "make bench   local contractions beside NumPy, torch, TBLIS, OpenBLAS and MKL: benches/results/local.md;"
-	@echo "             how much of the transfers hides behind computing"
-	@echo "make build   the program with all features: $(PROGRAM)"
+	@echo "make demo          contract the .npy files of data/ on 2 MPI ranks: plan, time, GFLOP/s, check"
+	@echo "make test          everything that can be tested here, under MPICH and Open MPI"
+	@echo "make test-aarch64  the kernel tests built for AArch64, under an emulator if need be"
+	@echo "make bench         local contractions beside NumPy, torch, TBLIS, OpenBLAS and MKL: benches/results/local.md;"
+	@echo "                   how much of the transfers hides behind computing"
+	@echo "make build         the program with all features: $(PROGRAM)"
 	@echo
 	@echo "Without any system package: cargo run --release -- \"mk,kn->mn\""
 
@@ -34,7 +38,7 @@ packages:
 	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich
 
 build: packages
-	$(BUILD) build --release --features full
+	$(BUILD) build --release --features $(FEATURES)
 
 demo: build
 	@MPIRUN=$(MPIRUN) ./.ci/demo $(PROGRAM)
@@ -43,11 +47,14 @@ test:
 	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich openmpi
 	@./tests/all.sh
 
+test-aarch64:
+	@./tests/aarch64.sh
+
 bench: packages $(if $(PEERS_PYTHON),,target/peers/ready)
-	MPICC=$(MPICC) CARGO_TARGET_DIR=target/mpich SERVER_FLAGS="--features full" \
+	MPICC=$(MPICC) CARGO_TARGET_DIR=target/mpich SERVER_FLAGS="--features $(FEATURES)" \
 		$(or $(PEERS_PYTHON),target/peers/bin/python) benches/compare.py \
 		--only "$(ONLY)" --threads "$(THREADS)" --kernel "$(KERNEL)" $(if $(QUICK),--quick)
-	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features full --bench overlap
+	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features $(FEATURES) --bench overlap
 
 target/peers/ready: benches/requirements.txt
 	@python3 -c "import ensurepip" 2> /dev/null || ./.ci/packages python

@@ -8,6 +8,10 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 only=${1:-}
+full=$(./.ci/features)
+export full
+members=(-p einsum-dist -p einsum-parser)
+if [ "$full" = full ]; then members+=(-p libxsmm-sys); fi
 passed=0 failed=0 failures=()
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
@@ -84,7 +88,7 @@ launcher() { if [ "$1" = mpich ]; then echo "${MPIRUN:-mpirun.mpich}"; else echo
 export -f with compiler launcher
 
 # The path of a test program, built if need be: cargo hands it to the runner, which only prints it.
-binary() { with "$1" cargo test -q --features full --test "$2" --config "target.'cfg(all())'.runner = 'echo'" | grep "/$2-" | tail -n 1; }
+binary() { with "$1" cargo test -q --features $full --test "$2" --config "target.'cfg(all())'.runner = 'echo'" | grep "/$2-" | tail -n 1; }
 
 # --- the source ---------------------------------------------------------------------------------------------------------
 
@@ -96,22 +100,28 @@ if tool fmt rustfmt; then step "format" cargo fmt --all --check; else skip "form
 
 linter=check deny=()
 if tool clippy clippy; then linter=clippy deny=(-- -D warnings); fi
-for features in "" "--no-default-features" "--no-default-features --features cli" "--no-default-features --features mpi" \
-    "--features full"; do
+combinations=("" "--no-default-features" "--no-default-features --features cli" "--no-default-features --features mpi"
+    "--features $full")
+if [ "$full" = full ]; then
+    combinations+=("--no-default-features --features libxsmm")
+else
+    skip "$linter --no-default-features --features libxsmm" "no LIBXSMM"
+fi
+for features in "${combinations[@]}"; do
     # shellcheck disable=SC2086
-    step "$linter ${features:-default features}" with mpich cargo $linter --workspace --all-targets $features "${deny[@]}"
+    step "$linter ${features:-default features}" with mpich cargo $linter "${members[@]}" --all-targets $features "${deny[@]}"
 done
-step "documentation" with mpich env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --lib --no-deps --features full
+step "documentation" with mpich env RUSTDOCFLAGS="-D warnings" cargo doc "${members[@]}" --lib --no-deps --features $full
 
 # --- one process and in-process ranks -------------------------------------------------------------------------------------
 
 step "build with default features" env CARGO_TARGET_DIR=target/plain cargo build --release
 plain=target/plain/release/einsum-dist
 if [ -x $plain ]; then step 'einsum-dist "mk,kn->mn"' $plain "mk,kn->mn"; fi
-step "build in release with all features" with mpich cargo build --release --features full
+step "build in release with all features" with mpich cargo build --release --features $full
 step "the demo" env MPIRUN="$(launcher mpich)" ./.ci/demo target/mpich/release/einsum-dist
 
-step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test --workspace --features full --no-fail-fast
+step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test "${members[@]}" --features $full --no-fail-fast
 for source in examples/0[0-4]_*.rs; do
     name=$(basename "$source" .rs)
     step "example $name" "target/mpich/debug/examples/$name"
@@ -129,7 +139,7 @@ for mpi in mpich openmpi; do
     counter=$PWD/target/$mpi/pmpi_count.so
     mkdir -p target/$mpi
     step "byte counter, $mpi" "$(compiler $mpi)" -O2 -Wall -Werror -fPIC -shared -o "$counter" tests/pmpi/count.c
-    step "build, $mpi" with $mpi cargo test --no-run --features full --test 'mpi_*'
+    step "build, $mpi" with $mpi cargo test --no-run --features $full --test 'mpi_*'
     path=$(binary $mpi mpi_transport)
     for ranks in 1 2 3 4; do
         counts=$(mktemp -d)
@@ -151,7 +161,7 @@ for mpi in mpich openmpi; do
     step "a rank ends the run, $mpi" exits 3 "$run" -n 4 "$path" abort
     step "a rank panics, $mpi" exits any "$run" -n 4 "$path" panic
     step "example 05_mpi_communicator, $mpi, build" \
-        with $mpi cargo build --profile test --features full --example 05_mpi_communicator
+        with $mpi cargo build --profile test --features $full --example 05_mpi_communicator
     for ranks in 1 4; do
         step "example 05_mpi_communicator, $mpi, $ranks ranks" timeout 60 "$run" -n $ranks \
             "target/$mpi/debug/examples/05_mpi_communicator"
@@ -163,7 +173,7 @@ for mpi in mpich openmpi; do
     fi
     # Under MPICH these ran with all the other tests.
     if [ $mpi = openmpi ]; then
-        step "command line, $mpi" with $mpi env EINSUM_DIST_MPIRUN="$run" cargo test --features full --test cli_mpi
+        step "command line, $mpi" with $mpi env EINSUM_DIST_MPIRUN="$run" cargo test --features $full --test cli_mpi
     fi
 done
 

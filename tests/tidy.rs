@@ -211,7 +211,8 @@ fn sources(folders: &[&str]) -> Vec<Source> {
 }
 
 const LIBRARIES: [&str; 3] = ["src", "parser/src", "libxsmm-sys"];
-const EVERYTHING: [&str; 7] = ["src", "parser/src", "parser/tests", "libxsmm-sys", "tests", "benches", "examples"];
+const EVERYTHING: [&str; 8] =
+    ["src", "build.rs", "parser/src", "parser/tests", "libxsmm-sys", "tests", "benches", "examples"];
 
 #[track_caller]
 fn none(rule: &str, faults: Vec<String>) {

@@ -8,6 +8,7 @@
 //! | `unary` | permute, diagonal, sum |
 //! | `permute`, `sum` | what carries these out, and every other copy |
 //! | `simd` | vectors of every instruction set |
+//! | `xsmm` | small products by LIBXSMM, with the feature `libxsmm` on x86-64 and AArch64 |
 //! | `elementwise`, `strided` | fill, scale, copy, add, and the loops beneath |
 //! | `reference`, `bound` | the slow and obvious einsum, and how far a quick one may be off |
 //!
@@ -32,6 +33,9 @@ mod strided;
 mod sum;
 mod unary;
 mod workspace;
+#[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[allow(dead_code, reason = "only its tests use it here")]
+mod xsmm;
 
 pub use bound::error_bound;
 pub use contract::{contract, contract_planned, plan};

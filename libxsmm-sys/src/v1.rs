@@ -1,0 +1,84 @@
+//! The interface of LIBXSMM 1.16 and 1.17.
+//!
+//! A null pointer for a leading dimension, alpha, beta, flags or prefetch asks for the library's default. The default of
+//! prefetch may be one that makes the generated code read more arguments than are declared here: pass
+//! [`LIBXSMM_GEMM_PREFETCH_NONE`]. Alpha must be 1, beta 0 or 1.
+
+use core::ffi::{c_int, c_ulonglong};
+
+use crate::libxsmm_blasint;
+
+pub const LIBXSMM_GEMM_FLAG_NONE: c_int = 0;
+/// Never generated: dispatching returns null.
+pub const LIBXSMM_GEMM_FLAG_TRANS_A: c_int = 1;
+pub const LIBXSMM_GEMM_FLAG_TRANS_B: c_int = 2;
+/// Set by the library where beta is 0.
+pub const LIBXSMM_GEMM_FLAG_BETA_0: c_int = 16;
+
+pub const LIBXSMM_GEMM_PREFETCH_NONE: c_int = 0;
+
+macro_rules! real {
+    ($real:ty, $function:ident, $strided:ident, $dispatch:ident, $dispatch_strided:ident) => {
+        /// c = a b + beta c. Further arguments, variadic in C, are for prefetching.
+        pub type $function = unsafe extern "C" fn(a: *const $real, b: *const $real, c: *mut $real);
+
+        /// c = sum of a_i b_i for i below count, plus beta c.
+        pub type $strided =
+            unsafe extern "C" fn(a: *const $real, b: *const $real, c: *mut $real, count: *const c_ulonglong);
+
+        unsafe extern "C" {
+            /// Null if it cannot be generated.
+            pub fn $dispatch(
+                m: libxsmm_blasint,
+                n: libxsmm_blasint,
+                k: libxsmm_blasint,
+                lda: *const libxsmm_blasint,
+                ldb: *const libxsmm_blasint,
+                ldc: *const libxsmm_blasint,
+                alpha: *const $real,
+                beta: *const $real,
+                flags: *const c_int,
+                prefetch: *const c_int,
+            ) -> Option<$function>;
+
+            /// Null if it cannot be generated. Strides, between one a_i or b_i and the next, are in bytes.
+            pub fn $dispatch_strided(
+                m: libxsmm_blasint,
+                n: libxsmm_blasint,
+                k: libxsmm_blasint,
+                stride_a: libxsmm_blasint,
+                stride_b: libxsmm_blasint,
+                lda: *const libxsmm_blasint,
+                ldb: *const libxsmm_blasint,
+                ldc: *const libxsmm_blasint,
+                alpha: *const $real,
+                beta: *const $real,
+                flags: *const c_int,
+                prefetch: *const c_int,
+            ) -> Option<$strided>;
+        }
+    };
+}
+
+real!(
+    f32,
+    libxsmm_smmfunction,
+    libxsmm_smmfunction_reducebatch_strd,
+    libxsmm_smmdispatch,
+    libxsmm_smmdispatch_reducebatch_strd
+);
+real!(
+    f64,
+    libxsmm_dmmfunction,
+    libxsmm_dmmfunction_reducebatch_strd,
+    libxsmm_dmmdispatch,
+    libxsmm_dmmdispatch_reducebatch_strd
+);
+
+unsafe extern "C" {
+    /// Optional: the first dispatch does it.
+    pub fn libxsmm_init();
+
+    /// The instruction set that code is generated for.
+    pub fn libxsmm_get_target_arch() -> *const core::ffi::c_char;
+}

@@ -1,0 +1,326 @@
+//! Small matrix products by LIBXSMM, which generates code for one shape when it is first asked for it.
+//!
+//! Invariants: a [`Tile`] is only made of code that exists and whose instructions this machine has, for extents of at
+//! least 1 and leading dimensions that hold them; generated code lives as long as the program. On x86-64 the upper
+//! halves of the vector registers are clean after every call, as other code expects them.
+//!
+//! Deliberately absent: factors other than 0 and 1, a transposed left (LIBXSMM 1.17 has none, 2.x copies it at every
+//! call), prefetching, blocking, and packing, which are the callers'. Columns come first: a row-major product
+//! is the column-major one with left and right exchanged.
+
+/// A real type that LIBXSMM generates code for.
+pub(super) trait Real: Copy {
+    /// Code for checked extents; none if LIBXSMM has none.
+    fn generate(shape: Shape) -> Option<Code<Self>>;
+}
+
+/// A product of m x k and k x n, all in the library's integers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    extents: [libxsmm_sys::libxsmm_blasint; 3],
+    strides: [libxsmm_sys::libxsmm_blasint; 3],
+    transpose_b: bool,
+    accumulate: bool,
+}
+
+/// One small product, out (+)= left right, all column-major: generated code for one shape.
+#[derive(Clone, Copy)]
+pub(super) struct Tile<R> {
+    code: Code<R>,
+}
+
+impl<R: Real> Tile<R> {
+    /// c (m x n, columns `ldc` apart) = or += a (m x k, columns `lda` apart) b (k x n, columns `ldb` apart; with `transpose_b` each of
+    /// the k rows is contiguous and they are `ldb` apart).
+    ///
+    /// LIBXSMM keeps what it has generated, so asking again is a look-up; it is still worth keeping the tile. None if
+    /// LIBXSMM has no code for the shape, extents are 0 or leading dimensions are too small, or the machine lacks AVX.
+    pub(super) fn get(
+        [m, n, k]: [usize; 3],
+        [lda, ldb, ldc]: [usize; 3],
+        transpose_b: bool,
+        accumulate: bool,
+    ) -> Option<Tile<R>> {
+        // Far from where sizes in bytes, which generated code counts in 32 bits, could overflow.
+        let fits = |value: &usize| (1..1 << 24).contains(value);
+        let rows_b = if transpose_b { n } else { k };
+        if ![m, n, k, lda, ldb, ldc].iter().all(fits) || lda < m || ldb < rows_b || ldc < m || !usable() {
+            return None;
+        }
+        let shape = Shape {
+            extents: [m, n, k].map(|extent| extent as _),
+            strides: [lda, ldb, ldc].map(|stride| stride as _),
+            transpose_b,
+            accumulate,
+        };
+        R::generate(shape).map(|code| Tile { code })
+    }
+
+    /// Computes the product. Unless the tile accumulates, c is not read.
+    ///
+    /// # Safety
+    /// All of a and b may be read and holds values, all of c may be written, and read if the tile accumulates; c
+    /// overlaps neither of them, and nothing else writes what is read or touches c meanwhile. Rows between m and a
+    /// leading dimension are not touched.
+    #[inline(always)]
+    pub(super) unsafe fn call(&self, a: *const R, b: *const R, c: *mut R) {
+        // SAFETY: code for this shape exists (`get`), and the caller promises the memory.
+        unsafe { call(self.code, a, b, c) };
+        clean();
+    }
+}
+
+/// Whether generated code may be run: [`clean`] is an AVX instruction.
+fn usable() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_x86_feature_detected!("avx");
+    #[cfg(not(target_arch = "x86_64"))]
+    return true;
+}
+
+/// Generated code leaves the upper halves of vector registers dirty, which slows down every SSE instruction after it.
+#[inline(always)]
+fn clean() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: tiles are made on machines with AVX only. All vector registers are declared as overwritten, and nothing
+    // else is touched.
+    unsafe {
+        std::arch::asm!("vzeroupper", clobber_abi("C"), options(nomem, nostack, preserves_flags));
+    }
+}
+
+#[cfg(xsmm_api = "1")]
+use first::{Code, call};
+#[cfg(xsmm_api = "2")]
+use second::{Code, call};
+
+/// LIBXSMM 1.17.
+#[cfg(xsmm_api = "1")]
+mod first {
+    use libxsmm_sys::v1::*;
+
+    use super::{Real, Shape};
+
+    pub type Code<R> = unsafe extern "C" fn(*const R, *const R, *mut R);
+
+    macro_rules! real {
+        ($real:ty, $dispatch:ident) => {
+            impl Real for $real {
+                fn generate(shape: Shape) -> Option<Code<$real>> {
+                    let [m, n, k] = shape.extents;
+                    let [lda, ldb, ldc] = &shape.strides;
+                    let flags = if shape.transpose_b { LIBXSMM_GEMM_FLAG_TRANS_B } else { LIBXSMM_GEMM_FLAG_NONE };
+                    let beta = if shape.accumulate { 1.0 } else { 0.0 };
+                    let none = LIBXSMM_GEMM_PREFETCH_NONE;
+                    // SAFETY: all pointers are to values that outlive the call, which may come from any thread.
+                    unsafe { $dispatch(m, n, k, lda, ldb, ldc, &1.0, &beta, &flags, &none) }
+                }
+            }
+        };
+    }
+
+    real!(f32, libxsmm_smmdispatch);
+    real!(f64, libxsmm_dmmdispatch);
+
+    /// # Safety
+    /// As `Tile::call`.
+    #[inline(always)]
+    pub unsafe fn call<R>(code: Code<R>, a: *const R, b: *const R, c: *mut R) {
+        // SAFETY: the caller's promise; dispatched without prefetching, the code reads three arguments.
+        unsafe { code(a, b, c) }
+    }
+}
+
+/// LIBXSMM 2.
+#[cfg(xsmm_api = "2")]
+mod second {
+    use std::marker::PhantomData;
+    use std::ptr::null_mut;
+
+    use libxsmm_sys::v2::*;
+
+    use super::{Real, Shape};
+
+    /// The code takes pointers without types.
+    pub struct Code<R> {
+        function: libxsmm_gemmfunction,
+        of: PhantomData<fn(R)>,
+    }
+
+    impl<R> Clone for Code<R> {
+        fn clone(&self) -> Self {
+            *self
+        }
+    }
+
+    impl<R> Copy for Code<R> {}
+
+    macro_rules! real {
+        ($real:ty, $datatype:ident) => {
+            impl Real for $real {
+                fn generate(shape: Shape) -> Option<Code<$real>> {
+                    let [m, n, k] = shape.extents;
+                    let [lda, ldb, ldc] = shape.strides;
+                    let [a_in_type, b_in_type, out_type, comp_type] = [$datatype; 4];
+                    let shape_of =
+                        libxsmm_gemm_shape { m, n, k, lda, ldb, ldc, a_in_type, b_in_type, out_type, comp_type };
+                    let transpose = if shape.transpose_b { LIBXSMM_GEMM_FLAG_TRANS_B } else { LIBXSMM_GEMM_FLAG_NONE };
+                    let beta = if shape.accumulate { LIBXSMM_GEMM_FLAG_NONE } else { LIBXSMM_GEMM_FLAG_BETA_0 };
+                    // SAFETY: arguments are values, and the call may come from any thread.
+                    let function =
+                        unsafe { libxsmm_dispatch_gemm(shape_of, transpose | beta, LIBXSMM_GEMM_PREFETCH_NONE) };
+                    function.map(|function| Code { function, of: PhantomData })
+                }
+            }
+        };
+    }
+
+    real!(f32, LIBXSMM_DATATYPE_F32);
+    real!(f64, LIBXSMM_DATATYPE_F64);
+
+    const NO_STATE: libxsmm_matrix_op_arg = libxsmm_matrix_op_arg {
+        primary: null_mut(),
+        secondary: null_mut(),
+        tertiary: null_mut(),
+        quaternary: null_mut(),
+    };
+
+    const NO_MATRIX: libxsmm_matrix_arg = libxsmm_matrix_arg {
+        primary: null_mut(),
+        secondary: null_mut(),
+        tertiary: null_mut(),
+        quaternary: null_mut(),
+        quinary: null_mut(),
+        senary: null_mut(),
+    };
+
+    /// # Safety
+    /// As `Tile::call`.
+    #[inline(always)]
+    pub unsafe fn call<R>(code: Code<R>, a: *const R, b: *const R, c: *mut R) {
+        let matrix = |primary| libxsmm_matrix_arg { primary, ..NO_MATRIX };
+        let parameters = libxsmm_gemm_param {
+            op: NO_STATE,
+            a: matrix(a.cast_mut().cast()),
+            b: matrix(b.cast_mut().cast()),
+            c: matrix(c.cast()),
+        };
+        // SAFETY: the caller's promise; of a and b the code only reads.
+        unsafe { (code.function)(&parameters) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers for whose sums of products the order of additions makes no difference.
+    trait Exact: Real + PartialEq + std::fmt::Debug + From<i8> {
+        const NAN: Self;
+        fn mul_add(self, b: Self, c: Self) -> Self;
+    }
+
+    macro_rules! exact {
+        ($($real:ty)*) => {$(
+            impl Exact for $real {
+                const NAN: Self = <$real>::NAN;
+                fn mul_add(self, b: Self, c: Self) -> Self {
+                    self * b + c
+                }
+            }
+        )*};
+    }
+
+    exact!(f32 f64);
+
+    fn filled<R: Exact>(length: usize, seed: usize) -> Vec<R> {
+        (0..length).map(|i| R::from(((i * 37 + seed * 11) % 17) as i8 - 8)).collect()
+    }
+
+    /// Compares with the plain loops; elements between columns and beyond the end must keep what they held.
+    fn check<R: Exact>(extents: [usize; 3], gap: usize, transpose_b: bool, accumulate: bool) {
+        let [m, n, k] = extents;
+        let (rows_b, columns_b) = if transpose_b { (n, k) } else { (k, n) };
+        let strides @ [lda, ldb, ldc] = [m + gap, rows_b + 2 * gap, m + 3 * gap];
+        let tile = Tile::<R>::get(extents, strides, transpose_b, accumulate).expect("code for a small shape");
+        // Exactly as long as the matrices are.
+        let left: Vec<R> = filled(lda * (k - 1) + m, m);
+        let right: Vec<R> = filled(ldb * (columns_b - 1) + rows_b, n);
+        let mut out: Vec<R> = filled(ldc * n + 16, k);
+        let mut expected = out.clone();
+        for (j, i) in (0..n).flat_map(|j| (0..m).map(move |i| (j, i))) {
+            let at = j * ldc + i;
+            let first = if accumulate { out[at] } else { R::from(0) };
+            expected[at] = (0..k).fold(first, |sum, l| {
+                let b = if transpose_b { right[l * ldb + j] } else { right[j * ldb + l] };
+                left[l * lda + i].mul_add(b, sum)
+            });
+            if !accumulate {
+                out[at] = R::NAN;
+            }
+        }
+        // SAFETY: the vectors hold the matrices of these extents and leading dimensions.
+        unsafe { tile.call(left.as_ptr(), right.as_ptr(), out.as_mut_ptr()) };
+        assert!(out == expected, "{extents:?}, gap {gap}, transpose {transpose_b}, accumulate {accumulate}");
+    }
+
+    fn check_all<R: Exact>(sizes: &[usize]) {
+        for (i, &m) in sizes.iter().enumerate() {
+            for (j, &n) in sizes.iter().enumerate() {
+                for (l, &k) in sizes.iter().enumerate() {
+                    for form in 0..4 {
+                        check::<R>([m, n, k], (i + j + l + form) % 3, form & 1 == 1, form & 2 == 2);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn products_of_f32() {
+        check_all::<f32>(&[1, 2, 5, 8, 13, 16, 17, 31, 32, 64]);
+    }
+
+    #[test]
+    fn products_of_f64() {
+        check_all::<f64>(&[1, 3, 4, 7, 8, 16, 19, 32, 37, 64]);
+    }
+
+    #[test]
+    fn long_and_narrow_products() {
+        for extents in [[1, 1, 1000], [16, 6, 512], [48, 8, 384], [256, 3, 16], [3, 256, 16], [128, 128, 128]] {
+            for form in 0..4 {
+                check::<f32>(extents, 1, form & 1 == 1, form & 2 == 2);
+                check::<f64>(extents, 0, form & 1 == 1, form & 2 == 2);
+            }
+        }
+    }
+
+    #[test]
+    fn threads_may_ask_at_once() {
+        std::thread::scope(|scope| {
+            for thread in 0..6 {
+                scope.spawn(move || {
+                    for side in 9..60 {
+                        // Some shapes for all threads, some for each.
+                        check::<f32>([side, 9, 23], 4, false, true);
+                        check::<f64>([side, 70 + thread, 11], 5, true, false);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn what_is_no_product_has_no_tile() {
+        let none = |extents, strides, transpose_b| Tile::<f32>::get(extents, strides, transpose_b, false).is_none();
+        assert!(none([0, 1, 1], [1, 1, 1], false));
+        assert!(none([1, 0, 1], [1, 1, 1], false));
+        assert!(none([1, 1, 0], [1, 1, 1], false));
+        assert!(none([4, 4, 4], [3, 4, 4], false));
+        assert!(none([4, 4, 4], [4, 4, 3], false));
+        assert!(none([4, 5, 4], [4, 4, 4], true));
+        assert!(none([4, 4, 5], [4, 4, 4], false));
+        assert!(none([4, 4, 4], [4, 4, usize::MAX], false));
+    }
+}

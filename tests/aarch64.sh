@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# What `make test-aarch64` runs: builds for AArch64 and runs the kernel tests there. Ends with the line `N passed, 0 failed`.
+#
+# On another processor it cross-compiles and runs under qemu-user, as a processor with NEON and nothing newer. It takes
+# what is there, and installs the rest on Debian and Ubuntu. The standard library for AArch64 comes from rustup, or where
+# that cannot be had from Debian's packages rustc-web and libstd-rust-web-dev. Those are unpacked below target/, as
+# installing them would displace Debian's rustc. RUST_FROM=debian takes them without asking rustup.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+triple=aarch64-unknown-linux-gnu
+# Sysroot of libc for the emulator; where Debian has it.
+sysroot=${AARCH64_SYSROOT:-/usr/aarch64-linux-gnu}
+export CARGO_TARGET_DIR=target/aarch64 RUST_BACKTRACE=1
+# Emulation is slow; overflow and other assertions stay on.
+export CARGO_PROFILE_TEST_OPT_LEVEL=3 CARGO_PROFILE_TEST_DEBUG=line-tables-only
+mkdir -p $CARGO_TARGET_DIR
+
+# --- what it takes ------------------------------------------------------------------------------------------------------
+
+needs() {
+    cat >&2 <<END
+$1
+Testing for AArch64 on another processor takes
+  rustc's standard library for $triple   rustup target add $triple
+  aarch64-linux-gnu-gcc with libc                         here: ${compiler:-missing}
+  qemu-aarch64-static or qemu-aarch64                     here: ${emulator:-missing}
+Debian and Ubuntu: apt-get install gcc-aarch64-linux-gnu qemu-user-static. If its libc is not in $sysroot, set AARCH64_SYSROOT.
+END
+    exit 1
+}
+
+find_tools() {
+    compiler=$(command -v aarch64-linux-gnu-gcc || true)
+    emulator=$(command -v qemu-aarch64-static || command -v qemu-aarch64 || true)
+    [ -n "$compiler" ] && [ -n "$emulator" ] && [ -d "$sysroot" ]
+}
+
+install_tools() {
+    command -v apt-get > /dev/null || needs "This system has no apt-get, so nothing is installed for you."
+    local as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo > /dev/null || needs "Only root can install packages."
+        as_root=(sudo)
+    fi
+    echo "installing: gcc-aarch64-linux-gnu qemu-user-static"
+    apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@"; }
+    apt update
+    apt install -y --no-install-recommends gcc-aarch64-linux-gnu qemu-user-static > /dev/null
+    find_tools || needs "The packages are installed, but something is still missing."
+}
+
+has_std() { compgen -G "$("$1" --print target-libdir --target $triple 2> /dev/null)/libstd-*.rlib" > /dev/null; }
+
+rust_from_rustup() {
+    command -v rustup > /dev/null && timeout 300 rustup -q target add $triple > /dev/null 2>&1 && has_std rustc
+}
+
+# A compiler of its own with the standard libraries of both processors.
+rust_from_debian() {
+    command -v apt-get > /dev/null || needs "There is no rustup, or it could not fetch anything, and no apt-get."
+    local place=$PWD/$CARGO_TARGET_DIR/debian own
+    own=$(dpkg --print-architecture)
+    if [ ! -x "$place/rustc" ] || ! has_std "$place/rustc"; then
+        echo "unpacking rustc-web and libstd-rust-web-dev below $CARGO_TARGET_DIR"
+        rm -rf "$place"
+        mkdir -p "$place"/{lists/partial,archives/partial}
+        # Package lists of its own, so that the system need not learn of another architecture.
+        fetch() {
+            apt-get -qq -o Dir::State::Lists="$place/lists" -o Dir::Cache::Archives="$place/archives" -o Dir::Cache::pkgcache= \
+                -o Dir::Cache::srcpkgcache= -o APT::Architectures::="$own" -o APT::Architectures::=arm64 -o APT::Sandbox::User= "$@"
+        }
+        fetch update
+        (
+            cd "$place/archives"
+            fetch download rustc-web libstd-rust-web-dev libstd-rust-web-dev:arm64
+            # The compiler itself is in a library whose name has its version, and which needs LLVM.
+            library=$(dpkg-deb -f libstd-rust-web-dev_*_"$own".deb Depends | grep -o 'libstd-rust-web-[0-9.]*' | head -n 1)
+            fetch -y --no-install-recommends --download-only -o Debug::NoLocking=1 install "$library" > /dev/null
+        )
+        local package
+        for package in "$place"/archives/*.deb; do dpkg-deb -x "$package" "$place"; done
+        rm -rf "$place"/{lists,archives}
+        # It looks for its libraries where they would be installed.
+        cat > "$place/rustc" <<END
+#!/bin/sh
+LD_LIBRARY_PATH=\$(echo "$place"/usr/lib/*-linux-gnu | tr ' ' :) exec "$place/usr/bin/rustc" --sysroot "$place/usr" "\$@"
+END
+        chmod +x "$place/rustc"
+    fi
+    export RUSTC=$place/rustc
+    has_std "$RUSTC"
+}
+
+target=()
+if [ "$(uname -m)" != aarch64 ]; then
+    find_tools || install_tools
+    if [ "${RUST_FROM:-}" = debian ]; then
+        rust_from_debian
+    else
+        has_std rustc || rust_from_rustup || rust_from_debian
+    fi
+    target=(--target $triple)
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$compiler
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$emulator -L $sysroot"
+    export QEMU_CPU=${QEMU_CPU:-cortex-a72}
+    echo "$("${RUSTC:-rustc}" --version) for $triple, $emulator as $QEMU_CPU"
+fi
+
+# Of the dependencies only what is generic matters for speed, and that is compiled with this package.
+build() {
+    local command=$1
+    shift
+    timeout --kill-after=10 1800 cargo "$command" "${target[@]}" --config 'profile.test.package."*".opt-level=1' "$@"
+}
+
+# --- the tests ------------------------------------------------------------------------------------------------------------
+
+passed=0 failed=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# step NAME COMMAND...: counts tests as tests/all.sh does.
+step() {
+    local name=$1 start=$SECONDS status=0 count bad
+    shift
+    printf '%-58s ' "$name"
+    "$@" > "$log" 2>&1 < /dev/null || status=$?
+    read -r count bad < <(awk '/^test result:/ { p += $4; f += $6 } END { print p + 0, f + 0 }' "$log")
+    if [ $status -eq 0 ] && [ "$bad" -eq 0 ]; then
+        [ "$count" -eq 0 ] && count=1
+        printf 'ok  %5d  %4d s\n' "$count" $((SECONDS - start))
+    else
+        [ "$bad" -eq 0 ] && bad=1
+        printf 'FAILED  (exit code %d)\n' $status
+        tail -n 300 "$log" | sed 's/^/    /'
+    fi
+    passed=$((passed + count)) failed=$((failed + bad))
+}
+
+step "build with default features" build build --profile test
+step 'einsum-dist "mk,kn->mn"' build run -q --profile test -- "mk,kn->mn" --check
+step "unit tests of kernel and local" build test --lib -- kernel:: local::
+step "contractions and unary kernels" build test --test kernel_contract --test kernel_unary
+
+echo
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
