@@ -67,16 +67,14 @@ impl<T: Element> Pack<'_, T> {
         (panel.number * self.depth.len() + step) * self.panel + lane
     }
 
-    /// Calls `body` for the rows in pieces that lie evenly apart and in one panel: first row, how many, how far apart.
+    /// How many rows from one on lie evenly apart and in one panel, and how far apart.
+    ///
+    /// A function and not a closure around what is done to them: vector code inside closures is compiled without the
+    /// instruction set.
     #[inline(always)]
-    fn pieces(&self, mut body: impl FnMut(usize, usize, isize)) {
-        let mut row = 0;
-        while row < self.rows.len() {
-            let (panel, lane) = self.rows.panel_of(row, self.panel);
-            let (len, stride) = self.rows.run(0, row, panel.len - lane);
-            body(row, len, stride);
-            row += len;
-        }
+    fn piece(&self, row: usize) -> (usize, isize) {
+        let (panel, lane) = self.rows.panel_of(row, self.panel);
+        self.rows.run(0, row, panel.len - lane)
     }
 
     /// # Safety
@@ -84,10 +82,23 @@ impl<T: Element> Pack<'_, T> {
     #[inline(always)]
     unsafe fn runs<S: Both>(self) {
         let steps = &self.depth.offsets[self.operand];
-        // SAFETY: the caller's promise: rows and steps of the box.
-        self.pieces(|row, len, stride| unsafe {
+        let mut next = 0;
+        while next < self.rows.len() {
+            let row = next;
+            let (len, stride) = self.piece(row);
+            next += len;
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
-            let to = self.to.add(self.place(row, 0));
+            // SAFETY: the caller's promise: rows and steps of the box.
+            unsafe { self.run_of_rows::<S>(steps, from, self.to.add(self.place(row, 0)), len, stride) };
+        }
+    }
+
+    /// # Safety
+    /// As for the whole, with `len` rows of one panel, `stride` apart.
+    #[inline(always)]
+    unsafe fn run_of_rows<S: Both>(&self, steps: &[isize], from: *const T, to: *mut T, len: usize, stride: isize) {
+        // SAFETY: the caller's promise.
+        unsafe {
             if stride != 1 {
                 for (step, &offset) in steps.iter().enumerate() {
                     for i in 0..len {
@@ -120,7 +131,7 @@ impl<T: Element> Pack<'_, T> {
                     }
                 }
             }
-        });
+        }
     }
 
     /// # Safety
@@ -129,16 +140,22 @@ impl<T: Element> Pack<'_, T> {
     unsafe fn depth<S: Both>(self) {
         let Some((apart, neighbours)) = self.depth.unit[self.operand] else { return };
         let steps = &self.depth.offsets[self.operand];
-        // SAFETY: the caller's promise: rows and steps of the box.
-        self.pieces(|row, len, stride| unsafe {
+        let mut next = 0;
+        while next < self.rows.len() {
+            let row = next;
+            let (len, stride) = self.piece(row);
+            next += len;
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
             for outer in (0..self.depth.len()).step_by(apart * neighbours) {
                 for step in outer..outer + apart {
-                    let (from, to) = (from.wrapping_offset(steps[step]), self.to.add(self.place(row, step)));
-                    transpose_tile::<S, T>(from, stride, to, (apart * self.panel) as isize, len, neighbours);
+                    // SAFETY: the caller's promise: rows and steps of the box.
+                    unsafe {
+                        let (from, to) = (from.wrapping_offset(steps[step]), self.to.add(self.place(row, step)));
+                        transpose_tile::<S, T>(from, stride, to, (apart * self.panel) as isize, len, neighbours);
+                    }
                 }
             }
-        });
+        }
     }
 
     /// # Safety
@@ -197,15 +214,21 @@ impl<T: Element> Pack<'_, T> {
     #[inline(always)]
     unsafe fn slab<S: Both>(self) {
         let steps = &self.depth.offsets[self.operand];
-        // SAFETY: the caller's promise: rows, steps and slabs of the box.
-        self.pieces(|row, len, stride| unsafe {
+        let mut next = 0;
+        while next < self.rows.len() {
+            let row = next;
+            let (len, stride) = self.piece(row);
+            next += len;
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
             for (step, &offset) in steps.iter().enumerate() {
-                let to = self.to.add(self.place(row, step));
-                let panels = self.slab_panels as isize;
-                transpose_tile::<S, T>(from.wrapping_offset(offset), stride, to, panels, len, self.slabs);
+                // SAFETY: the caller's promise: rows, steps and slabs of the box.
+                unsafe {
+                    let to = self.to.add(self.place(row, step));
+                    let panels = self.slab_panels as isize;
+                    transpose_tile::<S, T>(from.wrapping_offset(offset), stride, to, panels, len, self.slabs);
+                }
             }
-        });
+        }
     }
 
     /// # Safety

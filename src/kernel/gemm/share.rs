@@ -211,8 +211,9 @@ impl<'a, T: Element> Share<'a, T> {
         unsafe {
             self.tiles(left, right, beta, [rows, cols], depth, |share, row, col, mut call, kernel| {
                 let columns = &cols.offsets[1][col.first..col.first + col.len];
-                if rows.is_dense(1, row.first, row.len) {
+                if let Some(vectors) = vectors(rows, row, plan.lanes) {
                     call.out = out.wrapping_offset(rows.offsets[1][row.first]).cast();
+                    call.vectors = vectors.map(|offset| offset * T::PARTS as isize);
                     call.columns = columns.as_ptr();
                     kernel(&call);
                     return;
@@ -293,6 +294,7 @@ impl<'a, T: Element> Share<'a, T> {
             right_step: right.step * parts,
             right_column: right.across * parts,
             out: std::ptr::null_mut(),
+            vectors: [0, 1, 2].map(|vector| vector * (plan.lanes * T::PARTS) as isize),
             columns: std::ptr::null(),
             rows: 0,
             next: std::ptr::null(),
@@ -333,6 +335,23 @@ impl<T> Panels<T> {
             self.start.wrapping_offset(table.offsets[0][panel.first])
         }
     }
+}
+
+/// Offsets of a panel's vectors in out from its first row, if the rows of each lie side by side.
+#[inline(always)]
+fn vectors(rows: &Table, panel: Panel, lanes: usize) -> Option<[isize; 3]> {
+    if rows.is_dense(1, panel.first, panel.len) {
+        return Some([0, 1, 2].map(|vector| vector * lanes as isize));
+    }
+    let mut offsets = [0; 3];
+    for (vector, offset) in offsets.iter_mut().enumerate().take(panel.len.div_ceil(lanes)) {
+        let first = panel.first + vector * lanes;
+        if !rows.is_dense(1, first, lanes.min(panel.len - vector * lanes)) {
+            return None;
+        }
+        *offset = rows.offsets[1][first] - rows.offsets[1][panel.first];
+    }
+    Some(offsets)
 }
 
 /// The panels of a box.

@@ -21,7 +21,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
         let mut right = columns(call.right, column);
         let last = call.rows - (V - 1) * S::LANES;
         let whole = last == S::LANES;
-        prefetch::<R, V, N>(call, S::LANES, 2);
+        prefetch::<R, V, N>(call, 2);
         let last_read = if call.left_padded { S::LANES } else { last };
         for _ in 0..call.depth {
             let mut rows = [S::zero(); V];
@@ -40,25 +40,33 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
             left = left.wrapping_offset(call.left_step);
             right = right.map(|r| r.wrapping_offset(call.right_step));
         }
-        let factor = |factor: [R; 2]| (S::splat(factor[0]), S::splat(factor[1]));
-        let times =
-            |a: S::Vector, (re, im): (S::Vector, S::Vector)| S::sub_add(S::mul(a, re), S::mul(S::swap_pairs(a), im));
-        let (alpha, beta) = (factor(call.alpha), factor(call.beta));
+        let alpha = (S::splat(call.alpha[0]), S::splat(call.alpha[1]));
+        let beta = (S::splat(call.beta[0]), S::splat(call.beta[1]));
         let scales = call.alpha != [R::ONE, R::ZERO];
         let reads = call.beta != [R::ZERO; 2];
         for n in 0..N {
             let to = call.out.offset(2 * *call.columns.add(n));
             for v in 0..V {
-                let to = to.add(v * S::LANES);
+                let to = to.offset(call.vectors[v]);
                 let sum = S::sub_add(sums[0][n][v], S::swap_pairs(sums[1][n][v]));
-                let value = if scales { times(sum, alpha) } else { sum };
+                let value = if scales { times::<S, R>(sum, alpha) } else { sum };
                 if v < V - 1 || whole {
-                    S::store(to, if reads { S::add(times(S::load(to), beta), value) } else { value });
+                    S::store(to, if reads { S::add(times::<S, R>(S::load(to), beta), value) } else { value });
                 } else {
-                    let value = if reads { S::add(times(S::load_first(to, last), beta), value) } else { value };
+                    let value = if reads { S::add(times::<S, R>(S::load_first(to, last), beta), value) } else { value };
                     S::store_first(to, value, last);
                 }
             }
         }
     }
+}
+
+/// Interleaved complex numbers times one.
+///
+/// # Safety
+/// The instructions of `S` exist.
+#[inline(always)]
+unsafe fn times<S: Simd<R>, R: Real>(a: S::Vector, (re, im): (S::Vector, S::Vector)) -> S::Vector {
+    // SAFETY: the caller's promise.
+    unsafe { S::sub_add(S::mul(a, re), S::mul(S::swap_pairs(a), im)) }
 }

@@ -32,8 +32,9 @@ pub struct Call<R> {
     pub right_step: isize,
     /// From one column of right to the next; kernels for packed columns do not look at it.
     pub right_column: isize,
-    /// Rows of out lie side by side.
     pub out: *mut R,
+    /// Offset of the first row of each vector in out; its other rows lie beside it.
+    pub vectors: [isize; 3],
     /// Offset of each column of out, in elements.
     pub columns: *const isize,
     pub rows: usize,
@@ -93,11 +94,11 @@ fn ask<R>(at: *const R) {
 
 /// Asks the memory system for the tile of out, which is needed after the sum.
 #[inline(always)]
-fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, lanes: usize, parts: isize) {
+fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, parts: isize) {
     for n in 0..N {
         // SAFETY: there are as many offsets as columns.
         let to = call.out.wrapping_offset(parts * unsafe { *call.columns.add(n) });
-        (0..V).for_each(|v| ask(to.wrapping_add(v * lanes)));
+        (0..V).for_each(|v| ask(to.wrapping_offset(call.vectors[v])));
     }
 }
 

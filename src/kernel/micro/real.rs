@@ -18,7 +18,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
         let mut right = columns(call.right, column);
         let last = call.rows - (V - 1) * S::LANES;
         let whole = last == S::LANES;
-        prefetch::<R, V, N>(call, S::LANES, 1);
+        prefetch::<R, V, N>(call, 1);
         let mut next = call.next;
         let ahead = call.ahead;
         let mut rest = call.depth;
@@ -49,14 +49,14 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
             left = left.wrapping_offset(call.left_step);
             right = right.map(|r| r.wrapping_offset(call.right_step));
         }
-        let alpha = S::splat(call.alpha[0]);
-        let beta = S::splat(call.beta[0]);
+        let (alpha, beta) = (S::splat(call.alpha[0]), S::splat(call.beta[0]));
+        let plain = call.alpha[0] == R::ONE;
         let reads = call.beta[0] != R::ZERO;
-        for (n, sums) in sums.iter().enumerate() {
+        for n in 0..N {
             let to = call.out.offset(*call.columns.add(n));
-            for (v, &sum) in sums.iter().enumerate() {
-                let to = to.add(v * S::LANES);
-                let value = S::mul(sum, alpha);
+            for v in 0..V {
+                let to = to.offset(call.vectors[v]);
+                let value = if plain { sums[n][v] } else { S::mul(sums[n][v], alpha) };
                 if v < V - 1 || whole {
                     S::store(to, if reads { S::mul_add(S::load(to), beta, value) } else { value });
                 } else {

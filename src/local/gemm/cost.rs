@@ -98,7 +98,9 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
     let out = rows * cols * batches;
     let first = candidate.rows.first();
     let run = first.map_or(1.0, |d| if d.strides[1] == 1 { d.tile as f64 } else { 1.0 });
-    let dense = candidate.runs[0][1] || (run >= rows && first.is_none_or(|d| d.strides[1] == 1));
+    let dense = candidate.runs[0][1]
+        || (run > 1.0 && run % lanes as f64 == 0.0)
+        || (run >= rows && first.is_none_or(|d| d.strides[1] == 1));
     let each = match candidate.out {
         OutAccess::Direct if dense => 0.0,
         OutAccess::Direct if run >= 2.0 => 0.06 * word + RUN / run,
@@ -120,11 +122,11 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
 fn strided(candidate: &Candidate, operand: usize) -> f64 {
     let step = candidate.depth.first().map_or(0, |d| d.strides[operand].unsigned_abs());
     let across = candidate.cols.first().map_or(0, |d| d.strides[0].unsigned_abs());
-    let far = if operand == 0 { step } else { step.min(across).max(if step > 1 && across > 1 { 4096 } else { 0 }) };
-    // Rows of a power of two apart fall into few sets of the cache.
-    match far {
+    match if operand == 0 { step } else { step.min(across * 64) } {
         0..=256 => 0.002,
         257..1024 => 0.006,
+        // A few neighbours from each page, which nobody has asked for ahead.
+        _ if operand == 1 => 0.06,
         _ => 0.02,
     }
 }
