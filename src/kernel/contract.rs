@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::gemm::{Matrix, gemm};
 use super::pointer::{Const, Mut};
 use super::strided::{Combine, Plus, Put, ScalePlus, for_each_offset, threads_for, zip};
-use super::{Element, OutOfMemory, Workspace, loops, scale};
+use super::{Element, OutOfMemory, Workspace, loops, scale, widest};
 use crate::dims::Label;
 use crate::local::{Access, Body, Cut, Dim, GemmPlan, Layout, LocalContract, plan_contract};
 
@@ -45,7 +45,7 @@ pub fn plan<T: Element>(
         let view: &ArrayViewD<T> = view;
         Layout::new(labels, view.shape(), view.strides())
     };
-    plan_contract(&layout(left), &layout(right), &layout(out), rayon::current_num_threads())
+    plan_contract(&layout(left), &layout(right), &layout(out), size_of::<T>(), rayon::current_num_threads())
 }
 
 /// [`contract`] with a plan made before, for tensors of the same layouts.
@@ -72,10 +72,11 @@ pub fn contract_planned<T: Element>(
         Body::Nothing => {}
         Body::Scale => scale(beta, out),
         Body::Loops(body) => {
-            scale(beta, out.view_mut());
-            // SAFETY: the plan's loops visit the indices of three tensors with the layouts checked above, each element
-            // of out in one part only; out holds values after scale.
-            unsafe { loops::run(body, alpha, left.as_ptr(), right.as_ptr(), out.as_mut_ptr()) }
+            let partials = workspace.slice(plan.workspace_elements())?;
+            let operands = [left.as_ptr(), right.as_ptr()];
+            // SAFETY: the plan's loops visit the indices of three tensors with the layouts checked above; out is borrowed
+            // mutably, so its elements are distinct and nobody else's.
+            unsafe { loops::run(body, widest(), alpha, operands, beta, out.as_mut_ptr(), partials) }
         }
         Body::Gemm(body) => {
             let packed = workspace.slice(plan.workspace_elements())?;

@@ -17,9 +17,6 @@ const COPY: f64 = 0.6;
 const HOLD: f64 = 0.05;
 /// Terms of a sum that GEMM keeps in registers before it touches the destination again.
 const DEPTH: usize = 512;
-/// One turn of a plain loop's body, and starting the loop.
-const LOOP_STEP: f64 = 0.35;
-const LOOP_START: f64 = 4.0;
 
 /// What one matrix product of the given sizes costs, beside touching memory.
 pub(super) fn product([m, n, k]: [usize; 3]) -> f64 {
@@ -56,12 +53,6 @@ pub(super) fn hold(elements: usize) -> f64 {
     elements as f64 * HOLD
 }
 
-/// Plain loops: `multiply_adds` in all, with the innermost loop `inner` long and all its steps at most 1, or not.
-pub(super) fn loops(multiply_adds: f64, inner: usize, dense: bool) -> f64 {
-    let step = if dense { LOOP_STEP / 4.0 } else { LOOP_STEP * 2.0 };
-    multiply_adds * (step + LOOP_START / inner.max(1) as f64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,7 +60,5 @@ mod tests {
     #[test]
     fn one_large_product_beats_many_small() {
         assert!(product([512, 512, 512]) < 64.0 * product([128, 128, 128]));
-        assert!(product([4, 4, 4]) > loops(64.0, 4, true));
-        assert!(product([64, 64, 64]) < loops(64.0 * 64.0 * 64.0, 64, true));
     }
 }

@@ -15,9 +15,11 @@ mod cost;
 mod fold;
 mod isa;
 mod layout;
+mod loops;
 
 pub use access::Access;
-pub use contract::{Body, Cut, GemmPlan, LocalContract, LoopPlan, plan_contract};
+pub use contract::{Body, Cut, GemmPlan, LocalContract, plan_contract};
 pub use fold::{Dim, fold, partition};
 pub use isa::Isa;
 pub use layout::Layout;
+pub use loops::{Any, Dots, Line, LoopPlan, Nest, Partials, Share, plan_loops};
