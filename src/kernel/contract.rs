@@ -71,10 +71,11 @@ pub fn contract_planned<T: Element>(
         Body::Nothing => {}
         Body::Scale => scale(beta, out),
         Body::Loops(body) => {
-            scale(beta, out.view_mut());
-            // SAFETY: the plan's loops visit the indices of three tensors with the layouts checked above, each element
-            // of out in one part only; out holds values after scale.
-            unsafe { loops::run(body, alpha, left.as_ptr(), right.as_ptr(), out.as_mut_ptr()) }
+            let partials = workspace.slice(plan.workspace_elements())?;
+            let operands = [left.as_ptr(), right.as_ptr()];
+            // SAFETY: the plan's loops visit the indices of three tensors with the layouts checked above; out is borrowed
+            // mutably, so its elements are distinct and nobody else's.
+            unsafe { loops::run(body, isa, alpha, operands, beta, out.as_mut_ptr(), partials) }
         }
         Body::Gemm(body) => {
             let packed = workspace.slice(plan.workspace_elements())?;

@@ -3,7 +3,7 @@
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
 use super::permute::{Factors, permute};
-use super::strided::threads_for;
+use super::threads::threads_for;
 use super::{Element, widest};
 use crate::local::{Dim, Loops, Permute};
 

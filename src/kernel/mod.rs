@@ -29,8 +29,8 @@ mod permute;
 mod pointer;
 mod reference;
 mod simd;
-mod strided;
 mod sum;
+mod threads;
 mod unary;
 mod workspace;
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]

@@ -3,8 +3,8 @@
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
 use super::permute::{Factors, permute};
-use super::strided::threads_for;
 use super::sum::sum;
+use super::threads::threads_for;
 use super::{Element, available, widest};
 use crate::dims::Label;
 use crate::local::{Isa, Layout, UnaryBody, UnaryPlan, plan_unary};

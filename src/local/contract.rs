@@ -4,13 +4,9 @@
 //! of out, so any assignment of blocks to threads gives the same bits; the plan depends on layouts and thread count only.
 
 use super::gemm::plan_gemm;
-use super::{Dim, GemmPlan, Isa, Layout, Target, cost, fold, partition};
+use super::{Dim, GemmPlan, Isa, Layout, LoopPlan, Target, fold, plan_loops};
 use crate::dims::{Kind, Label, classify};
 use crate::dtype::Dtype;
-
-/// Tensors in the order of every array of strides.
-const LEFT: usize = 0;
-const OUT: usize = 2;
 
 /// Below this many multiply-adds, planning a matrix product costs more than it gains.
 const TINY: f64 = 512.0;
@@ -36,17 +32,6 @@ pub enum Body {
     Scale,
     Loops(LoopPlan),
     Gemm(Box<GemmPlan>),
-}
-
-/// Plain loops over every index: products too small or too thin for matrices.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoopPlan {
-    /// One entry per thread: where its share starts, and the loops over it (outermost first) that step through out.
-    pub parts: Vec<([isize; 3], Vec<Dim<3>>)>,
-    /// The loops of the sum, outermost first.
-    pub sum: Vec<Dim<3>>,
-    /// Whether the innermost loop is the last of the sum instead of the last of a part.
-    pub sum_inside: bool,
 }
 
 /// Plans `left, right -> out`.
@@ -111,6 +96,7 @@ impl LocalContract {
     pub fn workspace_elements(&self) -> usize {
         match &self.body {
             Body::Gemm(plan) => plan.workspace_elements(),
+            Body::Loops(plan) => plan.workspace_elements(),
             _ => 0,
         }
     }
@@ -125,43 +111,14 @@ impl LocalContract {
 fn plan_body(dims: [Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Body {
     let multiply_adds: f64 = dims.iter().flatten().map(|d| d.extent as f64).product();
     let threads = if multiply_adds < WORTH_THREADS { 1 } else { target.threads.max(1) };
-    let loops = plan_loops(&dims, threads);
-    if multiply_adds <= TINY {
+    let loops = plan_loops(&dims, dtype.size(), threads);
+    // Without rows, columns or a sum there is nothing that a matrix product would use twice.
+    if multiply_adds <= TINY || dims[1..].iter().any(Vec::is_empty) {
         return Body::Loops(loops);
     }
-    let innermost = loops.innermost();
-    let dense = innermost.is_none_or(|d| d.strides.iter().all(|s| s.abs() <= 1));
-    let loops_cost = cost::loops(multiply_adds, innermost.map_or(1, |d| d.extent), dense);
+    let loops_cost = loops.cost();
     match plan_gemm(&dims, dtype, target) {
         (gemm_cost, gemm) if gemm_cost < loops_cost => Body::Gemm(Box::new(gemm)),
         _ => Body::Loops(loops),
-    }
-}
-
-fn plan_loops(dims: &[Vec<Dim<3>>; 4], threads: usize) -> LoopPlan {
-    let [c, m, n, k] = dims;
-    let mut kept: Vec<Dim<3>> = [c, m, n].into_iter().flatten().copied().collect();
-    let mut sum = k.clone();
-    // Innermost comes the loop with most steps of at most 1, and of those the longest.
-    let quality = |d: &Dim<3>| (d.strides.iter().filter(|s| s.abs() <= 1).count(), d.extent);
-    let best = |dims: &[Dim<3>]| dims.iter().map(quality).max();
-    let sum_inside = best(&sum) > best(&kept);
-    for (dims, tensor) in [(&mut kept, OUT), (&mut sum, LEFT)] {
-        dims.sort_by_key(|d| std::cmp::Reverse(d.strides[tensor].unsigned_abs()));
-        let inner = (0..dims.len()).max_by_key(|&i| quality(&dims[i]));
-        if let Some(inner) = inner {
-            let dim = dims.remove(inner);
-            dims.push(dim);
-        }
-    }
-    let axis = (0..kept.len()).max_by_key(|&i| kept[i].extent);
-    let parts = axis.map_or_else(|| vec![([0; 3], Vec::new())], |axis| partition(&kept, axis, threads));
-    LoopPlan { parts, sum, sum_inside }
-}
-
-impl LoopPlan {
-    fn innermost(&self) -> Option<Dim<3>> {
-        let kept = self.parts.first().and_then(|(_, dims)| dims.last());
-        if self.sum_inside { self.sum.last() } else { kept }.copied()
     }
 }

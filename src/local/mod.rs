@@ -9,7 +9,7 @@
 //! seconds.
 
 mod contract;
-mod cost;
+mod fixed_loops;
 mod fold;
 mod gemm;
 mod isa;
@@ -20,12 +20,13 @@ mod sum;
 mod target;
 mod unary;
 
-pub use contract::{Body, LocalContract, LoopPlan, plan_contract};
+pub use contract::{Body, LocalContract, plan_contract};
+pub use fixed_loops::Loops;
 pub use fold::{Dim, fold, partition};
 pub use gemm::{Access, Axis, AxisDim, BoxAt, GemmPlan, Grid, OutAccess, PackBy, Panel, Slab, Table, register_tiles};
 pub use isa::Isa;
 pub use layout::Layout;
-pub use loops::Loops;
+pub use loops::{Any, Dots, Line, LoopPlan, Nest, Partials, Share, plan_loops};
 pub use permute::{BUFFER_BYTES, Blocks, LONGEST, Moves, Permute, Side};
 pub use sum::{Sum, UNIT};
 pub use target::{Caches, Family, Target};

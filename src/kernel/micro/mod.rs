@@ -108,6 +108,8 @@ macro_rules! kernels {
     ($find:ident, $real_kernel:ident, $complex_kernel:ident, $isa:ident, $(#[$feature:meta])?
      real { $($v:literal: $($n:literal)* and $packed:literal;)* }
      complex { $($cv:literal: $($cn:literal)* and $cpacked:literal;)* }) => {
+        /// # Safety
+        /// As [`Call`] says; the instructions exist.
         $(#[$feature])?
         unsafe fn $real_kernel<R: Real, const V: usize, const N: usize, const P: bool>(call: &Call<R>)
         where
@@ -117,6 +119,8 @@ macro_rules! kernels {
             unsafe { real::tile::<$isa, R, V, N, P>(call) }
         }
 
+        /// # Safety
+        /// As [`Call`] says; the instructions exist.
         $(#[$feature])?
         unsafe fn $complex_kernel<R: Real, const V: usize, const N: usize, const P: bool>(call: &Call<R>)
         where

@@ -148,6 +148,17 @@ mod tests {
     use super::*;
     use crate::local::Dim;
 
+    fn each_offset(dims: &[Dim<2>], mut visit: impl FnMut([isize; 2])) {
+        for number in 0..dims.iter().map(|d| d.extent).product() {
+            let (mut rest, mut at) = (number, [0; 2]);
+            for dim in dims {
+                (0..2).for_each(|t| at[t] += (rest % dim.extent) as isize * dim.strides[t]);
+                rest /= dim.extent;
+            }
+            visit(at);
+        }
+    }
+
     /// Whole numbers, so that the order of operations is the same to all.
     fn merges<T: Element>(isa: Isa, dims: &[Dim<2>], [source, target]: [usize; 2]) {
         let whole = |i: usize| T::from_f64((i % 251) as f64, (i % 13) as f64);
@@ -156,13 +167,13 @@ mod tests {
         for (alpha, beta) in [(one, T::ZERO), (one, one), (one, two), (two, T::ZERO), (two, one), (two, two)] {
             let mut to: Vec<T> = (0..target).map(|i| whole(i + 7)).collect();
             let mut want = to.clone();
-            super::super::strided::for_each_offset(dims, |[f, t]| {
+            each_offset(dims, |[f, t]| {
                 let old = if beta == T::ZERO { T::ZERO } else { beta * want[t as usize] };
                 want[t as usize] = old + alpha * from[f as usize];
             });
             if beta == T::ZERO {
                 let nan = T::from_f64(f64::NAN, f64::NAN);
-                super::super::strided::for_each_offset(dims, |[_, t]| to[t as usize] = nan);
+                each_offset(dims, |[_, t]| to[t as usize] = nan);
             }
             let plan = Permute::new(dims, size_of::<T>(), 1);
             // SAFETY: the instruction set was asked for; the slices hold every offset.

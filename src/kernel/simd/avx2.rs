@@ -33,10 +33,19 @@ unsafe fn high_8_ps(a: __m256, b: __m256) -> __m256 {
     unsafe { _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))) }
 }
 
+/// # Safety
+/// The instructions exist.
+#[inline(always)]
+unsafe fn odd_pd(a: __m256d) -> __m256d {
+    // SAFETY: the caller's promise.
+    unsafe { _mm256_permute_pd::<0b1111>(a) }
+}
+
 macro_rules! avx2 {
     ($real:ty, $vector:ty, $lanes:literal, $masks:ident, $zero:ident, $splat:ident, $load:ident, $store:ident,
      $load_masked:ident, $store_masked:ident, $add:ident, $mul:ident, $mul_add:ident,
-     $swap:ident, $pattern:literal, $sub_add:ident, $stream:ident, $low:ident, $high:ident, $to_ps:ident, $from_ps:ident) => {
+     $swap:ident, $pattern:literal, $sub_add:ident, $stream:ident, $low:ident, $high:ident, $to_ps:ident, $from_ps:ident,
+     $even:ident, $dup_odd:ident) => {
         impl Simd<$real> for Avx2 {
             type Vector = $vector;
 
@@ -101,6 +110,18 @@ macro_rules! avx2 {
             unsafe fn swap_pairs(a: $vector) -> $vector {
                 // SAFETY: as above.
                 unsafe { $swap::<$pattern>(a) }
+            }
+
+            #[inline(always)]
+            unsafe fn dup_even(a: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $even(a) }
+            }
+
+            #[inline(always)]
+            unsafe fn dup_odd(a: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $dup_odd(a) }
             }
 
             #[inline(always)]
@@ -183,7 +204,9 @@ avx2!(
     low_8_ps,
     high_8_ps,
     same,
-    same
+    same,
+    _mm256_moveldup_ps,
+    _mm256_movehdup_ps
 );
 avx2!(
     f64,
@@ -206,5 +229,7 @@ avx2!(
     _mm256_unpacklo_pd,
     _mm256_unpackhi_pd,
     _mm256_castpd_ps,
-    _mm256_castps_pd
+    _mm256_castps_pd,
+    _mm256_movedup_pd,
+    odd_pd
 );

@@ -28,10 +28,19 @@ unsafe fn high_8_ps(a: __m512, b: __m512) -> __m512 {
     unsafe { _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b))) }
 }
 
+/// # Safety
+/// The instructions exist.
+#[inline(always)]
+unsafe fn odd_pd(a: __m512d) -> __m512d {
+    // SAFETY: the caller's promise.
+    unsafe { _mm512_permute_pd::<0b1111_1111>(a) }
+}
+
 macro_rules! avx512 {
     ($real:ty, $vector:ty, $lanes:literal, $mask:ty, $zero:ident, $splat:ident, $load:ident, $store:ident,
      $load_masked:ident, $store_masked:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident,
-     $swap:ident, $pattern:literal, $add_masked:ident, $odd:literal, $stream:ident, $low:ident, $high:ident, $to_ps:ident, $from_ps:ident) => {
+     $swap:ident, $pattern:literal, $add_masked:ident, $odd:literal, $stream:ident, $low:ident, $high:ident, $to_ps:ident, $from_ps:ident,
+     $even:ident, $dup_odd:ident) => {
         impl Simd<$real> for Avx512 {
             type Vector = $vector;
 
@@ -95,6 +104,18 @@ macro_rules! avx512 {
             unsafe fn swap_pairs(a: $vector) -> $vector {
                 // SAFETY: as above.
                 unsafe { $swap::<$pattern>(a) }
+            }
+
+            #[inline(always)]
+            unsafe fn dup_even(a: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $even(a) }
+            }
+
+            #[inline(always)]
+            unsafe fn dup_odd(a: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $dup_odd(a) }
             }
 
             #[inline(always)]
@@ -188,7 +209,9 @@ avx512!(
     low_8_ps,
     high_8_ps,
     same,
-    same
+    same,
+    _mm512_moveldup_ps,
+    _mm512_movehdup_ps
 );
 avx512!(
     f64,
@@ -213,5 +236,7 @@ avx512!(
     _mm512_unpacklo_pd,
     _mm512_unpackhi_pd,
     _mm512_castpd_ps,
-    _mm512_castps_pd
+    _mm512_castps_pd,
+    _mm512_movedup_pd,
+    odd_pd
 );

@@ -80,6 +80,16 @@ macro_rules! generic {
             }
 
             #[inline(always)]
+            unsafe fn dup_even(a: Self::Vector) -> Self::Vector {
+                std::array::from_fn(|lane| a[lane & !1])
+            }
+
+            #[inline(always)]
+            unsafe fn dup_odd(a: Self::Vector) -> Self::Vector {
+                std::array::from_fn(|lane| a[lane | 1])
+            }
+
+            #[inline(always)]
             unsafe fn sub_add(a: Self::Vector, b: Self::Vector) -> Self::Vector {
                 std::array::from_fn(|lane| if lane % 2 == 0 { a[lane] - b[lane] } else { a[lane] + b[lane] })
             }

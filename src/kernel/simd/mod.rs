@@ -118,6 +118,12 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// Lanes 2 i and 2 i + 1 exchanged: real and imaginary parts.
     unsafe fn swap_pairs(a: Self::Vector) -> Self::Vector;
 
+    /// Each even lane twice: real parts.
+    unsafe fn dup_even(a: Self::Vector) -> Self::Vector;
+
+    /// Each odd lane twice: imaginary parts.
+    unsafe fn dup_odd(a: Self::Vector) -> Self::Vector;
+
     /// a - b in even lanes, a + b in odd ones.
     unsafe fn sub_add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 

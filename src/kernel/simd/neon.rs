@@ -14,7 +14,8 @@ fn same<V>(a: V) -> V {
 
 macro_rules! neon {
     ($real:ty, $vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $mul:ident,
-     $mul_add:ident, $swap:expr, $to_f32:ident, $from_f32:ident, $to_f64:ident, $from_f64:ident) => {
+     $mul_add:ident, $swap:expr, $to_f32:ident, $from_f32:ident, $to_f64:ident, $from_f64:ident,
+     $even:ident, $odd:ident) => {
         impl Simd<$real> for Neon {
             type Vector = $vector;
 
@@ -91,6 +92,18 @@ macro_rules! neon {
             }
 
             #[inline(always)]
+            unsafe fn dup_even(a: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $even(a, a) }
+            }
+
+            #[inline(always)]
+            unsafe fn dup_odd(a: $vector) -> $vector {
+                // SAFETY: as above.
+                unsafe { $odd(a, a) }
+            }
+
+            #[inline(always)]
             unsafe fn sub_add(a: $vector, b: $vector) -> $vector {
                 // SAFETY: as above; the array has as many elements as there are lanes.
                 unsafe {
@@ -157,7 +170,9 @@ neon!(
     same,
     same,
     vreinterpretq_f64_f32,
-    vreinterpretq_f32_f64
+    vreinterpretq_f32_f64,
+    vtrn1q_f32,
+    vtrn2q_f32
 );
 neon!(
     f64,
@@ -173,5 +188,7 @@ neon!(
     vreinterpretq_f32_f64,
     vreinterpretq_f64_f32,
     same,
-    same
+    same,
+    vtrn1q_f64,
+    vtrn2q_f64
 );

@@ -1,0 +1,171 @@
+//! Innermost a loop of the sum with a step of 1 in both operands: tiles of dot products.
+//!
+//! A tile keeps its sums in registers over all of its terms, and adds up their lanes at the end. At the borders of out a
+//! tile computes some rows and columns twice and drops one of each.
+
+use super::Task;
+use super::lanes::Lanes;
+use super::update::Visit;
+use super::walk::Walk;
+use crate::local::Dots;
+
+/// # Safety
+/// As for [`super::run`], with the loops of one share.
+#[inline(always)]
+pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
+    let dots = task.nest;
+    let (rows, cols) = (dots.rows.extent, dots.cols.extent);
+    let paired = dots.rows.strides[1] != 0;
+    let complex = T::DTYPE.is_complex();
+    let (mut outer, mut sum) = (Walk::new(), Walk::new());
+    loop {
+        for lane in (0..dots.lanes.extent).step_by(dots.chunk) {
+            let mut row = 0;
+            while row < rows {
+                // Complex sums take two registers, so a complex tile has half the rows.
+                let height = match (rows - row, cols) {
+                    (1, 1) => 1,
+                    (_, 1) => 4,
+                    (3.., 3..) if !complex => 4,
+                    _ => 2,
+                };
+                let mut col = 0;
+                while col < cols {
+                    let width = match cols - col {
+                        1 => 1,
+                        3.. if height == 4 || complex => 3,
+                        _ => 2,
+                    };
+                    let [x, y, o] = outer.at();
+                    let tile = Tile {
+                        task,
+                        visit: Visit::new(task.factors, lane == 0),
+                        rows: (rows - row).min(height),
+                        cols: (cols - col).min(width),
+                        lanes: dots.chunk.min(dots.lanes.extent - lane),
+                        first: task.first.wrapping_offset(x + lane as isize + row as isize * dots.rows.strides[0]),
+                        second: task.second.wrapping_offset(
+                            y + lane as isize
+                                + row as isize * dots.rows.strides[1]
+                                + col as isize * dots.cols.strides[1],
+                        ),
+                        out: task.out.wrapping_offset(
+                            o + row as isize * dots.rows.strides[2] + col as isize * dots.cols.strides[2],
+                        ),
+                    };
+                    // SAFETY: the caller's promise, for some rows, columns and lanes.
+                    unsafe {
+                        match (height, width) {
+                            (1, _) if complex => tile.run::<S, 1, 1, 4, false>(&mut sum),
+                            (1, _) => tile.run::<S, 1, 1, 8, false>(&mut sum),
+                            (4, 1) if paired => tile.run::<S, 4, 1, 1, true>(&mut sum),
+                            (4, 1) if complex => tile.run::<S, 4, 1, 1, false>(&mut sum),
+                            (4, 1) => tile.run::<S, 4, 1, 2, false>(&mut sum),
+                            (4, _) if complex => {}
+                            (4, _) => tile.run::<S, 4, 3, 1, false>(&mut sum),
+                            (_, 3) if complex => tile.run::<S, 2, 3, 1, false>(&mut sum),
+                            (_, _) if complex => tile.run::<S, 2, 2, 1, false>(&mut sum),
+                            (_, _) => tile.run::<S, 2, 2, 2, false>(&mut sum),
+                        }
+                    }
+                    col += width;
+                }
+                row += height;
+            }
+        }
+        if !outer.next(&dots.outer) {
+            return;
+        }
+    }
+}
+
+/// Up to `R` rows and `C` columns, and all terms of some lanes.
+struct Tile<'a, T> {
+    task: &'a Task<'a, T, Dots>,
+    visit: Visit<T>,
+    rows: usize,
+    cols: usize,
+    lanes: usize,
+    first: *const T,
+    second: *const T,
+    out: *mut T,
+}
+
+impl<T> Tile<'_, T> {
+    /// With `U` vectors of lanes at once. `PAIRED`: each row has its own second operand, and there is one column.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    #[inline(always)]
+    unsafe fn run<S, const R: usize, const C: usize, const U: usize, const PAIRED: bool>(&self, sum: &mut Walk<3>)
+    where
+        T: Lanes<S>,
+    {
+        let dots = self.task.nest;
+        // Rows and columns past the border are those at the border.
+        let step = |index: usize, count: usize, stride: isize| index.min(count - 1) as isize * stride;
+        // SAFETY: the caller's promise: lanes, rows and columns inside the tile, and all loops of the sum.
+        unsafe {
+            let mut sums = [[[T::none(); U]; C]; R];
+            loop {
+                let [x, y, _] = sum.at();
+                let (first, second) = (self.first.wrapping_offset(x), self.second.wrapping_offset(y));
+                let mut firsts = [first; R];
+                for (row, at) in firsts.iter_mut().enumerate() {
+                    *at = first.wrapping_offset(step(row, self.rows, dots.rows.strides[0]));
+                }
+                let mut seconds = [second; C];
+                for (col, at) in seconds.iter_mut().enumerate() {
+                    *at = second.wrapping_offset(step(col, self.cols, dots.cols.strides[1]));
+                }
+                let mut pairs = [second; R];
+                for (row, at) in pairs.iter_mut().enumerate() {
+                    *at = second.wrapping_offset(step(row, self.rows, dots.rows.strides[1]));
+                }
+                let mut lane = 0;
+                while lane + U * T::LANES <= self.lanes {
+                    for u in 0..U {
+                        let at = lane + u * T::LANES;
+                        let mut factors = [T::splat(T::ZERO); C];
+                        for (factor, from) in factors.iter_mut().zip(seconds) {
+                            *factor = T::across(T::load(from.add(at)));
+                        }
+                        for row in 0..R {
+                            let vector = T::load(firsts[row].add(at));
+                            for col in 0..C {
+                                let factor = if PAIRED { T::across(T::load(pairs[row].add(at))) } else { factors[col] };
+                                sums[row][col][u] = T::plus_times(factor, vector, sums[row][col][u]);
+                            }
+                        }
+                    }
+                    lane += U * T::LANES;
+                }
+                while lane < self.lanes {
+                    let count = T::LANES.min(self.lanes - lane);
+                    for row in 0..R {
+                        let vector = T::load_first(firsts[row].add(lane), count);
+                        for col in 0..C {
+                            let from = if PAIRED { pairs[row] } else { seconds[col] };
+                            let factor = T::across(T::load_first(from.add(lane), count));
+                            sums[row][col][0] = T::plus_times(factor, vector, sums[row][col][0]);
+                        }
+                    }
+                    lane += count;
+                }
+                if !sum.next(&dots.sum) {
+                    break;
+                }
+            }
+            for (row, sums) in sums.iter().enumerate().take(self.rows) {
+                for (col, parts) in sums.iter().enumerate().take(self.cols) {
+                    let mut sum = parts[0];
+                    for part in &parts[1..] {
+                        sum = T::merge(sum, *part);
+                    }
+                    let at = row as isize * dots.rows.strides[2] + col as isize * dots.cols.strides[2];
+                    self.visit.one(self.out.wrapping_offset(at), T::total(sum));
+                }
+            }
+        }
+    }
+}

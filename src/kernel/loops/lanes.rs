@@ -1,0 +1,262 @@
+//! Vectors of elements of any type: real ones as they are, complex ones as real parts and imaginary parts in turn.
+//!
+//! A complex product takes two real ones: by the real part of the factor, and by its imaginary part, which is added with
+//! the lanes of a pair exchanged. Sums keep the two apart and exchange once, at the end. Invariant: a vector of either
+//! kind fills one register.
+
+use num_complex::Complex;
+
+use crate::kernel::Element;
+use crate::kernel::simd::{Real, Simd};
+
+/// An element type on one instruction set.
+///
+/// # Safety
+/// As for [`Simd`]: the instructions exist, and pointers reach as many elements as each function says.
+pub(super) trait Lanes<S>: Element {
+    type Vector: Copy;
+    /// What a vector is multiplied by.
+    type Factor: Copy;
+    /// A sum of products.
+    type Sum: Copy;
+
+    const LANES: usize;
+
+    unsafe fn load(from: *const Self) -> Self::Vector;
+
+    unsafe fn load_first(from: *const Self, count: usize) -> Self::Vector;
+
+    unsafe fn store(to: *mut Self, vector: Self::Vector);
+
+    unsafe fn store_first(to: *mut Self, vector: Self::Vector, count: usize);
+
+    /// A store past the caches, to a multiple of a vector's size.
+    unsafe fn stream(to: *mut Self, vector: Self::Vector);
+
+    /// The same element for all lanes.
+    unsafe fn splat(value: Self) -> Self::Factor;
+
+    /// One element for each lane.
+    unsafe fn each(vector: Self::Vector) -> Self::Factor;
+
+    /// A factor for sums of which only the [`Lanes::total`] is asked for.
+    unsafe fn across(vector: Self::Vector) -> Self::Factor;
+
+    unsafe fn plus(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
+    unsafe fn none() -> Self::Sum;
+
+    unsafe fn times(factor: Self::Factor, vector: Self::Vector) -> Self::Sum;
+
+    /// sum + factor vector
+    unsafe fn plus_times(factor: Self::Factor, vector: Self::Vector, sum: Self::Sum) -> Self::Sum;
+
+    unsafe fn merge(a: Self::Sum, b: Self::Sum) -> Self::Sum;
+
+    /// The sum in each lane.
+    unsafe fn finish(sum: Self::Sum) -> Self::Vector;
+
+    /// All lanes of a sum of products with factors from [`Lanes::across`].
+    unsafe fn total(sum: Self::Sum) -> Self;
+}
+
+impl<R: Real, S: Simd<R>> Lanes<S> for R {
+    type Vector = S::Vector;
+    type Factor = S::Vector;
+    type Sum = S::Vector;
+
+    const LANES: usize = S::LANES;
+
+    #[inline(always)]
+    unsafe fn load(from: *const R) -> S::Vector {
+        // SAFETY: the caller's promise.
+        unsafe { S::load(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_first(from: *const R, count: usize) -> S::Vector {
+        // SAFETY: the caller's promise.
+        unsafe { S::load_first(from, count) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(to: *mut R, vector: S::Vector) {
+        // SAFETY: the caller's promise.
+        unsafe { S::store(to, vector) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_first(to: *mut R, vector: S::Vector, count: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { S::store_first(to, vector, count) }
+    }
+
+    #[inline(always)]
+    unsafe fn stream(to: *mut R, vector: S::Vector) {
+        // SAFETY: the caller's promise.
+        unsafe { S::stream(to, vector) }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(value: R) -> S::Vector {
+        // SAFETY: the caller's promise.
+        unsafe { S::splat(value) }
+    }
+
+    #[inline(always)]
+    unsafe fn each(vector: S::Vector) -> S::Vector {
+        vector
+    }
+
+    #[inline(always)]
+    unsafe fn across(vector: S::Vector) -> S::Vector {
+        vector
+    }
+
+    #[inline(always)]
+    unsafe fn plus(a: S::Vector, b: S::Vector) -> S::Vector {
+        // SAFETY: the caller's promise.
+        unsafe { S::add(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn none() -> S::Vector {
+        // SAFETY: the caller's promise.
+        unsafe { S::zero() }
+    }
+
+    #[inline(always)]
+    unsafe fn times(factor: S::Vector, vector: S::Vector) -> S::Vector {
+        // SAFETY: the caller's promise.
+        unsafe { S::mul(factor, vector) }
+    }
+
+    #[inline(always)]
+    unsafe fn plus_times(factor: S::Vector, vector: S::Vector, sum: S::Vector) -> S::Vector {
+        // SAFETY: the caller's promise.
+        unsafe { S::mul_add(factor, vector, sum) }
+    }
+
+    #[inline(always)]
+    unsafe fn merge(a: S::Vector, b: S::Vector) -> S::Vector {
+        // SAFETY: the caller's promise.
+        unsafe { S::add(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn finish(sum: S::Vector) -> S::Vector {
+        sum
+    }
+
+    #[inline(always)]
+    unsafe fn total(sum: S::Vector) -> R {
+        // SAFETY: the caller's promise.
+        unsafe { S::sum(sum) }
+    }
+}
+
+impl<R: Real, S: Simd<R>> Lanes<S> for Complex<R>
+where
+    Complex<R>: Element,
+{
+    type Vector = S::Vector;
+    type Factor = (S::Vector, S::Vector);
+    /// Products with the first and with the second vector of factors.
+    type Sum = (S::Vector, S::Vector);
+
+    const LANES: usize = S::LANES / 2;
+
+    #[inline(always)]
+    unsafe fn load(from: *const Self) -> S::Vector {
+        // SAFETY: the caller's promise; an element is two real numbers.
+        unsafe { S::load(from.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_first(from: *const Self, count: usize) -> S::Vector {
+        // SAFETY: as above.
+        unsafe { S::load_first(from.cast(), 2 * count) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(to: *mut Self, vector: S::Vector) {
+        // SAFETY: as above.
+        unsafe { S::store(to.cast(), vector) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_first(to: *mut Self, vector: S::Vector, count: usize) {
+        // SAFETY: as above.
+        unsafe { S::store_first(to.cast(), vector, 2 * count) }
+    }
+
+    #[inline(always)]
+    unsafe fn stream(to: *mut Self, vector: S::Vector) {
+        // SAFETY: as above.
+        unsafe { S::stream(to.cast(), vector) }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(value: Self) -> Self::Factor {
+        // SAFETY: the caller's promise.
+        unsafe { (S::splat(value.re), S::splat(value.im)) }
+    }
+
+    #[inline(always)]
+    unsafe fn each(vector: S::Vector) -> Self::Factor {
+        // SAFETY: the caller's promise.
+        unsafe { (S::dup_even(vector), S::dup_odd(vector)) }
+    }
+
+    #[inline(always)]
+    unsafe fn across(vector: S::Vector) -> Self::Factor {
+        // SAFETY: the caller's promise.
+        unsafe { (vector, S::swap_pairs(vector)) }
+    }
+
+    #[inline(always)]
+    unsafe fn plus(a: S::Vector, b: S::Vector) -> S::Vector {
+        // SAFETY: the caller's promise.
+        unsafe { S::add(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn none() -> Self::Sum {
+        // SAFETY: the caller's promise.
+        unsafe { (S::zero(), S::zero()) }
+    }
+
+    #[inline(always)]
+    unsafe fn times((a, b): Self::Factor, vector: S::Vector) -> Self::Sum {
+        // SAFETY: the caller's promise.
+        unsafe { (S::mul(a, vector), S::mul(b, vector)) }
+    }
+
+    #[inline(always)]
+    unsafe fn plus_times((a, b): Self::Factor, vector: S::Vector, (x, y): Self::Sum) -> Self::Sum {
+        // SAFETY: the caller's promise.
+        unsafe { (S::mul_add(a, vector, x), S::mul_add(b, vector, y)) }
+    }
+
+    #[inline(always)]
+    unsafe fn merge((a, b): Self::Sum, (x, y): Self::Sum) -> Self::Sum {
+        // SAFETY: the caller's promise.
+        unsafe { (S::add(a, x), S::add(b, y)) }
+    }
+
+    #[inline(always)]
+    unsafe fn finish((x, y): Self::Sum) -> S::Vector {
+        // SAFETY: the caller's promise.
+        unsafe { S::sub_add(x, S::swap_pairs(y)) }
+    }
+
+    #[inline(always)]
+    unsafe fn total((x, y): Self::Sum) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            // Products of two real parts are in even lanes, of two imaginary ones in odd lanes; this has their signs wrong.
+            let negated = S::sum(S::sub_add(S::zero(), x));
+            Complex::new(R::ZERO - negated, S::sum(y))
+        }
+    }
+}

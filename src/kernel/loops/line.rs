@@ -1,0 +1,268 @@
+//! Innermost a loop of out with a step of 1: scaled vectors added up, or vectors multiplied element by element.
+//!
+//! Up to 8 terms of the sum reach out at once, of up to 4 rows where these share the vector, so that out is not touched
+//! for every product. Blocks of out are as the plan says, and stay in the first-level cache if there are more terms.
+
+use super::Task;
+use super::lanes::Lanes;
+use super::update::{Old, Visit};
+use super::walk::Walk;
+use crate::kernel::simd::fence;
+use crate::local::{Dim, Line};
+
+/// # Safety
+/// As for [`super::run`], with the loops of one share.
+#[inline(always)]
+pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Line>) {
+    let line = task.nest;
+    let each = line.lanes.strides[1] != 0;
+    let streams = line.streams && Visit::new(task.factors, true).old == Old::Dropped;
+    let (mut outer, mut sum) = (Walk::new(), Walk::new());
+    loop {
+        for row in (0..line.rows.extent).step_by(line.row_block) {
+            for lane in (0..line.lanes.extent).step_by(line.chunk) {
+                let at = |t: usize| {
+                    outer.at()[t] + row as isize * line.rows.strides[t] + lane as isize * line.lanes.strides[t]
+                };
+                let block = Block {
+                    task,
+                    rows: line.row_block.min(line.rows.extent - row),
+                    lanes: line.chunk.min(line.lanes.extent - lane),
+                    at: [at(0), at(1), at(2)],
+                };
+                // SAFETY: the caller's promise, for a part of the loops; the second operand moves along lanes or not.
+                unsafe {
+                    match (each, streams) {
+                        (false, false) => block.run::<S, false, false>(&mut sum),
+                        (false, true) => block.run::<S, false, true>(&mut sum),
+                        (true, false) => block.run::<S, true, false>(&mut sum),
+                        (true, true) => block.run::<S, true, true>(&mut sum),
+                    }
+                }
+            }
+        }
+        if !outer.next(&line.outer) {
+            break;
+        }
+    }
+    if streams {
+        fence();
+    }
+}
+
+/// Some rows and lanes, and all terms.
+struct Block<'a, T> {
+    task: &'a Task<'a, T, Line>,
+    rows: usize,
+    lanes: usize,
+    at: [isize; 3],
+}
+
+impl<T> Block<'_, T> {
+    /// # Safety
+    /// As for [`run`].
+    #[inline(always)]
+    unsafe fn run<S, const EACH: bool, const STREAMS: bool>(&self, sum: &mut Walk<3>)
+    where
+        T: Lanes<S>,
+    {
+        let line = self.task.nest;
+        // Stores past the caches are quickest in one stretch after the other.
+        let tiled = !EACH && !STREAMS && self.rows >= 4 && line.rows.strides[0] == 0;
+        // The factors of a tile stay in registers; complex ones take two.
+        let most = if tiled { 4 / if T::DTYPE.is_complex() { 2 } else { 1 } } else { 8 };
+        let mut first = true;
+        loop {
+            let mut term = 0;
+            while term < line.terms.extent {
+                let left = line.terms.extent - term;
+                let visit = Visit::new(self.task.factors, first);
+                let offset = |t: usize| self.at[t] + sum.at()[t] + term as isize * line.terms.strides[t];
+                let from = [offset(0), offset(1), self.at[2]];
+                // SAFETY: the caller's promise; so many terms are left.
+                unsafe {
+                    match left.min(most) {
+                        8.. => self.terms::<S, 8, EACH, STREAMS>(visit, from, tiled),
+                        4.. => self.terms::<S, 4, EACH, STREAMS>(visit, from, tiled),
+                        2.. => self.terms::<S, 2, EACH, STREAMS>(visit, from, tiled),
+                        _ => self.terms::<S, 1, EACH, STREAMS>(visit, from, tiled),
+                    }
+                }
+                term += match left.min(most) {
+                    8.. => 8,
+                    4.. => 4,
+                    2.. => 2,
+                    _ => 1,
+                };
+                first = false;
+            }
+            if !sum.next(&line.sum) {
+                return;
+            }
+        }
+    }
+
+    /// All rows of the block, with `P` terms.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    #[inline(always)]
+    unsafe fn terms<S, const P: usize, const EACH: bool, const STREAMS: bool>(
+        &self,
+        visit: Visit<T>,
+        at: [isize; 3],
+        tiled: bool,
+    ) where
+        T: Lanes<S>,
+    {
+        let strides = self.task.nest.rows.strides;
+        let row_at = |row: usize| -> (*const T, *const T, *mut T) {
+            let at = |t: usize| at[t] + row as isize * strides[t];
+            let task = self.task;
+            (task.first.wrapping_offset(at(0)), task.second.wrapping_offset(at(1)), task.out.wrapping_offset(at(2)))
+        };
+        let mut row = 0;
+        // SAFETY: the caller's promise, for rows of the block.
+        unsafe {
+            if tiled && P <= 4 {
+                while row + 4 <= self.rows {
+                    self.lines::<S, 4, P, EACH, STREAMS>(visit, row_at(row));
+                    row += 4;
+                }
+            }
+            while row < self.rows {
+                self.lines::<S, 1, P, EACH, STREAMS>(visit, row_at(row));
+                row += 1;
+            }
+        }
+    }
+
+    /// `R` rows with `P` terms.
+    ///
+    /// # Safety
+    /// As for [`run`].
+    #[inline(always)]
+    unsafe fn lines<S, const R: usize, const P: usize, const EACH: bool, const STREAMS: bool>(
+        &self,
+        visit: Visit<T>,
+        (first, second, out): (*const T, *const T, *mut T),
+    ) where
+        T: Lanes<S>,
+    {
+        let line = self.task.nest;
+        // SAFETY: the caller's promise: rows and terms of the block.
+        unsafe {
+            let lines = Lines::<S, T, R, P, EACH> {
+                factors: factors::<S, T, R, P, EACH>(second, line),
+                first,
+                second,
+                out,
+                terms: line.terms,
+                row: line.rows.strides[2],
+            };
+            let vectors = visit.vectors::<S>();
+            let mut lane = 0;
+            if STREAMS && R == 1 {
+                // Up to a multiple of the vector's size; elements lie on multiples of their own.
+                let bytes = T::LANES * size_of::<T>();
+                let ahead = (bytes - out as usize % bytes) % bytes / size_of::<T>();
+                if (out as usize).is_multiple_of(size_of::<T>()) && ahead < self.lanes {
+                    if ahead > 0 {
+                        vectors.first(out, lines.sum(0, Some(ahead))[0], ahead);
+                    }
+                    lane = ahead;
+                    while lane + T::LANES <= self.lanes {
+                        vectors.stream(out.add(lane), lines.sum(lane, None)[0]);
+                        lane += T::LANES;
+                    }
+                }
+            }
+            while lane + T::LANES <= self.lanes {
+                let sums = lines.sum(lane, None);
+                for (row, &sum) in sums.iter().enumerate() {
+                    vectors.full(lines.out_at(row, lane), sum);
+                }
+                lane += T::LANES;
+            }
+            if lane < self.lanes {
+                let count = self.lanes - lane;
+                let sums = lines.sum(lane, Some(count));
+                for (row, &sum) in sums.iter().enumerate() {
+                    vectors.first(lines.out_at(row, lane), sum, count);
+                }
+            }
+        }
+    }
+}
+
+/// `R` rows of `P` terms, and the factors that stay the same along them.
+struct Lines<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool> {
+    factors: [[T::Factor; P]; R],
+    first: *const T,
+    second: *const T,
+    out: *mut T,
+    terms: Dim<3>,
+    row: isize,
+}
+
+/// # Safety
+/// As for [`run`].
+#[inline(always)]
+unsafe fn factors<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool>(
+    second: *const T,
+    line: &Line,
+) -> [[T::Factor; P]; R] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut factors = [[T::splat(T::ZERO); P]; R];
+        if !EACH {
+            for (row, factors) in factors.iter_mut().enumerate() {
+                for (term, factor) in factors.iter_mut().enumerate() {
+                    let at = row as isize * line.rows.strides[1] + term as isize * line.terms.strides[1];
+                    *factor = T::splat(*second.wrapping_offset(at));
+                }
+            }
+        }
+        factors
+    }
+}
+
+impl<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool> Lines<S, T, R, P, EACH> {
+    #[inline(always)]
+    fn out_at(&self, row: usize, lane: usize) -> *mut T {
+        self.out.wrapping_offset(row as isize * self.row + lane as isize)
+    }
+
+    /// The sums of a vector of lanes, or of its first `count`.
+    ///
+    /// # Safety
+    /// The instructions exist; these lanes of all terms may be read.
+    #[inline(always)]
+    unsafe fn sum(&self, lane: usize, count: Option<usize>) -> [T::Sum; R] {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut sums = [T::none(); R];
+            for term in 0..P {
+                let at = |t: usize| term as isize * self.terms.strides[t] + lane as isize;
+                let from = self.first.wrapping_offset(at(0));
+                let vector = match count {
+                    None => T::load(from),
+                    Some(count) => T::load_first(from, count),
+                };
+                for (row, sum) in sums.iter_mut().enumerate() {
+                    let factor = if EACH {
+                        let from = self.second.wrapping_offset(at(1));
+                        T::each(match count {
+                            None => T::load(from),
+                            Some(count) => T::load_first(from, count),
+                        })
+                    } else {
+                        self.factors[row][term]
+                    };
+                    *sum = if term == 0 { T::times(factor, vector) } else { T::plus_times(factor, vector, *sum) };
+                }
+            }
+            sums
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! A contraction as loops: for what a matrix product is not. Carries out a [`LoopPlan`].
+//!
+//! | file | what |
+//! |---|---|
+//! | `line`, `dots`, `any` | the three nests of a plan; the first two are compiled for every instruction set |
+//! | `lanes` | vectors of elements, real and complex, on top of vectors of real numbers |
+//! | `update` | how a sum reaches out: alpha, beta, and whether this is the first visit |
+//! | `walk` | the offsets of loops, without allocating |
+//!
+//! Invariants: out is read and written once, or again only while it is in a cache; beta is applied on the first visit,
+//! and beta 0 reads no out; partial results are added in the order of the shares. Nothing here allocates.
+
+mod any;
+mod dots;
+mod lanes;
+mod line;
+#[cfg(test)]
+mod tests;
+mod update;
+mod walk;
+
+use num_complex::Complex;
+
+use super::Element;
+use super::pointer::{Const, Mut};
+use super::simd::{Body, Both, dispatch};
+use crate::dtype::Dtype;
+use crate::local::{Dots, Isa, Line, LoopPlan, Nest, Partials, Share};
+use update::{Factors, Visit};
+use walk::Walk;
+
+/// Pointers that a nest starts from, in the order of its steps, and the factors.
+#[derive(Debug)]
+struct Task<'a, T, N> {
+    nest: &'a N,
+    factors: Factors<T>,
+    first: *const T,
+    second: *const T,
+    out: *mut T,
+}
+
+/// out = alpha left right + beta out; beta 0 reads no out.
+///
+/// # Safety
+/// The instruction set is available. The offsets of the plan's loops reach elements of left and right that may be read, and
+/// distinct elements of out that nobody else touches, and that hold values unless beta is 0.
+///
+/// # Panics
+/// If the workspace has fewer elements than the plan asks for.
+pub(super) unsafe fn run<T: Element>(
+    plan: &LoopPlan,
+    isa: Isa,
+    alpha: T,
+    [left, right]: [*const T; 2],
+    beta: T,
+    out: *mut T,
+    workspace: &mut [T],
+) {
+    let [first, second] = if plan.swapped { [right, left] } else { [left, right] };
+    let (first, second) = (Const(first), Const(second));
+    let Some(partials) = &plan.partials else {
+        let factors = Factors { alpha, beta };
+        // SAFETY: the caller's promise; shares visit disjoint elements of out.
+        return unsafe { shares(&plan.shares, isa, factors, (first, second, Mut(out))) };
+    };
+    let workspace = &mut workspace[..plan.workspace_elements()];
+    let factors = Factors { alpha: T::ONE, beta: T::ZERO };
+    // SAFETY: each share writes its own part of the workspace, which is as long as was asserted; the rest as above.
+    unsafe { shares(&plan.shares, isa, factors, (first, second, Mut(workspace.as_mut_ptr()))) };
+    // SAFETY: the partial results are written; the caller's promise for out.
+    unsafe { add(partials, workspace, Factors { alpha, beta }, out) };
+}
+
+/// # Safety
+/// As for [`run`], where the shares' loops visit disjoint elements of out.
+unsafe fn shares<T: Element>(list: &[Share], isa: Isa, factors: Factors<T>, tensors: (Const<T>, Const<T>, Mut<T>)) {
+    match list {
+        // SAFETY: the caller's promise.
+        [one] => unsafe { share(one, isa, factors, tensors) },
+        list => {
+            let (head, tail) = list.split_at(list.len() / 2);
+            // SAFETY: the caller's promise; the halves are disjoint as all shares are.
+            rayon::join(
+                || unsafe { shares(head, isa, factors, tensors) },
+                || unsafe {
+                    shares(tail, isa, factors, tensors);
+                },
+            );
+        }
+    }
+}
+
+/// # Safety
+/// As for [`run`], with the loops of one share.
+unsafe fn share<T: Element>(
+    share: &Share,
+    isa: Isa,
+    factors: Factors<T>,
+    (first, second, out): (Const<T>, Const<T>, Mut<T>),
+) {
+    let [at_first, at_second, at_out] = share.start;
+    let (first, second, out) = (first.at(at_first), second.at(at_second), out.at(at_out));
+    // SAFETY: the caller's promise; T is the type that its name says, as Element is sealed.
+    unsafe {
+        match (&share.nest, T::DTYPE) {
+            (Nest::Any(nest), _) => any::run(&Task { nest, factors, first, second, out }),
+            (Nest::Line(nest), Dtype::Float32) => dispatch(isa, task::<_, f32, _>(nest, factors, first, second, out)),
+            (Nest::Line(nest), Dtype::Float64) => dispatch(isa, task::<_, f64, _>(nest, factors, first, second, out)),
+            (Nest::Line(nest), Dtype::Complex64) => {
+                dispatch(isa, task::<_, Complex<f32>, _>(nest, factors, first, second, out))
+            }
+            (Nest::Line(nest), Dtype::Complex128) => {
+                dispatch(isa, task::<_, Complex<f64>, _>(nest, factors, first, second, out))
+            }
+            (Nest::Dots(nest), Dtype::Float32) => dispatch(isa, task::<_, f32, _>(nest, factors, first, second, out)),
+            (Nest::Dots(nest), Dtype::Float64) => dispatch(isa, task::<_, f64, _>(nest, factors, first, second, out)),
+            (Nest::Dots(nest), Dtype::Complex64) => {
+                dispatch(isa, task::<_, Complex<f32>, _>(nest, factors, first, second, out))
+            }
+            (Nest::Dots(nest), Dtype::Complex128) => {
+                dispatch(isa, task::<_, Complex<f64>, _>(nest, factors, first, second, out))
+            }
+        }
+    }
+}
+
+/// A task on elements of type U, which T is.
+fn task<T: Element, U: Element, N>(
+    nest: &N,
+    factors: Factors<T>,
+    first: *const T,
+    second: *const T,
+    out: *mut T,
+) -> Task<'_, U, N> {
+    debug_assert_eq!(T::DTYPE, U::DTYPE);
+    // Both types hold the same values, and doubles hold all of them.
+    let same = |value: T| {
+        let value = value.to_c64();
+        U::from_f64(value.re, value.im)
+    };
+    let factors = Factors { alpha: same(factors.alpha), beta: same(factors.beta) };
+    Task { nest, factors, first: first.cast(), second: second.cast(), out: out.cast() }
+}
+
+macro_rules! bodies {
+    ($($type:ty),*) => { $(
+        impl Body for Task<'_, $type, Line> {
+            type Output = ();
+
+            #[inline(always)]
+            unsafe fn run<S: Both>(self) {
+                // SAFETY: the caller's promise.
+                unsafe { line::run::<S, $type>(&self) }
+            }
+        }
+
+        impl Body for Task<'_, $type, Dots> {
+            type Output = ();
+
+            #[inline(always)]
+            unsafe fn run<S: Both>(self) {
+                // SAFETY: the caller's promise.
+                unsafe { dots::run::<S, $type>(&self) }
+            }
+        }
+    )* };
+}
+
+bodies!(f32, f64, Complex<f32>, Complex<f64>);
+
+/// Adds the partial results into out.
+///
+/// # Safety
+/// The offsets of the loops lie inside each partial result, and reach elements of out as [`run`] asks for.
+unsafe fn add<T: Element>(partials: &Partials, results: &[T], factors: Factors<T>, out: *mut T) {
+    let visit = Visit::new(factors, true);
+    let mut walk = Walk::new();
+    loop {
+        let [at, to] = walk.at();
+        let mut sum = T::ZERO;
+        for result in results.chunks_exact(partials.step) {
+            sum += result[at as usize];
+        }
+        // SAFETY: the caller's promise.
+        unsafe { visit.one(out.wrapping_offset(partials.start + to), sum) };
+        if !walk.next(&partials.kept) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! How a sum of products reaches out.
+
+use super::lanes::Lanes;
+use crate::kernel::Element;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Factors<T> {
+    pub alpha: T,
+    pub beta: T,
+}
+
+/// What out's element becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Old {
+    /// The sum alone; out is not read.
+    Dropped,
+    Kept,
+    Scaled,
+}
+
+/// A visit of elements of out: their first one, with beta, or a later one, which adds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Visit<T> {
+    factors: Factors<T>,
+    scaled: bool,
+    pub old: Old,
+}
+
+impl<T: Element> Visit<T> {
+    #[inline(always)]
+    pub fn new(factors: Factors<T>, first: bool) -> Self {
+        let old = match factors.beta {
+            _ if !first => Old::Kept,
+            beta if beta == T::ZERO => Old::Dropped,
+            beta if beta == T::ONE => Old::Kept,
+            _ => Old::Scaled,
+        };
+        Visit { factors, scaled: factors.alpha != T::ONE, old }
+    }
+
+    /// # Safety
+    /// The element may be written, and read unless the old one is dropped.
+    #[inline(always)]
+    pub unsafe fn one(&self, out: *mut T, sum: T) {
+        let sum = if self.scaled { self.factors.alpha * sum } else { sum };
+        // SAFETY: the caller's promise.
+        unsafe {
+            *out = match self.old {
+                Old::Dropped => sum,
+                Old::Kept => *out + sum,
+                Old::Scaled => self.factors.beta * *out + sum,
+            }
+        }
+    }
+
+    /// The same for vectors.
+    ///
+    /// # Safety
+    /// The instructions exist.
+    #[inline(always)]
+    pub unsafe fn vectors<S>(self) -> Vectors<S, T>
+    where
+        T: Lanes<S>,
+    {
+        // SAFETY: the caller's promise.
+        let (alpha, beta) = unsafe { (T::splat(self.factors.alpha), T::splat(self.factors.beta)) };
+        Vectors { alpha, beta, scaled: self.scaled, old: self.old }
+    }
+}
+
+/// A visit of vectors of out.
+pub(super) struct Vectors<S, T: Lanes<S>> {
+    alpha: T::Factor,
+    beta: T::Factor,
+    scaled: bool,
+    old: Old,
+}
+
+impl<S, T: Lanes<S>> Vectors<S, T> {
+    /// What the sum becomes before out's old elements are added.
+    ///
+    /// # Safety
+    /// The instructions exist.
+    #[inline(always)]
+    unsafe fn scaled(&self, sum: T::Sum) -> T::Vector {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let sum = T::finish(sum);
+            if self.scaled { T::finish(T::times(self.alpha, sum)) } else { sum }
+        }
+    }
+
+    /// # Safety
+    /// As above.
+    #[inline(always)]
+    unsafe fn joined(&self, old: T::Vector, sum: T::Vector) -> T::Vector {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.old {
+                Old::Dropped | Old::Kept => T::plus(old, sum),
+                Old::Scaled => T::plus(T::finish(T::times(self.beta, old)), sum),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As above, and a vector of elements may be written, and read unless old ones are dropped.
+    #[inline(always)]
+    pub unsafe fn full(&self, out: *mut T, sum: T::Sum) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let sum = self.scaled(sum);
+            let new = if self.old == Old::Dropped { sum } else { self.joined(T::load(out), sum) };
+            T::store(out, new);
+        }
+    }
+
+    /// # Safety
+    /// As above for the first `count` elements.
+    #[inline(always)]
+    pub unsafe fn first(&self, out: *mut T, sum: T::Sum, count: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let sum = self.scaled(sum);
+            let new = if self.old == Old::Dropped { sum } else { self.joined(T::load_first(out, count), sum) };
+            T::store_first(out, new, count);
+        }
+    }
+
+    /// Past the caches; drops old elements.
+    ///
+    /// # Safety
+    /// The instructions exist; a vector of elements may be written, and starts on a multiple of its size.
+    #[inline(always)]
+    pub unsafe fn stream(&self, out: *mut T, sum: T::Sum) {
+        // SAFETY: the caller's promise.
+        unsafe { T::stream(out, self.scaled(sum)) }
+    }
+}

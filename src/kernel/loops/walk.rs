@@ -1,0 +1,59 @@
+//! The offsets of nested loops, one after the other, in a fixed amount of memory.
+
+use crate::local::Dim;
+
+/// More loops than can be run through: each has at least two indices, so these have 2^64 in all.
+const MOST: usize = 64;
+
+/// A place in loops, of which no extent is 0 and none but a few are 1; starts at their beginning.
+#[derive(Debug)]
+pub(super) struct Walk<const N: usize> {
+    index: [usize; MOST],
+    at: [isize; N],
+}
+
+impl<const N: usize> Walk<N> {
+    #[inline(always)]
+    pub fn new() -> Self {
+        Walk { index: [0; MOST], at: [0; N] }
+    }
+
+    #[inline(always)]
+    pub fn at(&self) -> [isize; N] {
+        self.at
+    }
+
+    /// On to the next place, the last loop running fastest; after the last place, back to the first and `false`.
+    #[inline(always)]
+    pub fn next(&mut self, dims: &[Dim<N>]) -> bool {
+        for (dim, index) in dims.iter().zip(&mut self.index).rev() {
+            *index += 1;
+            if *index < dim.extent {
+                (0..N).for_each(|t| self.at[t] += dim.strides[t]);
+                return true;
+            }
+            *index = 0;
+            (0..N).for_each(|t| self.at[t] -= dim.strides[t] * (dim.extent as isize - 1));
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn walks_round() {
+        let dims = [Dim { extent: 2, strides: [10, 0] }, Dim { extent: 3, strides: [-1, 1] }];
+        let mut walk = Walk::new();
+        for _ in 0..2 {
+            let mut seen = vec![walk.at()];
+            while walk.next(&dims) {
+                seen.push(walk.at());
+            }
+            assert_eq!(seen, [[0, 0], [-1, 1], [-2, 2], [10, 0], [9, 1], [8, 2]]);
+        }
+        assert!(!Walk::<1>::new().next(&[]));
+    }
+}

@@ -1,0 +1,213 @@
+//! The plan of a contraction that is no matrix product: dot, matrix-vector, outer, element-wise, tiny or odd.
+//!
+//! [`plan_loops`] chooses what the innermost loop is and cuts the work into shares, one per thread. Three forms of
+//! [`Nest`] are all there is:
+//!
+//! | nest | innermost | such as |
+//! |---|---|---|
+//! | [`Line`] | a loop of out, of step 1 there and 0 or 1 in each operand | `i,j->ij`, `ij,ij->ij`, `km,k->m`, `ij,ij->j` |
+//! | [`Dots`] | a loop of the sum, of step 1 in both operands | `i,i->`, `mk,k->m`, `mk,nk->mn`, `ij,ij->i` |
+//! | [`Any`] | whatever there is, blocked so that cache lines are used while they are there | `cij,cji->ijc`, gaps |
+//!
+//! Invariants: shares visit each index once; shares that split the sum write to distinct partial results, which are added
+//! in order; so the same plan gives the same bits. Steps inside a nest are in the order of [`LoopPlan::swapped`], not of the
+//! tensors. No loop of a nest is empty. Deliberately absent: the instruction set, which no decision here depends on.
+
+mod choose;
+mod cut;
+mod price;
+
+use super::{Dim, fold::fold};
+use choose::Loop;
+
+/// Tensors in the order of every array of strides.
+const OUT: usize = 2;
+const NO_LOOP: Dim<3> = Dim { extent: 1, strides: [0; 3] };
+/// Partial results of different threads share no cache line, whatever the element type.
+const ALIGN: usize = 16;
+
+/// What every thread does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoopPlan {
+    /// Whether the first operand of the nests is the right one.
+    pub swapped: bool,
+    pub shares: Vec<Share>,
+    /// Where the shares split the sum.
+    pub partials: Option<Partials>,
+    /// Picoseconds that this should take.
+    price: u64,
+}
+
+/// The part of one thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    /// Where its loops start: first operand, second operand, out (or its partial result).
+    pub start: [isize; 3],
+    pub nest: Nest,
+}
+
+/// Partial results in the workspace, one per share, to be added into out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partials {
+    /// Loops over out: steps in a partial result, which is dense, and in out.
+    pub kept: Vec<Dim<2>>,
+    /// Where out's loops start.
+    pub start: isize,
+    /// From one share's result to the next.
+    pub step: usize,
+}
+
+/// The loops of one share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Nest {
+    Line(Line),
+    Dots(Dots),
+    Any(Any),
+}
+
+/// Innermost a loop of out. The first operand moves along it by 1, the second one by 0 or 1, out by 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Loops of out around blocks of `row_block` rows and `chunk` lanes.
+    pub outer: Vec<Dim<3>>,
+    /// Loops of the sum around its innermost, the terms; both run inside a block.
+    pub sum: Vec<Dim<3>>,
+    pub terms: Dim<3>,
+    /// Where the first operand does not move, several rows are computed at once.
+    pub rows: Dim<3>,
+    pub lanes: Dim<3>,
+    pub row_block: usize,
+    pub chunk: usize,
+    /// Out is too large to stay in any cache, and touched once.
+    pub streams: bool,
+}
+
+/// Innermost a loop of the sum that moves both operands by 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dots {
+    /// Loops of out around chunks of lanes, which are around tiles of rows and columns.
+    pub outer: Vec<Dim<3>>,
+    /// Loops of the sum inside a tile, around the lanes.
+    pub sum: Vec<Dim<3>>,
+    pub rows: Dim<3>,
+    /// Moves the second operand only; has one index if rows move it too.
+    pub cols: Dim<3>,
+    pub lanes: Dim<3>,
+    pub chunk: usize,
+}
+
+/// Loops with any steps. The fourth step of each is 1 for loops of the sum: offset 0 is the first visit of an element.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Any {
+    pub outer: Vec<Dim<4>>,
+    /// The loops along which each tensor is read best, blocked by `sizes`; the last is the innermost loop of all.
+    pub blocked: [Dim<4>; 3],
+    pub sizes: [usize; 3],
+}
+
+/// Plans loops over dimensions by kind (c, m, n, k), folded, none of them empty.
+pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], element_bytes: usize, threads: usize) -> LoopPlan {
+    let (mut start, mut loops) = choose::upright(dims);
+    let (choice, price) = choose::best(&loops, element_bytes);
+    let swapped = choice.swapped();
+    if swapped {
+        start.swap(0, 1);
+        loops.iter_mut().for_each(|l| l.dim.strides.swap(0, 1));
+    }
+    let cut = cut::cut(&loops, &choice, price::worth(price, threads));
+    let parts = cut.as_ref().map_or(1, |cut| cut.parts);
+    let splits_sum = cut.as_ref().is_some_and(|cut| loops[cut.axis].sum);
+    let partials = splits_sum.then(|| partials(&mut loops, start[OUT]));
+    if partials.is_some() {
+        start[OUT] = 0;
+    }
+    let shares = (0..parts).map(|part| {
+        let mut loops = loops.clone();
+        let mut start = start;
+        if let Some(cut) = &cut {
+            let dim = &mut loops[cut.axis].dim;
+            let (from, to) = (cut.bound(part, dim.extent), cut.bound(part + 1, dim.extent));
+            (0..3).for_each(|t| start[t] += dim.strides[t] * from as isize);
+            dim.extent = to - from;
+        }
+        if let Some(partials) = &partials {
+            start[OUT] = (part * partials.step) as isize;
+        }
+        Share { start, nest: choice.nest(&loops, element_bytes) }
+    });
+    let shares: Vec<Share> = shares.collect();
+    let added = partials.as_ref().map_or(0, |partials| parts * partials.step);
+    let price = price::shared(price, parts, added);
+    LoopPlan { swapped, shares, partials, price: (price * 1000.0) as u64 }
+}
+
+/// Makes out's steps those of a dense partial result.
+fn partials(loops: &mut [Loop], start: isize) -> Partials {
+    let mut elements = 1;
+    let mut kept = Vec::new();
+    for l in loops.iter_mut().rev().filter(|l| !l.sum) {
+        let dim = &mut l.dim;
+        kept.push(Dim { extent: dim.extent, strides: [elements as isize, dim.strides[OUT]] });
+        dim.strides[OUT] = elements as isize;
+        elements *= dim.extent;
+    }
+    kept.reverse();
+    Partials { kept: fold(kept), start, step: elements.next_multiple_of(ALIGN) }
+}
+
+impl LoopPlan {
+    /// Elements of workspace that running it takes.
+    pub fn workspace_elements(&self) -> usize {
+        self.partials.as_ref().map_or(0, |partials| partials.step * self.shares.len())
+    }
+
+    /// Nanoseconds that this should take on present-day cores, as many as there are shares.
+    pub fn cost(&self) -> f64 {
+        self.price as f64 / 1000.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dim(extent: usize, strides: [isize; 3]) -> Dim<3> {
+        Dim { extent, strides }
+    }
+
+    #[test]
+    fn each_class_has_its_nest() {
+        let none = Vec::new;
+        let dot = plan_loops(&[none(), none(), none(), vec![dim(1000, [1, 1, 0])]], 4, 1);
+        assert!(matches!(&dot.shares[0].nest, Nest::Dots(d) if d.lanes.extent == 1000));
+        let matvec = [none(), vec![dim(70, [50, 0, 1])], none(), vec![dim(50, [1, 1, 0])]];
+        assert!(matches!(&plan_loops(&matvec, 4, 1).shares[0].nest, Nest::Dots(d) if d.rows.extent == 70));
+        let outer = [none(), vec![dim(70, [1, 0, 50])], vec![dim(50, [0, 1, 1])], none()];
+        let outer = plan_loops(&outer, 8, 1);
+        assert!(outer.swapped);
+        assert!(matches!(&outer.shares[0].nest, Nest::Line(l) if l.lanes.extent == 50 && l.rows.extent == 70));
+        let product = [vec![dim(9000, [1, 1, 1])], none(), none(), none()];
+        assert!(matches!(&plan_loops(&product, 16, 1).shares[0].nest, Nest::Line(l) if l.lanes.extent == 9000));
+        let transposed = [vec![dim(90, [90, 1, 90]), dim(90, [1, 90, 1])], none(), none(), none()];
+        assert!(matches!(&plan_loops(&transposed, 8, 1).shares[0].nest, Nest::Any(_)));
+    }
+
+    #[test]
+    fn a_long_sum_is_split_and_its_parts_are_added() {
+        let plan = plan_loops(&[vec![], vec![], vec![], vec![dim(1 << 20, [1, 1, 0])]], 4, 3);
+        assert_eq!(plan.shares.len(), 3);
+        assert_eq!(plan.workspace_elements(), 3 * ALIGN);
+        let lanes = plan.shares.iter().map(|share| match &share.nest {
+            Nest::Dots(dots) => dots.lanes.extent,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(lanes.sum::<usize>(), 1 << 20);
+    }
+
+    #[test]
+    fn what_is_small_is_left_to_one_thread() {
+        let plan = plan_loops(&[vec![dim(100, [1, 1, 1])], vec![], vec![], vec![]], 4, 8);
+        assert_eq!(plan.shares.len(), 1);
+        assert!(plan.cost() < 200.0, "{}", plan.cost());
+    }
+}
