@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Element, Workspace, contract_planned, plan, unary};
+use einsum_dist::kernel::{Element, Workspace, contract_planned, host, plan, unary};
 use ndarray::{ArrayD, IxDyn};
 use num_complex::Complex;
 
@@ -75,7 +75,7 @@ fn tiny<T: Element>(expression: &str, extents: &[(char, usize)]) {
     let [a, b] = [left, right].map(|labels| random::<T>(&shape(labels, extent)));
     let mut result = random::<T>(&shape(out, extent));
     let [left, right, out] = [left, right, out].map(labels);
-    let plan = plan((&left, &a.view()), (&right, &b.view()), (&out, &result.view()));
+    let plan = plan((&left, &a.view()), (&right, &b.view()), (&out, &result.view()), &host());
     let mut workspace = Workspace::new();
     let mut times: Vec<f64> = Vec::new();
     for _ in 0..31 {
@@ -107,7 +107,7 @@ fn case<T: Element>(expression: &str, extents: &[(char, usize)], grows: char, me
     let mut workspace = Workspace::new();
     let planned = (arrays.len() == 2).then(|| {
         let [left, right] = [0, 1].map(|i| (&labels[i][..], arrays[i].view()));
-        plan((left.0, &left.1), (right.0, &right.1), (&out_labels, &result.view()))
+        plan((left.0, &left.1), (right.0, &right.1), (&out_labels, &result.view()), &host())
     });
     let mut ours = || {
         let start = Instant::now();
