@@ -12,6 +12,11 @@ pub(super) fn threads_for(elements: usize) -> usize {
     if elements < WORTH_THREADS { 1 } else { rayon::current_num_threads() }
 }
 
+/// How many of these threads are worth using for so many elements.
+pub(super) fn worth(threads: usize, elements: usize) -> usize {
+    if elements < WORTH_THREADS { 1 } else { threads.max(1) }
+}
+
 /// Visits the offsets of all indices, the last loop running fastest.
 pub(super) fn for_each_offset<const N: usize>(dims: &[Dim<N>], mut visit: impl FnMut([isize; N])) {
     if dims.iter().any(|d| d.extent == 0) {
