@@ -5,6 +5,9 @@ mod command;
 use std::io::Write;
 use std::process::Stdio;
 
+use einsum_dist::kernel::{available, has_xsmm, widest};
+use einsum_dist::local::Isa;
+
 use command::{Folder, REFUSED, Ran, files, program, ran};
 
 fn run(folder: &Folder, arguments: &[&str]) -> Ran {
@@ -49,7 +52,7 @@ fn the_summary() {
     files(&folder);
     let text = run(&folder, &["mk,kn->mn", "a.npy", "b.npy", "-t", "1", "--check", "-o", "c.npy"]).well().out;
     let steady: Vec<&str> =
-        text.lines().filter(|line| !line.starts_with("time") && !line.starts_with("rate")).collect();
+        text.lines().filter(|line| !["time", "rate", "kernel"].iter().any(|name| line.starts_with(name))).collect();
     assert_eq!(
         steady,
         [
@@ -63,6 +66,7 @@ fn the_summary() {
             "written     c.npy",
         ]
     );
+    assert!(text.contains(&format!("\nkernel      {}\n", widest().name())), "{text}");
     assert_eq!(folder.read::<f32>("c.npy"), [3.0, 3.0, 3.0, 3.0, 7.5, 7.5, 7.5, 7.5]);
     assert_eq!(run(&folder, &["mk,kn->mn", "a.npy", "b.npy", "-q"]).well().out, "");
 }
@@ -171,6 +175,73 @@ fn the_ways_to_run() {
         let arguments = [&["mk,kn->mn", "-s40", "-n3", "-t1", "--check"], flags].concat();
         assert!(run(&folder, &arguments).well().out.contains("\ncheck       ok: 1600 elements"));
     }
+}
+
+#[test]
+fn every_kernel_runs_and_is_named_or_is_refused() {
+    let folder = Folder::new("kernels");
+    let isa = |name: &str| Isa::ALL.into_iter().find(|isa| isa.name() == name);
+    let mut fingerprints = Vec::new();
+    for (kernel, named) in [
+        ("auto", Some(widest().name())),
+        ("xsmm", has_xsmm().then_some("xsmm")),
+        ("portable", Some(widest().name())),
+        ("avx2", isa("avx2").filter(|&isa| available(isa)).map(Isa::name)),
+        ("avx512", isa("avx512").filter(|&isa| available(isa)).map(Isa::name)),
+        ("neon", isa("neon").filter(|&isa| available(isa)).map(Isa::name)),
+        ("reference", Some("reference")),
+    ] {
+        for ranks in ["1", "2"] {
+            let expression = "[bmk,bkn->bmn],bn->m";
+            let arguments =
+                [expression, "-s9", "-t2", "-n", ranks, "--kernel", kernel, "--json", "--check", "--repeat=2"];
+            let ended = run(&folder, &arguments);
+            let Some(named) = named else {
+                assert_eq!(ended.code, Some(2), "{}", ended.err);
+                let refused = run(&folder, &[expression, "-s9", "--kernel", kernel]);
+                refused.refused(&format!("error: kernel {kernel} is not available: "));
+                assert_eq!(ended.json()["error"]["kind"], "kernel");
+                continue;
+            };
+            let report = ended.well().json();
+            assert_eq!(report["kernel"], named);
+            assert_eq!(report["check"]["ok"], true, "{kernel}");
+            fingerprints.push(report["plan_fingerprint"].as_str().unwrap().to_owned());
+            let explained = run(&folder, &[&arguments[..], &["--explain"]].concat()).well().json();
+            assert_eq!(explained["kernel"], named);
+        }
+    }
+    let count = fingerprints.len();
+    fingerprints.sort();
+    fingerprints.dedup();
+    assert_eq!(fingerprints.len(), count, "the choice is part of the plan");
+    let text = run(&folder, &["mk,kn->mn", "-s9", "-t1", "--kernel", "reference", "--explain"]).well().out;
+    assert!(text.contains("\nfor       float32, 1 rank, 1 worker, kernel reference\n"), "{text}");
+    assert!(text.contains("\nkernel    reference on this machine\n"), "{text}");
+}
+
+#[test]
+fn a_kernel_that_is_not_available() {
+    let folder = Folder::new("no-kernel");
+    let own: Vec<&str> = ["avx2", "avx512", "neon"]
+        .into_iter()
+        .filter(|name| Isa::ALL.into_iter().any(|isa| isa.name() == *name && available(isa)))
+        .collect();
+    let available = [&["portable"], &own[..], &["reference"]].concat().join(", ");
+    if cfg!(target_arch = "x86_64") {
+        let ended = run(&folder, &["mk,kn->mn", "-s4", "--dtype", "c64", "--kernel", "neon"]);
+        let says = "NEON is of aarch64 processors, this one is x86_64";
+        let wanted = format!("error: kernel neon is not available: {says} (available: auto, {available})\n");
+        assert_eq!((ended.code, ended.out.as_str(), ended.err), (Some(2), "", wanted));
+    }
+    let ended = run(&folder, &["mk,kn->mn", "-s4", "--dtype", "c64", "--kernel", "xsmm"]);
+    let says = if cfg!(feature = "libxsmm") {
+        "LIBXSMM has no complex kernels, as for complex64"
+    } else {
+        "this build has no LIBXSMM (build with `--features libxsmm`)"
+    };
+    let wanted = format!("error: kernel xsmm is not available: {says} (available: auto, {available})\n");
+    assert_eq!((ended.code, ended.out.as_str(), ended.err), (Some(2), "", wanted));
 }
 
 #[test]

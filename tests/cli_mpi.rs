@@ -97,6 +97,8 @@ fn what_is_wrong_on_one_rank_only_is_said_by_rank_0() {
         (&["mk,kn->mn", "a.npy", "b.npy"], &["mk,kn->mn", "a.npy", "gone.npy"], "gone.npy: cannot open"),
         (&["mk,kn->mn", "-s8"], &["mk,kn->mn", "-s8", "--nonsense"], "--nonsense"),
         (&["mk,kn->mn", "-s8"], &["mk,kn->mn", "-s9"], "rank 1 has another plan"),
+        (&["mk,kn->mn", "-s8"], &["mk,kn->mn", "-s8", "--kernel", "reference"], "rank 1 has another plan"),
+        (&["mk,kn->mn", "-s8"], &["mk,kn->mn", "-s8", "--kernel", "magic"], "unknown kernel `magic`"),
     ] {
         let Some(ended) = run_each(&folder, good, bad) else { return };
         refused(&ended, says);

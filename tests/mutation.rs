@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use common::{Case, Rng};
 use einsum_dist::comm::{Endpoint, shared::Fabric};
 use einsum_dist::dist::Bounds;
-use einsum_dist::exec::{Factors, RankProgram, RunOptions, Team, run};
+use einsum_dist::exec::{Contractor, Factors, RankProgram, RunOptions, Team, run};
 use einsum_dist::memory::Slot;
 use einsum_dist::plan::AlgorithmName;
 use einsum_dist::schedule::verify::{self, Facts};
@@ -232,7 +232,9 @@ fn execute(
                     .collect();
                 let outcome = catch_unwind(AssertUnwindSafe(|| {
                     let verified = verify::own(schedule.clone(), facts).map_err(|e| e.to_string())?;
-                    let mut program = RankProgram::compile(verified, facts, plan.dtype).map_err(|e| e.to_string())?;
+                    let contractor = Contractor::resolve(plan.kernel, plan.dtype).map_err(|e| e.to_string())?;
+                    let program = RankProgram::compile(verified, facts, plan.dtype, contractor, 1);
+                    let mut program = program.map_err(|e| e.to_string())?;
                     let slots = schedule.buffers.iter().zip(&mut blocks).map(|(buffer, block)| match buffer.home {
                         Home::Operand(_) => block.as_ref().map(|block| Slot::borrowed(&block.view())),
                         _ => block.as_mut().map(|block| Slot::borrowed_mut(&mut block.view_mut())),

@@ -3,6 +3,7 @@
 use einsum_parser::ParseError;
 
 use crate::comm::CommError;
+use crate::exec::KernelError;
 use crate::io::npy::NpyError;
 use crate::memory::OutOfMemory;
 use crate::plan::PlanError;
@@ -24,6 +25,9 @@ pub enum Error {
     /// A schedule that is wrong: a bug of the engine.
     #[error("the schedule does not verify: {0}")]
     Verify(#[from] VerifyError),
+    /// The kernel that the plan forces cannot run.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
     #[error(transparent)]
     Npy(#[from] NpyError),
     #[error(transparent)]
@@ -51,6 +55,7 @@ impl Error {
             Error::Parse(_)
             | Error::Shape(_)
             | Error::Plan(_)
+            | Error::Kernel(_)
             | Error::Npy(_)
             | Error::Usage(_)
             | Error::HostMemory { .. } => true,

@@ -1,5 +1,6 @@
 //! A compiled plan, and the ways to run it.
 
+use std::fmt::Arguments;
 use std::marker::PhantomData;
 
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
@@ -7,16 +8,17 @@ use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
 use super::launch::{Slots, launch};
 use super::{DistTensor, Error, Operand, Output, Result, World};
 use crate::dist::{Bounds, Distribution, Region};
-use crate::exec::{Factors, Metrics, RankProgram};
+use crate::exec::{Contractor, Factors, Metrics, RankProgram};
 use crate::kernel::Element;
 use crate::memory::Slot;
 use crate::plan::{Measured, Plan};
 use crate::schedule::{Buffer, Home, Schedule, verify};
 
-/// A plan compiled for a world: kernels chosen, buffers allocated. Runs any number of times on changing data.
+/// A plan compiled for a world: kernels chosen, tasks planned, buffers allocated. Runs any number of times on changing data.
 pub struct Program<T: Element> {
     world: World,
     plan: Plan,
+    contractor: Contractor,
     ranks: Vec<RankProgram>,
     metrics: Vec<Metrics>,
     /// Bytes of the user's blocks in the last run, per local rank.
@@ -45,13 +47,16 @@ impl<T: Element> Program<T> {
         if let Some(other) = all.iter().position(|theirs| *theirs != all[0]) {
             return Err(Error::Usage(format!("rank {other} has another plan than rank 0")));
         }
+        let contractor = world.agree(Contractor::resolve(plan.kernel, plan.dtype).map_err(Error::from))?;
+        // A rank without peers computes in the caller's pool.
+        let threads = if plan.ranks() > 1 { plan.machine.workers } else { rayon::current_num_threads() };
         let facts = plan.facts();
         if cfg!(debug_assertions) {
             plan.verify()?;
         }
         let compiled = world.local_ranks().map(|rank| -> Result<RankProgram> {
             let verified = verify::own(plan.schedule(rank), &facts)?;
-            Ok(RankProgram::compile(verified, &facts, plan.dtype)?)
+            Ok(RankProgram::compile(verified, &facts, plan.dtype, contractor, threads)?)
         });
         let ranks = world.agree(compiled.collect::<Result<Vec<_>>>())?;
         if plan.ranks() > 1 {
@@ -61,6 +66,7 @@ impl<T: Element> Program<T> {
         Ok(Program {
             world: world.clone(),
             plan: plan.clone(),
+            contractor,
             ranks,
             metrics: Vec::new(),
             bound_bytes: Vec::new(),
@@ -73,6 +79,11 @@ impl<T: Element> Program<T> {
 
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// The name of what contracts in this process.
+    pub fn kernel(&self) -> &'static str {
+        self.contractor.name()
     }
 
     /// Contracts whole operands, which every rank holds, and returns the whole result on every rank.
@@ -207,9 +218,9 @@ impl<T: Element> Program<T> {
             return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));
         }
         for (index, view) in operands.iter().enumerate() {
-            expect_shape(&format!("operand {index}"), view.shape(), &self.plan.operand(index).shape)?;
+            expect_shape(format_args!("operand {index}"), view.shape(), &self.plan.operand(index).shape)?;
         }
-        expect_shape("the output", out.shape(), &self.plan.output().shape)
+        expect_shape(format_args!("the output"), out.shape(), &self.plan.output().shape)
     }
 
     fn check_dist(&self, operands: &[&DistTensor<T>], out: &DistTensor<T>) -> Result<()> {
@@ -222,7 +233,7 @@ impl<T: Element> Program<T> {
             .enumerate()
             .map(|(index, &tensor)| (format!("operand {index}"), tensor, self.plan.operand(index)));
         for (name, tensor, value) in named.chain([("the output".to_owned(), out, self.plan.output())]) {
-            expect_shape(&name, tensor.shape(), &value.shape)?;
+            expect_shape(format_args!("{name}"), tensor.shape(), &value.shape)?;
             if tensor.distribution() != &value.distribution {
                 let names: Vec<String> = (0..value.shape.len()).map(|dim| format!("d{dim}")).collect();
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -298,7 +309,7 @@ impl<T: Element> Program<T> {
     }
 }
 
-fn expect_shape(name: &str, shape: &[usize], wanted: &[usize]) -> Result<()> {
+fn expect_shape(name: Arguments, shape: &[usize], wanted: &[usize]) -> Result<()> {
     if shape == wanted {
         return Ok(());
     }

@@ -205,7 +205,8 @@ impl World {
     /// Compiles a plan: schedules of the local ranks, kernels, buffers. Collective; compares fingerprints first.
     ///
     /// # Errors
-    /// The plan is for other ranks or another element type, ranks have different plans, or memory runs out on any rank.
+    /// The plan is for other ranks or another element type, ranks have different plans, or on any rank its kernel is not
+    /// available or memory runs out.
     pub fn compile<T: Element>(&self, plan: &Plan) -> Result<Program<T>> {
         Program::compile(self, plan)
     }

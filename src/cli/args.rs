@@ -62,6 +62,11 @@ pub struct Args {
     #[arg(long, value_name = "LABEL")]
     pub cut: Option<String>,
 
+    /// auto, xsmm, portable (our own, on the widest instructions here), avx2, avx512, neon, or reference (one product after
+    /// the other, to compare with: slow); one that is not available is an error
+    #[arg(long, value_name = "KERNEL", default_value = "auto")]
+    pub kernel: String,
+
     /// Let transfers and computation take turns
     #[arg(long)]
     pub no_overlap: bool,

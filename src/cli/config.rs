@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use einsum_dist::api::host;
 use einsum_dist::dtype::Dtype;
+use einsum_dist::exec::Contractor;
 use einsum_dist::plan::AlgorithmName;
 use einsum_dist::tree::Tree;
 use einsum_dist::{Machine, Options, Plan, Problem, World};
@@ -24,6 +25,8 @@ pub struct RunConfig {
     pub plan: Plan,
     /// Seconds that planning took.
     pub plan_seconds: f64,
+    /// What contracts on this machine.
+    pub kernel: &'static str,
     pub operands: Vec<PathBuf>,
     pub output: Option<PathBuf>,
     pub accumulate: Option<PathBuf>,
@@ -78,6 +81,7 @@ impl RunConfig {
             _ => {}
         }
         let options = options(&args, dtype)?;
+        let kernel = Contractor::resolve(options.kernel, dtype)?.name();
         let started = Instant::now();
         let plan = shaped.plan(&Machine::new(ranks, workers), &options)?;
         let plan_seconds = started.elapsed().as_secs_f64();
@@ -88,6 +92,7 @@ impl RunConfig {
             tree: shaped.tree().clone(),
             plan,
             plan_seconds,
+            kernel,
             operands: args.operands,
             output: args.output,
             accumulate: args.accumulate,
@@ -122,6 +127,7 @@ fn options(args: &Args, dtype: Dtype) -> Result<Options> {
         accumulate: args.accumulate.is_some(),
         memory_limit: memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?,
         forbid_redistribution: args.forbid_redistribution,
+        kernel: args.kernel.parse().map_err(|error: String| usage(error))?,
     })
 }
 

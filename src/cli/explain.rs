@@ -33,5 +33,6 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<Option<String>> {
         return Ok(Some(json(world, config, None)));
     }
     let default = if config.default_sizes { "\nextents are the default; --size sets them" } else { "" };
-    Ok(Some(format!("{}\nverified: {verified}{default}\n", plan.explain())))
+    let kernel = config.kernel;
+    Ok(Some(format!("{}\nkernel    {kernel} on this machine\nverified: {verified}{default}\n", plan.explain())))
 }

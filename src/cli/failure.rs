@@ -79,6 +79,7 @@ impl Failure {
                 Error::Parse(_) => "parse",
                 Error::Shape(_) => "shape",
                 Error::Plan(_) => "plan",
+                Error::Kernel(_) => "kernel",
                 Error::Npy(_) => "file",
                 Error::Usage(_) => "usage",
                 Error::Comm(_) => "communication",

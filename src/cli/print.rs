@@ -44,6 +44,7 @@ pub fn json(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Str
 fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Report {
     let mut report = config.plan.report(outcome.map(|outcome| outcome.measured.as_slice()));
     report.transport = Some(world.transport().to_owned());
+    report.kernel = config.kernel.to_owned();
     if let Some(outcome) = outcome {
         report.plan_seconds = Some(config.plan_seconds);
         report.compile_seconds = Some(outcome.compile_seconds);
@@ -68,6 +69,7 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     let each = if report.ranks > 1 { " each" } else { "" };
     let (ranks, workers) = (counted(report.ranks, "rank"), counted(report.workers, "worker"));
     lines.push(("ran on", format!("{ranks}, {workers}{each}{transport}")));
+    lines.push(("kernel", report.kernel.clone()));
     let width = report.nodes.iter().map(|node| node.expression.chars().count()).max().unwrap_or(0);
     for (at, node) in report.nodes.iter().enumerate() {
         let cuts: Vec<&str> = node.grid.keys().map(String::as_str).collect();

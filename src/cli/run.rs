@@ -31,7 +31,7 @@ pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
     // Random operands, and a rank without peers, compute in the global pool. It fails only where one exists, which then serves.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(workers).build_global();
     if config.verbose && world.is_root() {
-        eprintln!("{}\n", config.plan.explain());
+        eprintln!("{}\nkernel    {}\n", config.plan.explain(), config.kernel);
     }
     match config.plan.dtype {
         Dtype::Float32 => typed::<f32>(world, config),

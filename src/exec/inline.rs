@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::fault::panic_message;
+use super::job::Job;
 use super::metrics::{Metrics, TaskMetric};
 use super::{Factors, RankProgram, RunError, RunOptions};
 use crate::memory::Store;
@@ -19,11 +20,11 @@ pub fn run(
     let mut tasks = Vec::with_capacity(program.schedule().tasks.len());
     for task in 0..program.schedule().tasks.len() {
         let start = started.elapsed().as_secs_f64();
-        let job = program.prepare(store, task, factors).map_err(|error| RunError::lease(rank, task, error))?;
+        let job = Job::new(program, store, task, factors).map_err(|error| RunError::lease(rank, task, error))?;
         let injected = program.injected(options.injection, true);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             assert!(!injected, "injected for a test");
-            job()
+            job.run()
         }));
         let outcome = outcome.unwrap_or_else(|payload| Err(panic_message(payload.as_ref())));
         outcome.map_err(|message| RunError::new(rank, Some(task), message))?;

@@ -3,24 +3,29 @@
 use num_complex::Complex;
 
 use super::Factors;
+use super::planned::Planned;
 use crate::dims::Label;
 use crate::dtype::Dtype;
-use crate::kernel::{self, Element, Workspace};
+use crate::kernel::{self, Element, OutOfMemory, Workspace};
+use crate::local::Layout;
 use crate::memory::{ReadLease, WriteLease};
+use crate::schedule::TaskId;
 
 type Factor = Complex<f64>;
 type Input<'a> = (&'a [Label], &'a ReadLease);
 type Out<'a> = (&'a [Label], &'a mut WriteLease);
-type Contract = fn(Factor, Input, Input, Factor, Out, &mut Workspace) -> Result<(), kernel::OutOfMemory>;
+type Contract = fn((&mut Planned, TaskId), Factor, Input, Input, Factor, Out) -> Result<(), OutOfMemory>;
 
 /// The kernels of one element type.
 #[derive(Clone, Copy)]
 pub struct Kernels {
     pub contract: Contract,
-    pub unary: fn(Input, Out),
+    pub unary: fn((&mut Planned, TaskId), Input, Out),
     pub add: fn(&ReadLease, &mut WriteLease),
     pub scale: fn(Factor, &mut WriteLease),
     pub fill: fn(&mut WriteLease),
+    /// Makes room for so many elements.
+    pub reserve: fn(&mut Workspace, usize) -> Result<(), OutOfMemory>,
 }
 
 impl Kernels {
@@ -53,13 +58,40 @@ fn element<T: Element>(factor: Factor) -> T {
 
 fn kernels<T: Element>() -> Kernels {
     Kernels {
-        contract: |alpha, (l, left), (r, right), beta, (o, out), workspace| {
-            let (left, right) = ((l, left.view::<T>()), (r, right.view::<T>()));
-            kernel::contract(element(alpha), left, right, element(beta), (o, out.view_mut::<T>()), workspace)
+        contract: contract::<T>,
+        unary: |(planned, task), (i, input), (o, out)| {
+            let (input, out) = (input.view::<T>(), out.view_mut::<T>());
+            let layouts = [Layout::new(i, input.shape(), input.strides()), Layout::new(o, out.shape(), out.strides())];
+            let (plan, isa) = planned.unary(task, &layouts, rayon::current_num_threads());
+            kernel::unary_planned(plan, isa, input, out);
         },
-        unary: |(i, input), (o, out)| kernel::unary((i, input.view::<T>()), (o, out.view_mut::<T>())),
         add: |input, out| kernel::add(input.view::<T>(), out.view_mut::<T>()),
         scale: |factor, out| kernel::scale(element::<T>(factor), out.view_mut()),
         fill: |out| kernel::fill(T::ZERO, out.view_mut()),
+        reserve: Workspace::reserve::<T>,
+    }
+}
+
+fn contract<T: Element>(
+    (planned, task): (&mut Planned, TaskId),
+    alpha: Factor,
+    (l, left): Input,
+    (r, right): Input,
+    beta: Factor,
+    (o, out): Out,
+) -> Result<(), OutOfMemory> {
+    let (alpha, beta) = (element::<T>(alpha), element::<T>(beta));
+    let (left, right, out) = (left.view::<T>(), right.view::<T>(), out.view_mut::<T>());
+    let layouts = [
+        Layout::new(l, left.shape(), left.strides()),
+        Layout::new(r, right.shape(), right.strides()),
+        Layout::new(o, out.shape(), out.strides()),
+    ];
+    match planned.contract(task, &layouts, rayon::current_num_threads()) {
+        Some((plan, workspace)) => kernel::contract_planned(plan, alpha, left, right, beta, out, workspace),
+        None => {
+            kernel::contract_slowly(alpha, (l, left), (r, right), beta, (o, out));
+            Ok(())
+        }
     }
 }

@@ -13,16 +13,20 @@
 //!
 //! Invariants: tasks touch memory through leases only, so a wrong schedule is an error and not a data race; a failure of
 //! any task ends the run of its rank, and the caller ends the others. Deliberately absent: element types (one table of
-//! functions per dtype, in `kernels`), retries, any choice.
+//! functions per dtype, in `kernels`), retries, any choice but what `choice` makes of the kernel that a plan names.
 
+mod choice;
 mod fault;
 mod inline;
+mod job;
 mod kernels;
 mod lanes;
 mod metrics;
+mod planned;
 mod program;
 mod rank;
 
+pub use choice::{Contractor, KernelError};
 pub use fault::{Injection, RunError, panic_message};
 pub use metrics::{Metrics, Moved, TaskMetric};
 pub use program::{Factors, RankProgram};

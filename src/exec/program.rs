@@ -1,16 +1,16 @@
-//! A compiled schedule: kernels chosen, buffers allocated, ready to run many times.
+//! A compiled schedule: kernels chosen, tasks planned, buffers allocated, ready to run many times.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use num_complex::Complex;
 
 use super::kernels::Kernels;
-use super::{Injection, RunError};
+use super::planned::Planned;
+use super::{Contractor, Injection, RunError};
 use crate::dtype::Dtype;
-use crate::kernel::Workspace;
-use crate::memory::{Aligned, Footprint, LeaseError, OutOfMemory, ReadLease, Slot, Store, WriteLease};
+use crate::memory::{Aligned, Footprint, OutOfMemory, Slot, Store};
 use crate::schedule::verify::{Facts, Verified};
-use crate::schedule::{Accumulate, Action, Factor, Home, Schedule, TaskId, View, Work};
+use crate::schedule::{Home, Schedule};
 
 /// The numbers that a run is given.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,18 +28,24 @@ pub struct RankProgram {
     /// By buffer: owned memory, or `None` where the user's is bound.
     arena: Vec<Option<Arc<Aligned>>>,
     footprint: Arc<Footprint>,
-    workspace: Arc<Mutex<Workspace>>,
+    planned: Mutex<Planned>,
     /// By value of the plan: its contractions apply alpha.
     is_result: Vec<bool>,
     left_behind: Option<Arc<Store>>,
 }
 
 impl RankProgram {
-    /// Allocates the buffers of a schedule that are not the user's.
+    /// Allocates the buffers of a schedule that are not the user's, and plans its tasks for a number of threads.
     ///
     /// # Errors
     /// [`OutOfMemory`] where the system refuses.
-    pub fn compile(verified: Verified, facts: &Facts, dtype: Dtype) -> Result<RankProgram, OutOfMemory> {
+    pub fn compile(
+        verified: Verified,
+        facts: &Facts,
+        dtype: Dtype,
+        contractor: Contractor,
+        threads: usize,
+    ) -> Result<RankProgram, OutOfMemory> {
         let footprint = Arc::new(Footprint::default());
         let allocate = |buffer: &crate::schedule::Buffer| match buffer.home {
             Home::Operand(_) | Home::Output => Ok(None),
@@ -49,12 +55,16 @@ impl RankProgram {
             }
         };
         let arena = verified.schedule().buffers.iter().map(allocate).collect::<Result<Vec<_>, _>>()?;
+        let kernels = Kernels::of(dtype);
+        let mut planned = Planned::new(contractor, dtype, verified.schedule().tasks.len());
+        let elements = planned.expect(verified.schedule(), threads);
+        (kernels.reserve)(&mut planned.workspace, elements).map_err(|error| OutOfMemory { bytes: error.bytes })?;
         Ok(RankProgram {
-            kernels: Kernels::of(dtype),
+            kernels,
             dtype,
             arena,
             footprint,
-            workspace: Arc::default(),
+            planned: Mutex::new(planned),
             is_result: (0..facts.values.len()).map(|value| facts.is_result(value)).collect(),
             verified: Arc::new(verified),
             left_behind: None,
@@ -72,8 +82,7 @@ impl RankProgram {
 
     /// Bytes that the program owns: arena, exchange and the kernels' packing space.
     pub fn owned_bytes(&self) -> u64 {
-        let workspace = self.workspace.lock().map_or(0, |workspace| workspace.bytes());
-        (self.footprint.peak() + workspace) as u64
+        (self.footprint.peak() + self.planned().workspace.bytes()) as u64
     }
 
     /// The store of a run: `slots` holds the user's memory for operand and output buffers.
@@ -106,76 +115,19 @@ impl RankProgram {
         }
     }
 
-    /// Leases what a work task needs and returns it as something to call on a worker.
-    pub(super) fn prepare(&self, store: &Arc<Store>, task: TaskId, factors: Factors) -> Result<Job, LeaseError> {
-        let Action::Work(work) = &self.schedule().tasks[task].action else {
-            unreachable!("only tasks of the work lane are prepared");
-        };
-        let buffer = |view: &View| &self.schedule().buffers[view.buffer];
-        let read = |view: &View| store.read(view.buffer, &view.bounds);
-        let write = |view: &View| store.write(view.buffer, &view.bounds);
-        let labels = |view: &View| buffer(view).labels.clone();
-        let (kernels, workspace) = (self.kernels, self.workspace.clone());
-        Ok(match work {
-            Work::Contract { left, right, out, accumulate } => {
-                let one = Complex::new(1.0, 0.0);
-                let alpha = if self.is_result[buffer(out).node] { factors.alpha } else { one };
-                let beta = match accumulate {
-                    Accumulate::Overwrite => Complex::new(0.0, 0.0),
-                    Accumulate::Add => one,
-                    Accumulate::Beta => factors.beta,
-                };
-                let names = [labels(left), labels(right), labels(out)];
-                let (left, right, mut out) = (read(left)?, read(right)?, write(out)?);
-                Box::new(move || {
-                    let mut workspace = workspace.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                    let [l, r, o] = &names;
-                    (kernels.contract)(alpha, (l, &left), (r, &right), beta, (o, &mut out), &mut workspace)
-                        .map_err(|error| error.to_string())
-                })
-            }
-            Work::Unary { input, out } => {
-                let names = [labels(input), labels(out)];
-                let (input, mut out): (ReadLease, WriteLease) = (read(input)?, write(out)?);
-                Box::new(move || {
-                    (kernels.unary)((&names[0], &input), (&names[1], &mut out));
-                    Ok(())
-                })
-            }
-            Work::Add { input, out } => {
-                let (input, mut out) = (read(input)?, write(out)?);
-                Box::new(move || {
-                    (kernels.add)(&input, &mut out);
-                    Ok(())
-                })
-            }
-            Work::Fill { out } => {
-                let mut out = write(out)?;
-                Box::new(move || {
-                    (kernels.fill)(&mut out);
-                    Ok(())
-                })
-            }
-            Work::Update { input, out } => {
-                let (input, mut out) = (read(input)?, write(out)?);
-                Box::new(move || {
-                    (kernels.scale)(factors.beta, &mut out);
-                    (kernels.add)(&input, &mut out);
-                    Ok(())
-                })
-            }
-            Work::Scale { out, factor } => {
-                let factor = match factor {
-                    Factor::Alpha => factors.alpha,
-                    Factor::Beta => factors.beta,
-                };
-                let mut out = write(out)?;
-                Box::new(move || {
-                    (kernels.scale)(factor, &mut out);
-                    Ok(())
-                })
-            }
-        })
+    pub(super) fn kernels(&self) -> Kernels {
+        self.kernels
+    }
+
+    /// The plans of the tasks. Tasks of one rank run one after another, so nobody waits here.
+    pub(super) fn planned(&self) -> MutexGuard<'_, Planned> {
+        // What a panic leaves behind is whole: plans are put in place by one assignment each.
+        self.planned.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Whether a value of the plan is scaled by alpha.
+    pub(super) fn is_result(&self, value: usize) -> bool {
+        self.is_result[value]
     }
 
     /// Whether a panic is to be raised here, for tests.
@@ -183,6 +135,3 @@ impl RankProgram {
         injection == Some(Injection { rank: self.schedule().rank, worker })
     }
 }
-
-/// A work task with its leases; dropped, it gives them back.
-pub type Job = Box<dyn FnOnce() -> Result<(), String> + Send>;

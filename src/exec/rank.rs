@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::fault::panic_message;
+use super::job::Job;
 use super::lanes::Lanes;
 use super::metrics::{Metrics, TaskMetric};
 use super::{Factors, RankProgram, RunError, RunOptions};
@@ -65,7 +66,10 @@ struct Thread<'a> {
 }
 
 impl<'a> Thread<'a> {
-    fn run<'s>(&mut self, finished: &'s Finished, scope: &rayon::Scope<'s>) -> Result<(), RunError> {
+    fn run<'s>(&mut self, finished: &'s Finished, scope: &rayon::Scope<'s>) -> Result<(), RunError>
+    where
+        'a: 's,
+    {
         let rank = self.program.schedule().rank;
         while !self.lanes.done() {
             let mut progress = self.collect(finished)?;
@@ -128,10 +132,13 @@ impl<'a> Thread<'a> {
         Ok(any)
     }
 
-    fn start_work<'s>(&mut self, finished: &'s Finished, scope: &rayon::Scope<'s>) -> Result<bool, RunError> {
+    fn start_work<'s>(&mut self, finished: &'s Finished, scope: &rayon::Scope<'s>) -> Result<bool, RunError>
+    where
+        'a: 's,
+    {
         let Some(task) = self.lanes.start(Lane::Work, 1) else { return Ok(false) };
         let rank = self.program.schedule().rank;
-        let prepared = self.program.prepare(self.store, task, self.factors);
+        let prepared = Job::new(self.program, self.store, task, self.factors);
         let job = prepared.map_err(|error| RunError::lease(rank, task, error))?;
         let (waker, started) = (self.endpoint.waker(), self.started);
         let injected = self.program.injected(self.options.injection, true);
@@ -139,7 +146,7 @@ impl<'a> Thread<'a> {
             let start = started.elapsed().as_secs_f64();
             let outcome = catch_unwind(AssertUnwindSafe(|| {
                 assert!(!injected, "injected for a test");
-                job()
+                job.run()
             }));
             let outcome = outcome.unwrap_or_else(|payload| Err(panic_message(payload.as_ref())));
             let end = started.elapsed().as_secs_f64();

@@ -4,13 +4,25 @@ use std::fs;
 use std::sync::OnceLock;
 
 use super::simd::widest;
-use crate::local::{Caches, Family, Target};
+use crate::local::{Caches, Family, Isa, Target};
 
 /// The widest instructions, the caches, and the threads of the current rayon pool.
 pub fn host() -> Target {
-    static FIXED: OnceLock<Target> = OnceLock::new();
-    let fixed = FIXED.get_or_init(|| Target { isa: widest(), family: Family::Own, caches: caches(), threads: 1 });
-    Target { threads: rayon::current_num_threads(), ..*fixed }
+    target(widest(), Family::Own, rayon::current_num_threads())
+}
+
+/// This machine's caches, with instructions, a family and threads of the caller's choice. Starts no thread pool.
+pub fn target(isa: Isa, family: Family, threads: usize) -> Target {
+    static CACHES: OnceLock<Caches> = OnceLock::new();
+    Target { isa, family, caches: *CACHES.get_or_init(caches), threads }
+}
+
+/// Whether this build and this processor can run what LIBXSMM generates.
+pub fn has_xsmm() -> bool {
+    #[cfg(all(feature = "libxsmm", target_arch = "x86_64"))]
+    return is_x86_feature_detected!("avx");
+    #[cfg(not(all(feature = "libxsmm", target_arch = "x86_64")))]
+    return cfg!(all(feature = "libxsmm", target_arch = "aarch64"));
 }
 
 /// Linux tells sizes and who shares them; elsewhere the default has to do.

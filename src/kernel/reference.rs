@@ -69,6 +69,26 @@ pub fn reference_element<T: Element>(
     total
 }
 
+/// out = alpha left right + beta out, each element by [`reference_element`]; with beta 0, out is not read.
+///
+/// # Panics
+/// As [`reference()`].
+pub fn contract_slowly<T: Element>(
+    alpha: T,
+    left: (&[Label], ArrayViewD<T>),
+    right: (&[Label], ArrayViewD<T>),
+    beta: T,
+    out: (&[Label], ArrayViewMutD<T>),
+) {
+    let (labels, mut out) = out;
+    let operands = [left, right];
+    for (index, element) in out.indexed_iter_mut() {
+        let new = alpha.to_c64() * reference_element(&operands, labels, index.slice()).value;
+        let value = if beta == T::ZERO { new } else { new + beta.to_c64() * element.to_c64() };
+        *element = T::from_f64(value.re, value.im);
+    }
+}
+
 fn value_of(values: &[(Label, usize)], label: Label) -> usize {
     let found = values.iter().find(|&&(l, _)| l == label);
     found.expect("every label of an operand is fixed or summed").1

@@ -3,7 +3,12 @@
 /// Elements below which a second thread costs more than it gains.
 const WORTH_THREADS: usize = 1 << 15;
 
-/// Threads worth using for so many elements, on the current pool.
+/// How many of these threads are worth using for so many elements.
+pub(super) fn worth(threads: usize, elements: usize) -> usize {
+    if elements < WORTH_THREADS { 1 } else { threads.max(1) }
+}
+
+/// Threads of the current pool that are worth using for so many elements.
 pub(super) fn threads_for(elements: usize) -> usize {
-    if elements < WORTH_THREADS { 1 } else { rayon::current_num_threads() }
+    worth(rayon::current_num_threads(), elements)
 }

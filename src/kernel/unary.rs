@@ -4,10 +4,10 @@ use ndarray::{ArrayViewD, ArrayViewMutD};
 
 use super::permute::{Factors, permute};
 use super::sum::sum;
-use super::threads::threads_for;
+use super::threads::worth;
 use super::{Element, available, widest};
 use crate::dims::Label;
-use crate::local::{Isa, Layout, UnaryBody, UnaryPlan, plan_unary};
+use crate::local::{self, Isa, Layout, UnaryBody, UnaryPlan};
 
 /// out = input, with repeated labels of the input as diagonals, labels that out lacks summed, in the order of out.
 ///
@@ -18,8 +18,17 @@ pub fn unary<T: Element>(input: (&[Label], ArrayViewD<T>), out: (&[Label], Array
     let (out_labels, out) = out;
     let from = Layout::new(in_labels, input.shape(), input.strides());
     let to = Layout::new(out_labels, out.shape(), out.strides());
-    let plan = plan_unary(&from, &to, size_of::<T>(), threads_for(input.len().max(out.len())));
+    let plan = plan_unary(&from, &to, size_of::<T>(), rayon::current_num_threads());
     unary_planned(&plan, widest(), input, out);
+}
+
+/// The plan that [`unary`] follows for these layouts where there are so many threads.
+///
+/// # Panics
+/// As [`unary`].
+pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: usize) -> UnaryPlan {
+    let elements = |layout: &Layout| layout.extents.iter().product::<usize>();
+    local::plan_unary(input, out, element_bytes, worth(threads, elements(input).max(elements(out))))
 }
 
 /// [`unary`] with a plan made before, for tensors of the same layouts, on one instruction set.

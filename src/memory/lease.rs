@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use ndarray::{ArrayViewD, ArrayViewMutD, IxDyn, ShapeBuilder};
+use ndarray::{ArrayViewD, ArrayViewMutD, Axis, IxDyn, ShapeBuilder};
 
 use super::{Store, Strided};
 use crate::dtype::Dtype;
@@ -76,22 +76,24 @@ impl Lease {
     }
 
     /// Extents and strides as ndarray wants them: negative strides move the origin to the lowest address.
-    fn array_parts<T: Element>(&self) -> (*mut T, IxDyn, IxDyn, Vec<usize>) {
+    fn array_parts<T: Element>(&self) -> (*mut T, IxDyn, IxDyn) {
         assert!(T::DTYPE == self.dtype(), "the buffer holds {}, not {}", self.dtype(), T::DTYPE);
         let mut start = self.start().cast::<T>();
-        let mut flipped = Vec::new();
-        let mut strides = Vec::with_capacity(self.strided.strides.len());
+        let mut strides = IxDyn::zeros(self.strided.strides.len());
         for (d, (&stride, &extent)) in self.strided.strides.iter().zip(&self.strided.extents).enumerate() {
-            strides.push(stride.unsigned_abs());
-            if stride < 0 && extent > 0 {
-                if self.strided.elements() > 0 {
-                    // SAFETY: moves to the last index of this dimension, which is an element of the box.
-                    start = unsafe { start.offset(stride * (extent as isize - 1)) };
-                }
-                flipped.push(d);
+            strides[d] = stride.unsigned_abs();
+            if stride < 0 && extent > 0 && self.strided.elements() > 0 {
+                // SAFETY: moves to the last index of this dimension, which is an element of the box.
+                start = unsafe { start.offset(stride * (extent as isize - 1)) };
             }
         }
-        (start, IxDyn(&self.strided.extents), IxDyn(&strides), flipped)
+        (start, IxDyn(&self.strided.extents), strides)
+    }
+
+    /// The dimensions that [`Lease::array_parts`] has turned round.
+    fn flipped(&self) -> impl Iterator<Item = Axis> + '_ {
+        let dims = self.strided.strides.iter().zip(&self.strided.extents).enumerate();
+        dims.filter(|(_, (stride, extent))| **stride < 0 && **extent > 0).map(|(d, _)| Axis(d))
     }
 }
 
@@ -121,13 +123,11 @@ impl ReadLease {
     /// # Panics
     /// When `T` is not the element type of the buffer.
     pub fn view<T: Element>(&self) -> ArrayViewD<'_, T> {
-        let (start, extents, strides, flipped) = self.0.array_parts::<T>();
+        let (start, extents, strides) = self.0.array_parts::<T>();
         // SAFETY: every index reaches an element of the box, which holds initialised `T` (the slot came from memory of
         // this dtype, zeroed or the user's), and no lease that writes it is alive while this one is.
         let mut view = unsafe { ArrayViewD::from_shape_ptr(extents.strides(strides), start.cast_const()) };
-        for d in flipped {
-            view.invert_axis(ndarray::Axis(d));
-        }
+        self.0.flipped().for_each(|axis| view.invert_axis(axis));
         view
     }
 
@@ -167,13 +167,11 @@ impl WriteLease {
     /// # Panics
     /// When `T` is not the element type of the buffer.
     pub fn view_mut<T: Element>(&mut self) -> ArrayViewMutD<'_, T> {
-        let (start, extents, strides, flipped) = self.0.array_parts::<T>();
+        let (start, extents, strides) = self.0.array_parts::<T>();
         // SAFETY: as in `ReadLease::view`, and no other lease of any kind overlaps the box. Writable slots come from an
         // owned dense array or from an `ArrayViewMut`, so distinct indices are distinct elements.
         let mut view = unsafe { ArrayViewMutD::from_shape_ptr(extents.strides(strides), start) };
-        for d in flipped {
-            view.invert_axis(ndarray::Axis(d));
-        }
+        self.0.flipped().for_each(|axis| view.invert_axis(axis));
         view
     }
 

@@ -75,6 +75,7 @@ pub fn distribute(expression: &str, tree: &Tree, machine: &Machine, options: &Op
         accumulate: options.accumulate,
         path: path(tree),
         memory_limit: options.memory_limit,
+        kernel: options.kernel,
     })
 }
 

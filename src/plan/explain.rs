@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Plan, Source, Value};
+use super::{KernelChoice, Plan, Source, Value};
 use crate::schedule::Schedule;
 
 /// Prints a plan; see [`Plan::explain`].
@@ -15,10 +15,11 @@ impl fmt::Display for Explain<'_> {
         writeln!(f, "plan      {}", plan.expression)?;
         writeln!(
             f,
-            "for       {}, {}, {}",
+            "for       {}, {}, {}{}",
             plan.dtype,
             counted(machine.ranks, "rank"),
-            counted(machine.workers, "worker") + if machine.ranks > 1 { " each" } else { "" }
+            counted(machine.workers, "worker") + if machine.ranks > 1 { " each" } else { "" },
+            if plan.kernel == KernelChoice::Auto { String::new() } else { format!(", kernel {}", plan.kernel.name()) }
         )?;
         let dims = plan.names.iter().zip(&plan.extents).map(|(name, extent)| format!("{name}={extent}"));
         writeln!(f, "extents   {}", dims.collect::<Vec<_>>().join(" "))?;

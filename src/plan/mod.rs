@@ -26,7 +26,7 @@ mod report;
 
 pub use error::PlanError;
 pub use explain::Explain;
-pub use options::{AlgorithmName, Options};
+pub use options::{AlgorithmName, KernelChoice, Options};
 pub use report::{Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
 
 use serde::{Deserialize, Serialize};
@@ -80,6 +80,8 @@ pub struct Plan {
     /// Contraction order as positions in the list of operands, results appended at its end (as opt_einsum writes it).
     pub path: Vec<[usize; 2]>,
     pub memory_limit: Option<u64>,
+    /// What contracts on each rank.
+    pub kernel: KernelChoice,
 }
 
 impl Plan {
@@ -122,6 +124,7 @@ impl Plan {
             accumulate: false,
             path: Vec::new(),
             memory_limit: None,
+            kernel: KernelChoice::Auto,
         }
     }
 

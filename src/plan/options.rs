@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::dtype::Dtype;
 
 /// An algorithm by its name on the command line.
@@ -49,6 +51,59 @@ impl FromStr for AlgorithmName {
     }
 }
 
+/// What contracts on each rank, by its name on the command line. Every rank finds out for itself what that is on its
+/// machine, so a plan names the choice and not what becomes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KernelChoice {
+    /// Whatever is best on the machine.
+    #[default]
+    Auto,
+    /// Micro-kernels that LIBXSMM generates.
+    Xsmm,
+    /// Our own, on the widest instructions of the machine.
+    Portable,
+    Avx2,
+    Avx512,
+    Neon,
+    /// One product after the other in double precision, to compare with.
+    Reference,
+}
+
+impl KernelChoice {
+    pub const ALL: [KernelChoice; 7] = [
+        KernelChoice::Auto,
+        KernelChoice::Xsmm,
+        KernelChoice::Portable,
+        KernelChoice::Avx2,
+        KernelChoice::Avx512,
+        KernelChoice::Neon,
+        KernelChoice::Reference,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            KernelChoice::Auto => "auto",
+            KernelChoice::Xsmm => "xsmm",
+            KernelChoice::Portable => "portable",
+            KernelChoice::Avx2 => "avx2",
+            KernelChoice::Avx512 => "avx512",
+            KernelChoice::Neon => "neon",
+            KernelChoice::Reference => "reference",
+        }
+    }
+}
+
+impl FromStr for KernelChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<KernelChoice, String> {
+        let known = KernelChoice::ALL.map(KernelChoice::name).join(", ");
+        let mut all = KernelChoice::ALL.into_iter();
+        all.find(|kernel| kernel.name() == text).ok_or_else(|| format!("unknown kernel `{text}` (known: {known})"))
+    }
+}
+
 /// Choices of a plan; the default lets the cost model choose.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
@@ -63,6 +118,7 @@ pub struct Options {
     pub memory_limit: Option<u64>,
     /// Redistribution of an intermediate is an error.
     pub forbid_redistribution: bool,
+    pub kernel: KernelChoice,
 }
 
 impl Default for Options {
@@ -74,6 +130,7 @@ impl Default for Options {
             accumulate: false,
             memory_limit: None,
             forbid_redistribution: false,
+            kernel: KernelChoice::Auto,
         }
     }
 }

@@ -99,6 +99,7 @@ pub struct Report {
     pub ranks: usize,
     pub workers: usize,
     pub transport: Option<String>,
+    /// What contracts; of a plan that no machine has looked at, the choice.
     pub kernel: String,
     pub plan_fingerprint: String,
     pub slices: usize,
@@ -185,7 +186,7 @@ impl Plan {
             ranks: self.ranks(),
             workers: self.machine.workers,
             transport: None,
-            kernel: "gemm".to_owned(),
+            kernel: self.kernel.name().to_owned(),
             plan_fingerprint: format!("{:016x}", self.fingerprint()),
             slices: 1,
             path: self.path.clone(),

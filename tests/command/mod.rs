@@ -109,6 +109,9 @@ impl Ran {
     }
 }
 
+/// A kernel of other processors than this one.
+const FOREIGN: &str = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
+
 /// Arguments that no run can be made of, with what the message says.
 pub const REFUSED: &[(&[&str], &str)] = &[
     (&["mk,kn->mx"], "output label `x` is in none of the inputs"),
@@ -136,6 +139,16 @@ pub const REFUSED: &[(&[&str], &str)] = &[
     (&["[1,0],[0,2]->[1,2]", "-s", "3,4"], "--size lists 2 extents, the expression has 3 names: `0`, `1`, `2`"),
     (&["mk,kn->mn", "--dtype", "int8"], "unknown type `int8`"),
     (&["mk,kn->mn", "--transport", "pigeon"], "unknown transport `pigeon`"),
+    (
+        &["mk,kn->mn", "--kernel", "magic"],
+        "unknown kernel `magic` (known: auto, xsmm, portable, avx2, avx512, neon, reference)",
+    ),
+    (&["mk,kn->mn", "--kernel", FOREIGN], "is not available: "),
+    (
+        &["mk,kn->mn", "--kernel", "xsmm", "--dtype", "c64"],
+        if cfg!(feature = "libxsmm") { "LIBXSMM has no complex kernels" } else { "this build has no LIBXSMM" },
+    ),
+    (&["mk,kn->mn", "--explain", "--kernel", FOREIGN], "processors, this one is "),
     (&["mk,kn->mn", "--accumulate", "a.npy", "-s", "8"], "a.npy has shape [2, 3], the result has [8, 8]"),
     (&["mk,kn->mn", "-s", "99999999999999"], "is larger than memory can be"),
     (&["@none.txt"], "cannot read the expression from none.txt"),

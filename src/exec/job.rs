@@ -1,0 +1,96 @@
+//! A work task with its leases, on its way to a worker.
+
+use std::sync::Arc;
+
+use num_complex::Complex;
+
+use super::{Factors, RankProgram};
+use crate::dims::Label;
+use crate::memory::{LeaseError, ReadLease, Store, WriteLease};
+use crate::schedule::{Accumulate, Action, Factor, TaskId, View, Work};
+
+/// Something to call on a worker; dropped, it gives its leases back.
+#[derive(Debug)]
+pub struct Job<'a> {
+    program: &'a RankProgram,
+    task: TaskId,
+    step: Step<'a>,
+    out: (&'a [Label], WriteLease),
+}
+
+type Input<'a> = (&'a [Label], ReadLease);
+
+#[derive(Debug)]
+enum Step<'a> {
+    Contract { alpha: Complex<f64>, left: Input<'a>, right: Input<'a>, beta: Complex<f64> },
+    Unary(Input<'a>),
+    Add(ReadLease),
+    Fill,
+    Update { input: ReadLease, beta: Complex<f64> },
+    Scale(Complex<f64>),
+}
+
+impl<'a> Job<'a> {
+    /// Leases what a work task needs.
+    ///
+    /// # Errors
+    /// A lease is refused.
+    pub fn new(
+        program: &'a RankProgram,
+        store: &Arc<Store>,
+        task: TaskId,
+        factors: Factors,
+    ) -> Result<Job<'a>, LeaseError> {
+        let schedule = program.schedule();
+        let Action::Work(work) = &schedule.tasks[task].action else {
+            unreachable!("only tasks of the work lane are prepared");
+        };
+        let labels = |view: &View| schedule.buffers[view.buffer].labels.as_slice();
+        let read = |view: &View| store.read(view.buffer, &view.bounds);
+        let input = |view: &View| Ok((labels(view), read(view)?));
+        let (step, out) = match work {
+            Work::Contract { left, right, out, accumulate } => {
+                let one = Complex::new(1.0, 0.0);
+                let alpha = if program.is_result(schedule.buffers[out.buffer].node) { factors.alpha } else { one };
+                let beta = match accumulate {
+                    Accumulate::Overwrite => Complex::new(0.0, 0.0),
+                    Accumulate::Add => one,
+                    Accumulate::Beta => factors.beta,
+                };
+                (Step::Contract { alpha, left: input(left)?, right: input(right)?, beta }, out)
+            }
+            Work::Unary { input: from, out } => (Step::Unary(input(from)?), out),
+            Work::Add { input, out } => (Step::Add(read(input)?), out),
+            Work::Fill { out } => (Step::Fill, out),
+            Work::Update { input, out } => (Step::Update { input: read(input)?, beta: factors.beta }, out),
+            Work::Scale { out, factor: Factor::Alpha } => (Step::Scale(factors.alpha), out),
+            Work::Scale { out, factor: Factor::Beta } => (Step::Scale(factors.beta), out),
+        };
+        Ok(Job { program, task, step, out: (labels(out), store.write(out.buffer, &out.bounds)?) })
+    }
+
+    /// Computes it, on the current rayon pool.
+    ///
+    /// # Errors
+    /// There is no memory to pack into.
+    pub fn run(self) -> Result<(), String> {
+        let Job { program, task, step, out: (o, mut out) } = self;
+        let kernels = program.kernels();
+        match &step {
+            Step::Contract { alpha, left: (l, left), right: (r, right), beta } => {
+                let planned = (&mut *program.planned(), task);
+                (kernels.contract)(planned, *alpha, (l, left), (r, right), *beta, (o, &mut out))
+                    .map_err(|error| error.to_string())?;
+            }
+            Step::Unary((i, input)) => (kernels.unary)((&mut *program.planned(), task), (i, input), (o, &mut out)),
+            Step::Add(input) => (kernels.add)(input, &mut out),
+            Step::Fill => (kernels.fill)(&mut out),
+            Step::Update { input, beta } => {
+                (kernels.scale)(*beta, &mut out);
+                (kernels.add)(input, &mut out);
+            }
+            Step::Scale(factor) => (kernels.scale)(*factor, &mut out),
+        }
+        Ok(())
+    }
+}

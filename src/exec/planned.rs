@@ -1,0 +1,167 @@
+//! How the tasks of a program are computed: planned once, kept, and planned anew only where tensors lie otherwise than
+//! before, which those of the user may.
+//!
+//! Invariant: tasks that look alike share one plan, so that a ring of many steps keeps a few. Deliberately absent:
+//! sums, copies and factors of whole boxes, whose plans take no longer than a look at one that is kept.
+
+use std::sync::Arc;
+
+use super::Contractor;
+use crate::dims::Label;
+use crate::dtype::Dtype;
+use crate::kernel::{Workspace, plan_unary, target};
+use crate::local::{Isa, Layout, LocalContract, UnaryPlan, plan_contract};
+use crate::memory::Strided;
+use crate::schedule::{Action, Schedule, TaskId, View, Work};
+
+/// The plans of one rank's tasks, and the memory that they pack into.
+#[derive(Debug)]
+pub struct Planned {
+    contractor: Contractor,
+    dtype: Dtype,
+    contracts: Kept<3, LocalContract>,
+    unary: Kept<2, UnaryPlan>,
+    pub workspace: Workspace,
+}
+
+/// Plans by task.
+#[derive(Debug)]
+struct Kept<const N: usize, P>(Vec<Option<Arc<Entry<N, P>>>>);
+
+#[derive(Debug)]
+struct Entry<const N: usize, P> {
+    labels: [Vec<Label>; N],
+    threads: usize,
+    plan: P,
+}
+
+trait Fits {
+    /// Whether a tensor is laid out as this was planned for.
+    fn fits(&self, tensor: usize, layout: &Layout) -> bool;
+}
+
+impl Fits for LocalContract {
+    fn fits(&self, tensor: usize, layout: &Layout) -> bool {
+        LocalContract::fits(self, tensor, layout.extents, layout.strides)
+    }
+}
+
+impl Fits for UnaryPlan {
+    fn fits(&self, tensor: usize, layout: &Layout) -> bool {
+        UnaryPlan::fits(self, tensor, layout.extents, layout.strides)
+    }
+}
+
+impl<const N: usize, P: Fits> Kept<N, P> {
+    /// The plan of a task for tensors of these layouts: the one that it had, that of a like task, or a new one.
+    fn of(&mut self, task: TaskId, layouts: &[Layout; N], threads: usize, make: impl FnOnce() -> P) -> &P {
+        let fits = |entry: &Entry<N, P>| {
+            let same = |(tensor, layout): (usize, &Layout)| {
+                entry.plan.fits(tensor, layout) && entry.labels[tensor] == layout.labels
+            };
+            entry.threads == threads && layouts.iter().enumerate().all(same)
+        };
+        if !self.0[task].as_deref().is_some_and(fits) {
+            let like = self.0.iter().rev().flatten().find(|entry| fits(entry)).cloned();
+            let labels = || layouts.map(|layout| layout.labels.to_vec());
+            self.0[task] = Some(like.unwrap_or_else(|| Arc::new(Entry { labels: labels(), threads, plan: make() })));
+        }
+        match &self.0[task] {
+            Some(entry) => &entry.plan,
+            None => unreachable!("the task has a plan since the lines above"),
+        }
+    }
+}
+
+impl Planned {
+    pub fn new(contractor: Contractor, dtype: Dtype, tasks: usize) -> Planned {
+        let (contracts, unary) = (Kept((0..tasks).map(|_| None).collect()), Kept((0..tasks).map(|_| None).collect()));
+        Planned { contractor, dtype, contracts, unary, workspace: Workspace::new() }
+    }
+
+    /// Plans all tasks, with operands and output as dense as the other buffers. Returns the elements of workspace that
+    /// this takes.
+    pub fn expect(&mut self, schedule: &Schedule, threads: usize) -> usize {
+        let strides: Vec<Vec<isize>> =
+            schedule.buffers.iter().map(|buffer| Strided::row_major(&buffer.extents).strides).collect();
+        let extents = |view: &View| view.bounds.iter().map(ExactSizeIterator::len).collect::<Vec<usize>>();
+        let mut elements = 0;
+        for (id, task) in schedule.tasks.iter().enumerate() {
+            match &task.action {
+                Action::Work(Work::Contract { left, right, out, .. }) => {
+                    let views = [left, right, out];
+                    let extents = views.map(extents);
+                    let layouts = [0, 1, 2].map(|tensor| {
+                        let buffer = views[tensor].buffer;
+                        Layout::new(&schedule.buffers[buffer].labels, &extents[tensor], &strides[buffer])
+                    });
+                    let planned = self.contract(id, &layouts, threads);
+                    elements = elements.max(planned.map_or(0, |(plan, _)| plan.workspace_elements()));
+                }
+                Action::Work(Work::Unary { input, out }) => {
+                    let views = [input, out];
+                    let extents = views.map(extents);
+                    let layouts = [0, 1].map(|tensor| {
+                        let buffer = views[tensor].buffer;
+                        Layout::new(&schedule.buffers[buffer].labels, &extents[tensor], &strides[buffer])
+                    });
+                    self.unary(id, &layouts, threads);
+                }
+                _ => {}
+            }
+        }
+        elements
+    }
+
+    /// The plan of a contraction, and the workspace to run it in; `None` for the reference, which plans nothing.
+    pub fn contract(
+        &mut self,
+        task: TaskId,
+        layouts: &[Layout; 3],
+        threads: usize,
+    ) -> Option<(&LocalContract, &mut Workspace)> {
+        let Contractor::Planned { isa, family } = self.contractor else { return None };
+        let dtype = self.dtype;
+        let [left, right, out] = layouts;
+        let make = || plan_contract(left, right, out, dtype, &target(isa, family, threads));
+        Some((self.contracts.of(task, layouts, threads, make), &mut self.workspace))
+    }
+
+    /// The plan of a unary step, and the instructions to run it with.
+    pub fn unary(&mut self, task: TaskId, layouts: &[Layout; 2], threads: usize) -> (&UnaryPlan, Isa) {
+        let [input, out] = layouts;
+        let bytes = self.dtype.size();
+        let isa = self.contractor.isa();
+        (self.unary.of(task, layouts, threads, || plan_unary(input, out, bytes, threads)), isa)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::widest;
+    use crate::local::Family;
+
+    #[test]
+    fn like_tasks_share_a_plan_and_changed_ones_get_another() {
+        let contractor = Contractor::Planned { isa: widest(), family: Family::Own };
+        let mut planned = Planned::new(contractor, Dtype::Float64, 3);
+        let (m, k, n) = (Label(0), Label(1), Label(2));
+        let labels = [[m, k], [k, n], [m, n]];
+        let [dense, columns] = [[4isize, 1], [1, 4]];
+        let layouts = |strides| {
+            let square = |tensor: usize, strides| Layout::new(&labels[tensor], &[4, 4], strides);
+            [square(0, strides), square(1, &dense), square(2, &dense)]
+        };
+        let entry = |planned: &Planned, task: usize| planned.contracts.0[task].as_ref().map(Arc::as_ptr);
+        for task in [0, 1, 0] {
+            planned.contract(task, &layouts(&dense), 1);
+        }
+        assert!(entry(&planned, 0).is_some() && entry(&planned, 0) == entry(&planned, 1));
+        planned.contract(1, &layouts(&columns), 1);
+        assert_ne!(entry(&planned, 0), entry(&planned, 1));
+        planned.contract(1, &layouts(&dense), 2);
+        assert_ne!(entry(&planned, 0), entry(&planned, 1));
+        assert!(entry(&planned, 2).is_none());
+    }
+}
