@@ -1,0 +1,88 @@
+//! Counts which of the ways to contract have been taken, so that a test can insist on all of them.
+
+use std::collections::BTreeMap;
+
+use einsum_dist::local::{Access, Axis, Body, GemmPlan, LocalContract, OutAccess, PackBy};
+
+/// How often each way was taken, by its name.
+#[derive(Debug, Default)]
+pub struct Coverage(BTreeMap<String, usize>);
+
+impl Coverage {
+    pub fn count(&mut self, way: impl Into<String>) {
+        *self.0.entry(way.into()).or_insert(0) += 1;
+    }
+
+    pub fn of(&self, way: &str) -> usize {
+        self.0.get(way).copied().unwrap_or(0)
+    }
+
+    /// Notes what a plan for the kernel of this name does.
+    pub fn record(&mut self, kernel: &str, planned: &LocalContract) {
+        match planned.body() {
+            Body::Nothing => self.count("nothing"),
+            Body::Scale => self.count("scale"),
+            Body::Loops(_) => self.count(format!("{kernel}: loops")),
+            Body::Gemm(plan) => self.gemm(kernel, plan),
+        }
+    }
+
+    fn gemm(&mut self, kernel: &str, plan: &GemmPlan) {
+        let [left, right] = plan.access.map(access);
+        let out = if plan.out == OutAccess::Direct { "direct" } else { "buffered" };
+        self.count(format!("{kernel}: rows {left}"));
+        self.count(format!("{kernel}: columns {right}"));
+        self.count(format!("{kernel}: out {out}"));
+        self.count(format!("rows {left}, columns {right}, out {out}"));
+        self.count(format!("{kernel}: tile {} x {}", plan.panel_rows(), plan.columns));
+        self.count(if plan.swapped { "swapped" } else { "not swapped" });
+        let mut note = |way: &str, taken: bool| {
+            if taken {
+                self.count(way);
+            }
+        };
+        let (slab, size) = (plan.slab.dim.extent, plan.slab.size);
+        note("batches", !plan.batch.is_empty());
+        note("slabs of several", size > 1);
+        note("slabs of several, the last shorter", size > 1 && slab > size && slab % size > 0);
+        note("columns inside", plan.columns_inside);
+        let shorter = |axis: &Axis| axis.tables().len() > 1;
+        let uneven = |axis: &Axis| axis.tables().iter().any(|table| table.run < table.len());
+        for (axis, what) in [(&plan.rows, "rows"), (&plan.cols, "columns"), (&plan.depth, "depth")] {
+            note(&format!("boxes of {what}"), axis.boxes() > 1);
+            note(&format!("boxes of {what}, the last shorter"), axis.boxes() > 1 && shorter(axis));
+            note(&format!("boxes of {what} that end in two dimensions"), axis.tables().len() > 2);
+            note(&format!("boxes of {what}, out {out}"), axis.boxes() > 1);
+            note(&format!("panels of {what} end with runs"), uneven(axis));
+        }
+        let all = [&plan.rows, &plan.cols, &plan.depth].iter().all(|axis| axis.boxes() > 1);
+        note("boxes of rows, columns and depth", all);
+        for (parts, what) in plan.grid.parts.into_iter().zip(["batches", "rows", "columns"]) {
+            note(&format!("grid along {what}"), parts > 1);
+        }
+    }
+
+    /// # Panics
+    /// If one of the ways was taken fewer than `least` times.
+    pub fn demand(&self, ways: &[&str], least: usize) {
+        let rare: Vec<_> = ways.iter().filter(|way| self.of(way) < least).map(|way| (way, self.of(way))).collect();
+        assert!(rare.is_empty(), "not covered {least} times: {rare:?}\nof: {self}");
+    }
+}
+
+impl std::fmt::Display for Coverage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|(way, count)| writeln!(f, "{count:7}  {way}"))
+    }
+}
+
+fn access(access: Access) -> &'static str {
+    match access {
+        Access::InPlace => "in place",
+        Access::Packed(PackBy::Runs) => "by runs",
+        Access::Packed(PackBy::Depth) => "by depth",
+        Access::Packed(PackBy::Across) => "across",
+        Access::Packed(PackBy::Slab) => "by slab",
+        Access::Packed(PackBy::Elements) => "by elements",
+    }
+}

@@ -1,0 +1,20 @@
+//! What kernels there are on this machine.
+
+use einsum_dist::Dtype;
+use einsum_dist::kernel::available;
+use einsum_dist::local::{Caches, Family, Isa, Target};
+
+/// Every family and instruction set that contracts this type here.
+pub fn kernels(_dtype: Dtype) -> Vec<Target> {
+    let own = Isa::ALL.into_iter().filter(|&isa| available(isa));
+    let own = own.map(|isa| Target { isa, family: Family::Own, caches: Caches::default(), threads: 1 });
+    // .chain((cfg!(feature = "libxsmm") && !_dtype.is_complex()).then(|| Target { family: Family::Xsmm, ..einsum_dist::kernel::host() }))
+    own.collect()
+}
+
+pub fn name(target: &Target) -> String {
+    match target.family {
+        Family::Own => target.isa.name().to_owned(),
+        Family::Xsmm => format!("libxsmm {}", target.isa.name()),
+    }
+}
