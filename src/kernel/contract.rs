@@ -4,9 +4,9 @@
 //! a packed block for as long as the loops stay on it; within one call only, so new data is never mistaken for old.
 
 use super::pointer::{Const, Mut};
-use super::{Element, OutOfMemory, Workspace, available, gemm, host, loops, scale};
+use super::{Element, OutOfMemory, Workspace, available, gemm, has_xsmm, host, loops, scale};
 use crate::dims::Label;
-use crate::local::{Body, Layout, LocalContract, Target, plan_contract};
+use crate::local::{Body, Family, Layout, LocalContract, Target, plan_contract};
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
 /// out = alpha left right + beta out; with beta 0, out is not read. A sum over nothing is zero.
@@ -61,8 +61,9 @@ pub fn contract_planned<T: Element>(
     mut out: ArrayViewMutD<T>,
     workspace: &mut Workspace,
 ) -> Result<(), OutOfMemory> {
-    let (dtype, isa) = plan.kernel();
+    let (dtype, Target { isa, family, .. }) = plan.kernel();
     assert!(dtype == T::DTYPE && available(isa), "a plan for {} on {}", dtype.name(), isa.name());
+    assert!(family == Family::Own || has_xsmm(), "a plan for LIBXSMM in a build without it");
     let layouts = [(left.shape(), left.strides()), (right.shape(), right.strides()), (out.shape(), out.strides())];
     for (tensor, (extents, strides)) in layouts.into_iter().enumerate() {
         assert!(plan.fits(tensor, extents, strides), "a plan for tensors of another layout");
@@ -86,7 +87,7 @@ pub fn contract_planned<T: Element>(
             let arguments = gemm::Arguments { operands, out: Mut(out.as_mut_ptr()), alpha, beta };
             // SAFETY: the plan is for three tensors with the layouts, element type and instructions checked above; out
             // is borrowed mutably, and the workspace is as large as the plan says.
-            unsafe { gemm::run(body, isa, arguments, packed) }
+            unsafe { gemm::run(body, isa, family, arguments, packed) }
         }
     }
     Ok(())

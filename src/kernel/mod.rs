@@ -34,7 +34,6 @@ mod threads;
 mod unary;
 mod workspace;
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
-#[allow(dead_code, reason = "only its tests use it here")]
 mod xsmm;
 
 pub use bound::error_bound;

@@ -9,14 +9,14 @@
 //! is the column-major one with left and right exchanged.
 
 /// A real type that LIBXSMM generates code for.
-pub(super) trait Real: Copy {
+pub trait Real: Copy {
     /// Code for checked extents; none if LIBXSMM has none.
     fn generate(shape: Shape) -> Option<Code<Self>>;
 }
 
 /// A product of m x k and k x n, all in the library's integers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shape {
+pub struct Shape {
     extents: [libxsmm_sys::libxsmm_blasint; 3],
     strides: [libxsmm_sys::libxsmm_blasint; 3],
     transpose_b: bool,

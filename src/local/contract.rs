@@ -4,7 +4,7 @@
 //! of out, so any assignment of blocks to threads gives the same bits; the plan depends on layouts and thread count only.
 
 use super::gemm::plan_gemm;
-use super::{Dim, GemmPlan, Isa, Layout, LoopPlan, Target, fold, plan_loops};
+use super::{Dim, Family, GemmPlan, Layout, LoopPlan, Target, fold, plan_loops};
 use crate::dims::{Kind, Label, classify};
 use crate::dtype::Dtype;
 
@@ -19,7 +19,7 @@ pub struct LocalContract {
     extents: [Vec<usize>; 3],
     strides: [Vec<isize>; 3],
     dtype: Dtype,
-    isa: Isa,
+    target: Target,
     body: Body,
 }
 
@@ -39,6 +39,9 @@ pub enum Body {
 /// # Panics
 /// If the labels are no binary contraction, or a label has different extents.
 pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> LocalContract {
+    // LIBXSMM has no complex types.
+    let family = if dtype.is_complex() { Family::Own } else { target.family };
+    let target = Target { family, ..*target };
     let tensors = [left, right, out];
     let kinds = match classify(left.labels, right.labels, out.labels) {
         Ok(kinds) => kinds,
@@ -61,13 +64,13 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
     } else if empty(&[Kind::K]) {
         Body::Scale
     } else {
-        plan_body(dims.map(fold), dtype, target)
+        plan_body(dims.map(fold), dtype, &target)
     };
     LocalContract {
         extents: tensors.map(|t| t.extents.to_vec()),
         strides: tensors.map(|t| t.strides.to_vec()),
         dtype,
-        isa: target.isa,
+        target,
         body,
     }
 }
@@ -87,9 +90,9 @@ impl LocalContract {
         &self.body
     }
 
-    /// The element type and the instruction set that it was planned for.
-    pub fn kernel(&self) -> (Dtype, Isa) {
-        (self.dtype, self.isa)
+    /// The element type and the machine's part that it was planned for.
+    pub fn kernel(&self) -> (Dtype, Target) {
+        (self.dtype, self.target)
     }
 
     /// Elements of workspace that running it takes.

@@ -23,7 +23,9 @@ mod unary;
 pub use contract::{Body, LocalContract, plan_contract};
 pub use fixed_loops::Loops;
 pub use fold::{Dim, fold, partition};
-pub use gemm::{Access, Axis, AxisDim, BoxAt, GemmPlan, Grid, OutAccess, PackBy, Panel, Slab, Table, register_tiles};
+pub use gemm::{
+    Access, Axis, AxisDim, BoxAt, GemmPlan, Grid, MOST_COLUMNS, OutAccess, PackBy, Panel, Slab, Table, register_tiles,
+};
 pub use isa::Isa;
 pub use layout::Layout;
 pub use loops::{Any, Dots, Line, LoopPlan, Nest, Partials, Share, plan_loops};

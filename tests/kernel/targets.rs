@@ -1,15 +1,15 @@
 //! What kernels there are on this machine.
 
 use einsum_dist::Dtype;
-use einsum_dist::kernel::available;
+use einsum_dist::kernel::{available, has_xsmm, host};
 use einsum_dist::local::{Caches, Family, Isa, Target};
 
 /// Every family and instruction set that contracts this type here.
-pub fn kernels(_dtype: Dtype) -> Vec<Target> {
+pub fn kernels(dtype: Dtype) -> Vec<Target> {
     let own = Isa::ALL.into_iter().filter(|&isa| available(isa));
     let own = own.map(|isa| Target { isa, family: Family::Own, caches: Caches::default(), threads: 1 });
-    // .chain((cfg!(feature = "libxsmm") && !_dtype.is_complex()).then(|| Target { family: Family::Xsmm, ..einsum_dist::kernel::host() }))
-    own.collect()
+    let generated = (has_xsmm() && !dtype.is_complex()).then(|| Target { family: Family::Xsmm, ..host() });
+    own.chain(generated).collect()
 }
 
 pub fn name(target: &Target) -> String {

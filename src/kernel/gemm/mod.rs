@@ -2,6 +2,9 @@
 //!
 //! Shares of the grid write disjoint boxes of out, each packs into its own part of the workspace and waits for nobody.
 
+#[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod generated;
+mod multiply;
 mod pack;
 mod run;
 mod share;
@@ -11,7 +14,7 @@ use rayon::prelude::*;
 
 use super::Element;
 use super::pointer::{Const, Mut};
-use crate::local::{GemmPlan, Isa};
+use crate::local::{Family, GemmPlan, Isa};
 use share::Share;
 
 /// The tensors and factors of one run, in the order of the plan: rows' operand, columns' operand, out.
@@ -26,13 +29,19 @@ pub(super) struct Arguments<T> {
 /// # Safety
 /// The plan is for tensors of which `arguments` holds the first elements: all its offsets may be read in the operands and
 /// written in out, which nobody else touches and which holds values unless beta is 0. `workspace` has as many elements as
-/// the plan asks for. The instruction set is available, and the one of the plan.
-pub(super) unsafe fn run<T: Element>(plan: &GemmPlan, isa: Isa, arguments: Arguments<T>, workspace: &mut [T]) {
+/// the plan asks for. The instruction set and the family are available, and those of the plan.
+pub(super) unsafe fn run<T: Element>(
+    plan: &GemmPlan,
+    isa: Isa,
+    family: Family,
+    arguments: Arguments<T>,
+    workspace: &mut [T],
+) {
     let shares = plan.grid.shares();
     let each: usize = plan.share_elements().iter().sum();
     let share = |number: usize, workspace: &mut [T]| {
         // SAFETY: the caller's promise; shares are disjoint in out, and each has its part of the workspace.
-        unsafe { Share::new(plan, isa, arguments, workspace).run(number) }
+        unsafe { Share::new(plan, isa, family, arguments, workspace).run(number) }
     };
     if shares == 1 {
         share(0, workspace);

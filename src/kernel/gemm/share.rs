@@ -4,13 +4,14 @@
 //! loops stay on it, within one run only, so new data is never mistaken for old.
 
 use super::super::Element;
-use super::super::micro::{Call, Kernel};
+use super::super::micro::Call;
 use super::super::permute::{Factors, permute};
 use super::super::simd::dispatch;
 use super::Arguments;
+use super::multiply::Multiply;
 use super::pack::Pack;
 use super::store::Store;
-use crate::local::{Access, BoxAt, GemmPlan, Isa, OutAccess, Panel, Table};
+use crate::local::{Access, BoxAt, Family, GemmPlan, Isa, MOST_COLUMNS, OutAccess, Panel, Table};
 
 /// How many steps before its use an operand is asked for that lies far apart.
 const AHEAD: isize = 8;
@@ -36,36 +37,11 @@ pub(super) struct Share<'a, T: Element> {
     parts: [*mut T; 4],
     /// The box that the packed rows hold: batch, depth box, row box.
     held: Option<[usize; 3]>,
-    kernels: Kernels<T>,
-}
-
-/// The micro-kernels that boxes of one size need.
-struct Kernels<T: Element> {
-    isa: Isa,
-    packed: bool,
-    /// Vectors of a whole panel and of the last; columns likewise.
-    sizes: [usize; 4],
-    found: [Kernel<T::Real>; 4],
-}
-
-impl<T: Element> Kernels<T> {
-    fn new(isa: Isa, packed: bool, sizes: [usize; 4]) -> Self {
-        let [whole, last, columns, rest] = sizes;
-        let kernel = |vectors, columns| T::kernel(isa, vectors, columns, packed);
-        let found = [kernel(whole, columns), kernel(last, columns), kernel(whole, rest), kernel(last, rest)];
-        Kernels { isa, packed, sizes, found }
-    }
-
-    /// Kernels for boxes of another size.
-    fn fit(&mut self, sizes: [usize; 4]) {
-        if sizes != self.sizes {
-            *self = Kernels::new(self.isa, self.packed, sizes);
-        }
-    }
+    multiply: Multiply<T>,
 }
 
 impl<'a, T: Element> Share<'a, T> {
-    pub fn new(plan: &'a GemmPlan, isa: Isa, arguments: Arguments<T>, workspace: &'a mut [T]) -> Self {
+    pub fn new(plan: &'a GemmPlan, isa: Isa, family: Family, arguments: Arguments<T>, workspace: &'a mut [T]) -> Self {
         let mut rest = workspace;
         let parts = plan.share_elements().map(|elements| {
             let (part, tail) = std::mem::take(&mut rest).split_at_mut(elements);
@@ -73,8 +49,8 @@ impl<'a, T: Element> Share<'a, T> {
             part.as_mut_ptr()
         });
         let packed = plan.access[1] != Access::InPlace;
-        let kernels = Kernels::new(isa, packed, [plan.vectors, plan.vectors, plan.columns, plan.columns]);
-        Share { plan, isa, arguments, parts, held: None, kernels }
+        let multiply = Multiply::new(isa, family, packed, [plan.vectors, plan.columns]);
+        Share { plan, isa, arguments, parts, held: None, multiply }
     }
 
     /// # Safety
@@ -206,22 +182,25 @@ impl<'a, T: Element> Share<'a, T> {
         let plan = self.plan;
         let tile = self.parts[3];
         let panel_rows = plan.panel_rows();
-        let tile_columns: [isize; 16] = std::array::from_fn(|i| (i * panel_rows) as isize);
+        let whole = side_by_side(plan.lanes * T::PARTS);
+        let tile_columns: [isize; MOST_COLUMNS] = std::array::from_fn(|i| (i * panel_rows) as isize);
         // SAFETY: the caller's promise; the register tile has room for a panel's rows and columns.
         unsafe {
-            self.tiles(left, right, beta, [rows, cols], depth, |share, row, col, mut call, kernel| {
+            self.tiles(left, right, beta, [rows, cols], depth, |share, row, col, mut call| {
                 let columns = &cols.offsets[1][col.first..col.first + col.len];
-                if let Some(vectors) = vectors(rows, row, plan.lanes) {
+                if let Some((vectors, dense)) = vectors(rows, row, plan.lanes) {
                     call.out = out.wrapping_offset(rows.offsets[1][row.first]).cast();
                     call.vectors = vectors.map(|offset| offset * T::PARTS as isize);
                     call.columns = columns.as_ptr();
-                    kernel(&call);
-                    return;
+                    if share.multiply.direct(&call, col.len, dense) {
+                        return;
+                    }
+                    call.vectors = whole;
                 }
                 call.out = tile.cast();
                 call.columns = tile_columns.as_ptr();
                 call.beta = T::ZERO.parts();
-                kernel(&call);
+                share.multiply.tile(&call, col.len, panel_rows);
                 let store =
                     Store { tile, panel: panel_rows, out, rows, first: row.first, count: row.len, columns, beta };
                 dispatch(share.isa, store);
@@ -247,6 +226,7 @@ impl<'a, T: Element> Share<'a, T> {
         let plan = self.plan;
         let buffer = self.parts[2];
         let lead = plan.buffer_rows();
+        let columns: [isize; MOST_COLUMNS] = std::array::from_fn(|i| (i * lead) as isize);
         let [rows, cols] = boxes;
         // SAFETY: the caller's promise; the buffer has room for the longest box of each slab.
         unsafe {
@@ -254,11 +234,10 @@ impl<'a, T: Element> Share<'a, T> {
                 let start = buffer.add(i * plan.buffer_elements());
                 let (left, right) = (slab_at(left, i as isize), slab_at(right, i as isize));
                 let tables = [rows.table, cols.table];
-                self.tiles(left, right, T::ZERO, tables, depth, |_, row, col, mut call, kernel| {
-                    let columns: [isize; 16] = std::array::from_fn(|i| (i * lead) as isize);
+                self.tiles(left, right, T::ZERO, tables, depth, |share, row, col, mut call| {
                     call.out = start.add(col.first * lead + row.first).cast();
                     call.columns = columns.as_ptr();
-                    kernel(&call);
+                    share.multiply.tile(&call, col.len, lead);
                 });
             }
             let factors = Factors { alpha: T::ONE, beta };
@@ -278,13 +257,10 @@ impl<'a, T: Element> Share<'a, T> {
         beta: T,
         [rows, cols]: [&Table; 2],
         depth: usize,
-        mut run: impl FnMut(&Self, Panel, Panel, Call<T::Real>, Kernel<T::Real>),
+        mut run: impl FnMut(&mut Self, Panel, Panel, Call<T::Real>),
     ) {
         let plan = self.plan;
         let sizes = [plan.panel_rows(), plan.columns];
-        let last = |run: usize, size: usize| (run - 1) % size + 1;
-        let last_vectors = last(rows.run, sizes[0]).div_ceil(plan.lanes);
-        self.kernels.fit([plan.vectors, last_vectors, sizes[1], last(cols.run, sizes[1])]);
         let parts = T::PARTS as isize;
         let mut call = Call {
             depth,
@@ -294,7 +270,7 @@ impl<'a, T: Element> Share<'a, T> {
             right_step: right.step * parts,
             right_column: right.across * parts,
             out: std::ptr::null_mut(),
-            vectors: [0, 1, 2].map(|vector| vector * (plan.lanes * T::PARTS) as isize),
+            vectors: side_by_side(plan.lanes * T::PARTS),
             columns: std::ptr::null(),
             rows: 0,
             next: std::ptr::null(),
@@ -311,8 +287,7 @@ impl<'a, T: Element> Share<'a, T> {
             call.next = call.right.wrapping_add(next);
             call.left = left.at(row, rows).cast();
             call.rows = row.len * T::PARTS;
-            let kernel = usize::from(row.len < sizes[0]) + 2 * usize::from(col.len < sizes[1]);
-            run(self, row, col, call, self.kernels.found[kernel]);
+            run(self, row, col, call);
         };
         if plan.columns_inside {
             for row in panels(rows, sizes[0]) {
@@ -337,11 +312,19 @@ impl<T> Panels<T> {
     }
 }
 
-/// Offsets of a panel's vectors in out from its first row, if the rows of each lie side by side.
+/// Offsets of vectors whose rows follow each other.
+fn side_by_side(lanes: usize) -> [isize; 3] {
+    [0, 1, 2].map(|vector| vector * lanes as isize)
+}
+
+/// Offsets of a panel's vectors in out from its first row, if the rows of each lie side by side, and whether all do.
 #[inline(always)]
-fn vectors(rows: &Table, panel: Panel, lanes: usize) -> Option<[isize; 3]> {
+fn vectors(rows: &Table, panel: Panel, lanes: usize) -> Option<([isize; 3], bool)> {
     if rows.is_dense(1, panel.first, panel.len) {
-        return Some([0, 1, 2].map(|vector| vector * lanes as isize));
+        return Some((side_by_side(lanes), true));
+    }
+    if panel.len > 3 * lanes {
+        return None;
     }
     let mut offsets = [0; 3];
     for (vector, offset) in offsets.iter_mut().enumerate().take(panel.len.div_ceil(lanes)) {
@@ -351,7 +334,7 @@ fn vectors(rows: &Table, panel: Panel, lanes: usize) -> Option<[isize; 3]> {
         }
         *offset = rows.offsets[1][first] - rows.offsets[1][panel.first];
     }
-    Some(offsets)
+    Some((offsets, false))
 }
 
 /// The panels of a box.

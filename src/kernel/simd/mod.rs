@@ -34,8 +34,20 @@ pub(super) use neon::Neon;
 
 use crate::local::Isa;
 
+/// What a real type must have for LIBXSMM, if that is there.
+#[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(super) use super::xsmm::Real as Generated;
+
+/// Without LIBXSMM a real type needs nothing for it.
+#[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+pub trait Generated {}
+#[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+impl<R: Copy> Generated for R {}
+
 /// A real element type.
-pub trait Real: super::Element + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
+pub trait Real:
+    Generated + super::Element + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
+{
     /// As [`dispatch`], for code that knows one real type only.
     ///
     /// # Safety

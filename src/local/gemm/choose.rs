@@ -40,19 +40,6 @@ pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target:
         let view = View::new(dims, swapped, dtype, target);
         view.candidates(&mut |candidate| {
             let price = cost::price(&candidate, dtype, target);
-            if std::env::var("DBG").is_ok() {
-                eprintln!(
-                    "{price:10.0} swapped {} rows {:?} cols {:?} depth {:?} v{} n{} {:?} {:?}",
-                    candidate.swapped,
-                    candidate.rows.iter().map(|d| (d.extent, d.tile, d.strides)).collect::<Vec<_>>(),
-                    candidate.cols.iter().map(|d| (d.extent, d.tile, d.strides)).collect::<Vec<_>>(),
-                    candidate.depth.iter().map(|d| (d.extent, d.tile)).collect::<Vec<_>>(),
-                    candidate.vectors,
-                    candidate.columns,
-                    candidate.access,
-                    candidate.out
-                );
-            }
             if best.as_ref().is_none_or(|(least, _)| price < *least) {
                 best = Some((price, candidate));
             }
@@ -128,7 +115,7 @@ impl View {
             depth: axis(k, a, b),
             lanes: target.lanes(dtype),
             element: dtype.size(),
-            tiles: register_tiles(target.isa, dtype.is_complex()),
+            tiles: register_tiles(target.isa, target.family, dtype.is_complex()),
             l1: target.caches.l1,
             l2: target.caches.l2,
         }

@@ -16,7 +16,7 @@ mod tile;
 
 pub use axis::{Axis, AxisDim, BoxAt, Panel, Table};
 pub use grid::Grid;
-pub use tile::register_tiles;
+pub use tile::{MOST_COLUMNS, register_tiles};
 
 pub(super) use choose::plan_gemm;
 

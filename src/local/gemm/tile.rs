@@ -1,9 +1,17 @@
 //! The sizes of micro-kernels.
 
-use crate::local::Isa;
+use crate::local::{Family, Isa};
+
+/// The most columns of any tile.
+pub const MOST_COLUMNS: usize = 48;
 
 /// Tiles of out that fit the registers, as vectors (along rows) by columns; kernels with fewer columns exist too.
-pub const fn register_tiles(isa: Isa, complex: bool) -> &'static [(usize, usize)] {
+///
+/// LIBXSMM cuts its products into register tiles itself, and is best at those of up to about 64 in every direction.
+pub const fn register_tiles(isa: Isa, family: Family, complex: bool) -> &'static [(usize, usize)] {
+    if matches!(family, Family::Xsmm) {
+        return &[(1, MOST_COLUMNS), (2, MOST_COLUMNS), (3, MOST_COLUMNS), (4, MOST_COLUMNS)];
+    }
     match (isa, complex) {
         (Isa::Avx512, false) => &[(1, 14), (2, 12), (3, 8)],
         (Isa::Avx512, true) => &[(1, 12), (2, 6)],

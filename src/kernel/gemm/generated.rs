@@ -1,0 +1,108 @@
+//! Register tiles by LIBXSMM, which multiplies column-major matrices with factors 1 and 0 or 1 only.
+//!
+//! What it cannot take (strides below the extents, none at all) is multiplied by plain loops, so that every plan runs.
+
+use super::super::Element;
+use super::super::micro::Call;
+use super::super::xsmm::Tile;
+
+/// Sizes of a product and its three leading dimensions, whether right is stored by rows, and whether out is added onto.
+type Shape = ([usize; 3], [usize; 3], bool, bool);
+
+/// Codes for the shapes that came last.
+pub(super) struct Generated<T: Element> {
+    packed: bool,
+    kept: [Option<(Shape, Option<Tile<T::Real>>)>; 4],
+    next: usize,
+}
+
+impl<T: Element> Generated<T> {
+    pub fn new(packed: bool) -> Self {
+        Generated { packed, kept: [None; 4], next: 0 }
+    }
+
+    /// The code for a call with columns of out `lead` apart.
+    #[inline(always)]
+    fn get(&mut self, call: &Call<T::Real>, columns: usize, lead: usize, accumulate: bool) -> Option<Tile<T::Real>> {
+        let column = if self.packed { 1 } else { call.right_column };
+        // Right is read by columns where their elements lie side by side, by rows where those of a row do.
+        let (by_rows, right) = if call.right_step == 1 && !self.packed {
+            (false, if columns == 1 { call.depth as isize } else { column })
+        } else if column == 1 || columns == 1 {
+            (true, if call.depth == 1 { columns as isize } else { call.right_step })
+        } else {
+            return None;
+        };
+        let left = if call.depth == 1 { call.rows as isize } else { call.left_step };
+        let (left, right) = (usize::try_from(left).ok()?, usize::try_from(right).ok()?);
+        let shape: Shape = ([call.rows, columns, call.depth], [left, right, lead], by_rows, accumulate);
+        for (kept, tile) in self.kept.iter().flatten() {
+            if *kept == shape {
+                return *tile;
+            }
+        }
+        let tile = Tile::get(shape.0, shape.1, by_rows, accumulate);
+        self.kept[self.next] = Some((shape, tile));
+        self.next = (self.next + 1) % self.kept.len();
+        tile
+    }
+
+    /// Writes a tile to its place in out, if factors and strides allow.
+    ///
+    /// # Safety
+    /// As [`Call`] says, for so many columns, with vectors side by side.
+    pub unsafe fn direct(&mut self, call: &Call<T::Real>, columns: usize) -> bool {
+        let zero = T::ZERO.parts()[0];
+        let one = T::ONE.parts()[0];
+        if call.alpha[0] != one || (call.beta[0] != zero && call.beta[0] != one) {
+            return false;
+        }
+        // SAFETY: there is an offset for every column.
+        let offsets = unsafe { std::slice::from_raw_parts(call.columns, columns) };
+        let lead = if columns > 1 { offsets[1] - offsets[0] } else { call.rows as isize };
+        let even = offsets.windows(2).all(|pair| pair[1] - pair[0] == lead);
+        let Ok(lead) = usize::try_from(lead) else { return false };
+        if !even {
+            return false;
+        }
+        let Some(tile) = self.get(call, columns, lead, call.beta[0] == one) else { return false };
+        // SAFETY: the caller's promise; the code is for these sizes and strides.
+        unsafe { tile.call(call.left, call.right, call.out.offset(offsets[0])) };
+        true
+    }
+
+    /// Writes a tile to a dense buffer whose columns are `lead` apart.
+    ///
+    /// # Safety
+    /// As [`Call`] says, for so many columns, with beta 0.
+    pub unsafe fn tile(&mut self, call: &Call<T::Real>, columns: usize, lead: usize) {
+        let out = call.out;
+        let alpha = call.alpha[0];
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(tile) = self.get(call, columns, lead, false) {
+                tile.call(call.left, call.right, out);
+                if alpha == T::ONE.parts()[0] {
+                    return;
+                }
+                for column in 0..columns {
+                    for row in 0..call.rows {
+                        *out.add(column * lead + row) *= alpha;
+                    }
+                }
+                return;
+            }
+            let across = if self.packed { 1 } else { call.right_column };
+            for column in 0..columns {
+                for row in 0..call.rows {
+                    let mut sum = T::ZERO.parts()[0];
+                    for step in 0..call.depth as isize {
+                        let left = *call.left.wrapping_offset(step * call.left_step).add(row);
+                        sum += left * *call.right.wrapping_offset(step * call.right_step + column as isize * across);
+                    }
+                    *out.add(column * lead + row) = alpha * sum;
+                }
+            }
+        }
+    }
+}

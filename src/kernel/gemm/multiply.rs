@@ -1,0 +1,95 @@
+//! Which code multiplies a register tile: a micro-kernel of this crate, or one that LIBXSMM has generated.
+
+use super::super::Element;
+use super::super::micro::{Call, Kernel};
+use crate::local::{Family, Isa};
+
+/// The code for tiles of the sizes that came last.
+pub(super) enum Multiply<T: Element> {
+    Own(Own<T>),
+    #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    Xsmm(super::generated::Generated<T>),
+}
+
+impl<T: Element> Multiply<T> {
+    /// For tiles of at most `vectors` by `columns`; `packed`: the columns of right lie side by side.
+    pub fn new(isa: Isa, family: Family, packed: bool, [vectors, columns]: [usize; 2]) -> Self {
+        match family {
+            #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
+            Family::Xsmm => Multiply::Xsmm(super::generated::Generated::new(packed)),
+            _ => Multiply::Own(Own::new(isa, packed, [vectors, columns])),
+        }
+    }
+
+    /// Writes a tile to its place in out, if the code can. `dense`: its rows lie side by side there.
+    ///
+    /// # Safety
+    /// As [`Call`] says, for so many columns.
+    #[inline(always)]
+    pub unsafe fn direct(&mut self, call: &Call<T::Real>, columns: usize, dense: bool) -> bool {
+        match self {
+            // SAFETY: the caller's promise.
+            Multiply::Own(own) => unsafe {
+                let _ = dense;
+                own.call(call, columns);
+            },
+            #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
+            // SAFETY: the caller's promise.
+            Multiply::Xsmm(generated) => return dense && unsafe { generated.direct(call, columns) },
+        }
+        true
+    }
+
+    /// Writes a tile to a dense buffer whose columns are `lead` elements apart; beta is 0.
+    ///
+    /// # Safety
+    /// As [`Call`] says, for so many columns.
+    #[inline(always)]
+    pub unsafe fn tile(&mut self, call: &Call<T::Real>, columns: usize, lead: usize) {
+        match self {
+            // SAFETY: the caller's promise.
+            Multiply::Own(own) => unsafe {
+                let _ = lead;
+                own.call(call, columns);
+            },
+            #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
+            // SAFETY: the caller's promise.
+            Multiply::Xsmm(generated) => unsafe { generated.tile(call, columns, lead) },
+        }
+    }
+}
+
+/// Micro-kernels of this crate, looked up once for each size of tile.
+pub(super) struct Own<T: Element> {
+    isa: Isa,
+    packed: bool,
+    /// By vectors and columns, less one.
+    found: [[Option<Kernel<T::Real>>; 16]; 3],
+    /// Real numbers of a vector.
+    lanes: usize,
+}
+
+impl<T: Element> Own<T> {
+    fn new(isa: Isa, packed: bool, [vectors, columns]: [usize; 2]) -> Self {
+        let mut own = Own { isa, packed, found: [[None; 16]; 3], lanes: isa.vector_bytes() / size_of::<T::Real>() };
+        own.find(vectors, columns);
+        own
+    }
+
+    fn find(&mut self, vectors: usize, columns: usize) -> Kernel<T::Real> {
+        let kernel = T::kernel(self.isa, vectors, columns, self.packed);
+        self.found[vectors - 1][columns - 1] = Some(kernel);
+        kernel
+    }
+
+    /// # Safety
+    /// As [`Call`] says, for so many columns.
+    #[inline(always)]
+    unsafe fn call(&mut self, call: &Call<T::Real>, columns: usize) {
+        // Lanes are a power of two.
+        let vectors = (call.rows + self.lanes - 1) >> self.lanes.trailing_zeros();
+        let kernel = self.found[vectors - 1][columns - 1].unwrap_or_else(|| self.find(vectors, columns));
+        // SAFETY: the caller's promise; the kernel has the vectors and columns of the call.
+        unsafe { kernel(call) }
+    }
+}
