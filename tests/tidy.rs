@@ -307,8 +307,10 @@ fn unsafe_code_says_why() {
             // Types of functions and declarations of the linker promise nothing.
             let declares = text.contains("unsafe fn(") || text.contains("unsafe extern") || text.contains("unsafe_");
             // The methods of a trait keep the promises that the trait asks for.
-            let block =
-                code[..line].iter().rfind(|above| above.starts_with("impl") || above.starts_with("unsafe impl"));
+            let block = code[..line]
+                .iter()
+                .map(|above| above.trim_start())
+                .rfind(|above| above.starts_with("impl") || above.starts_with("unsafe impl"));
             let declares = declares || text.contains("unsafe fn") && block.is_some_and(|block| block.contains(" for "));
             if !declares && !says_why(&lines, &code, line - 1) {
                 faults.push(source.place(line, text.trim()));
