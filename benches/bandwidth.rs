@@ -12,8 +12,10 @@ use einsum_dist::kernel::{Element, Workspace, contract_planned, host, plan, unar
 use ndarray::{ArrayD, IxDyn};
 use num_complex::Complex;
 
+type Extents = &'static [(char, usize)];
+
 /// Expression, and the extents of a case of 1 MB of the largest tensor in f32; the marked one grows with the size.
-const CASES: &[(&str, &[(char, usize)], char)] = &[
+const CASES: &[(&str, Extents, char)] = &[
     ("i,i->", &[('i', 1 << 17)], 'i'),
     ("mk,k->m", &[('m', 128), ('k', 2048)], 'm'),
     ("km,k->m", &[('k', 128), ('m', 2048)], 'k'),
@@ -34,7 +36,7 @@ const CASES: &[(&str, &[(char, usize)], char)] = &[
 ];
 
 /// Too small for anything but the overhead to matter.
-const TINY: &[(&str, &[(char, usize)])] = &[
+const TINY: &[(&str, Extents)] = &[
     ("mk,kn->mn", &[('m', 4), ('k', 4), ('n', 4)]),
     ("mk,nk->mn", &[('m', 4), ('k', 4), ('n', 4)]),
     ("mk,kn->mn", &[('m', 8), ('k', 8), ('n', 8)]),

@@ -96,6 +96,7 @@ impl<T> Tile<'_, T> {
     ///
     /// # Safety
     /// As for [`run`].
+    #[expect(clippy::needless_range_loop, reason = "constant indices keep the sums in registers")]
     #[inline(always)]
     unsafe fn run<S, const R: usize, const C: usize, const U: usize, const PAIRED: bool>(&self, sum: &mut Walk<3>)
     where

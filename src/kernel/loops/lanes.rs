@@ -22,40 +22,28 @@ pub(super) trait Lanes<S>: Element {
 
     const LANES: usize;
 
+    /// # Safety
+    /// This and all the others: as the trait says.
     unsafe fn load(from: *const Self) -> Self::Vector;
-
     unsafe fn load_first(from: *const Self, count: usize) -> Self::Vector;
-
     unsafe fn store(to: *mut Self, vector: Self::Vector);
-
     unsafe fn store_first(to: *mut Self, vector: Self::Vector, count: usize);
-
     /// A store past the caches, to a multiple of a vector's size.
     unsafe fn stream(to: *mut Self, vector: Self::Vector);
-
     /// The same element for all lanes.
     unsafe fn splat(value: Self) -> Self::Factor;
-
     /// One element for each lane.
     unsafe fn each(vector: Self::Vector) -> Self::Factor;
-
     /// A factor for sums of which only the [`Lanes::total`] is asked for.
     unsafe fn across(vector: Self::Vector) -> Self::Factor;
-
     unsafe fn plus(a: Self::Vector, b: Self::Vector) -> Self::Vector;
-
     unsafe fn none() -> Self::Sum;
-
     unsafe fn times(factor: Self::Factor, vector: Self::Vector) -> Self::Sum;
-
     /// sum + factor vector
     unsafe fn plus_times(factor: Self::Factor, vector: Self::Vector, sum: Self::Sum) -> Self::Sum;
-
     unsafe fn merge(a: Self::Sum, b: Self::Sum) -> Self::Sum;
-
     /// The sum in each lane.
     unsafe fn finish(sum: Self::Sum) -> Self::Vector;
-
     /// All lanes of a sum of products with factors from [`Lanes::across`].
     unsafe fn total(sum: Self::Sum) -> Self;
 }

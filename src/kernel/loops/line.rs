@@ -67,8 +67,9 @@ impl<T> Block<'_, T> {
         T: Lanes<S>,
     {
         let line = self.task.nest;
-        // Stores past the caches are quickest in one stretch after the other.
-        let tiled = !EACH && !STREAMS && self.rows >= 4 && line.rows.strides[0] == 0;
+        // With one term there is nothing to share, and memory is written quickest in one stretch after the other.
+        let shares = line.rows.strides[0] == 0 && line.terms.extent > 1;
+        let tiled = !EACH && !STREAMS && self.rows >= 4 && shares;
         // The factors of a tile stay in registers; complex ones take two.
         let most = if tiled { 4 / if T::DTYPE.is_complex() { 2 } else { 1 } } else { 8 };
         let mut first = true;

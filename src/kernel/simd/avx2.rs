@@ -41,11 +41,34 @@ unsafe fn odd_pd(a: __m256d) -> __m256d {
     unsafe { _mm256_permute_pd::<0b1111>(a) }
 }
 
+/// # Safety
+/// The instructions exist.
+#[inline(always)]
+unsafe fn sum_ps(a: __m256) -> f32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let four = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps::<1>(a));
+        let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+        _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+    }
+}
+
+/// # Safety
+/// The instructions exist.
+#[inline(always)]
+unsafe fn sum_pd(a: __m256d) -> f64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let two = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd::<1>(a));
+        _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)))
+    }
+}
+
 macro_rules! avx2 {
     ($real:ty, $vector:ty, $lanes:literal, $masks:ident, $zero:ident, $splat:ident, $load:ident, $store:ident,
      $load_masked:ident, $store_masked:ident, $add:ident, $mul:ident, $mul_add:ident,
      $swap:ident, $pattern:literal, $sub_add:ident, $stream:ident, $low:ident, $high:ident, $to_ps:ident, $from_ps:ident,
-     $even:ident, $dup_odd:ident) => {
+     $even:ident, $dup_odd:ident, $sum:ident) => {
         impl Simd<$real> for Avx2 {
             type Vector = $vector;
 
@@ -122,6 +145,12 @@ macro_rules! avx2 {
             unsafe fn dup_odd(a: $vector) -> $vector {
                 // SAFETY: as above.
                 unsafe { $dup_odd(a) }
+            }
+
+            #[inline(always)]
+            unsafe fn sum(a: $vector) -> $real {
+                // SAFETY: as above.
+                unsafe { $sum(a) }
             }
 
             #[inline(always)]
@@ -206,7 +235,8 @@ avx2!(
     same,
     same,
     _mm256_moveldup_ps,
-    _mm256_movehdup_ps
+    _mm256_movehdup_ps,
+    sum_ps
 );
 avx2!(
     f64,
@@ -231,5 +261,6 @@ avx2!(
     _mm256_castpd_ps,
     _mm256_castps_pd,
     _mm256_movedup_pd,
-    odd_pd
+    odd_pd,
+    sum_pd
 );

@@ -40,7 +40,7 @@ macro_rules! avx512 {
     ($real:ty, $vector:ty, $lanes:literal, $mask:ty, $zero:ident, $splat:ident, $load:ident, $store:ident,
      $load_masked:ident, $store_masked:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident,
      $swap:ident, $pattern:literal, $add_masked:ident, $odd:literal, $stream:ident, $low:ident, $high:ident, $to_ps:ident, $from_ps:ident,
-     $even:ident, $dup_odd:ident) => {
+     $even:ident, $dup_odd:ident, $sum:ident) => {
         impl Simd<$real> for Avx512 {
             type Vector = $vector;
 
@@ -116,6 +116,12 @@ macro_rules! avx512 {
             unsafe fn dup_odd(a: $vector) -> $vector {
                 // SAFETY: as above.
                 unsafe { $dup_odd(a) }
+            }
+
+            #[inline(always)]
+            unsafe fn sum(a: $vector) -> $real {
+                // SAFETY: as above.
+                unsafe { $sum(a) }
             }
 
             #[inline(always)]
@@ -211,7 +217,8 @@ avx512!(
     same,
     same,
     _mm512_moveldup_ps,
-    _mm512_movehdup_ps
+    _mm512_movehdup_ps,
+    _mm512_reduce_add_ps
 );
 avx512!(
     f64,
@@ -238,5 +245,6 @@ avx512!(
     _mm512_castpd_ps,
     _mm512_castps_pd,
     _mm512_movedup_pd,
-    odd_pd
+    odd_pd,
+    _mm512_reduce_add_pd
 );

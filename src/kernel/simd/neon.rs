@@ -15,7 +15,7 @@ fn same<V>(a: V) -> V {
 macro_rules! neon {
     ($real:ty, $vector:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $mul:ident,
      $mul_add:ident, $swap:expr, $to_f32:ident, $from_f32:ident, $to_f64:ident, $from_f64:ident,
-     $even:ident, $odd:ident) => {
+     $even:ident, $odd:ident, $sum:ident) => {
         impl Simd<$real> for Neon {
             type Vector = $vector;
 
@@ -104,6 +104,12 @@ macro_rules! neon {
             }
 
             #[inline(always)]
+            unsafe fn sum(a: $vector) -> $real {
+                // SAFETY: as above.
+                unsafe { $sum(a) }
+            }
+
+            #[inline(always)]
             unsafe fn sub_add(a: $vector, b: $vector) -> $vector {
                 // SAFETY: as above; the array has as many elements as there are lanes.
                 unsafe {
@@ -172,7 +178,8 @@ neon!(
     vreinterpretq_f64_f32,
     vreinterpretq_f32_f64,
     vtrn1q_f32,
-    vtrn2q_f32
+    vtrn2q_f32,
+    vaddvq_f32
 );
 neon!(
     f64,
@@ -190,5 +197,6 @@ neon!(
     same,
     same,
     vtrn1q_f64,
-    vtrn2q_f64
+    vtrn2q_f64,
+    vaddvq_f64
 );

@@ -73,7 +73,11 @@ pub(super) fn nest(loops: &[Loop], choice: &Choice, element_bytes: usize) -> f64
             let ends = chunks * (START + rows * cols * ACROSS) + product(&dots.sum) * START;
             (dots.outer, tiles * (ends + steps * step))
         }
-        Nest::Any(_) => (Vec::new(), loops.iter().map(|l| l.dim.extent as f64).product::<f64>() * STEP),
+        Nest::Any(any) => {
+            let steps: f64 = loops.iter().map(|l| l.dim.extent as f64).product();
+            let inner = any.blocked[2].extent.min(any.sizes[2]) as f64;
+            (Vec::new(), steps * (STEP + 3.0 * START / inner))
+        }
     };
     CALL + work + memory(&loops, &outer, element_bytes)
 }
