@@ -3,6 +3,7 @@
 //! What is left are small lists of the run itself (slots, leases, metrics), whose number does not depend on extents.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
@@ -49,6 +50,9 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Held by each test, as the counters are of the whole process.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// Allocations and bytes of one of many runs, after the first ones.
 fn repeated(expression: &str, shapes: &[Vec<usize>]) -> (usize, usize) {
     let options = Options { dtype: Dtype::Float64, ..Options::default() };
@@ -75,17 +79,23 @@ fn repeated(expression: &str, shapes: &[Vec<usize>]) -> (usize, usize) {
 
 #[test]
 fn runs_after_the_first_allocate_next_to_nothing() {
+    let _alone = ALONE.lock();
     let matrices = |n| [vec![n, n], vec![n, n]];
-    let tiny = repeated("mk,kn->mn", &matrices(4));
-    let small = repeated("mk,kn->mn", &matrices(48));
-    let batched = repeated("bmk,bkn->bmn", &[vec![8, 6, 7], vec![8, 7, 5]]);
-    let chain = repeated("[[a,b->ab],c->abc],abc->", &[vec![4], vec![5], vec![6], vec![4, 5, 6]]);
-    let unary = repeated("iij->j", &[vec![6, 6, 5]]);
-    println!("{tiny:?} {small:?} {batched:?} {chain:?} {unary:?}");
+    for (expression, shapes, tasks) in [
+        ("mk,kn->mn", &matrices(4)[..], 1),
+        ("mk,kn->mn", &matrices(48), 1),
+        ("bmk,bkn->bmn", &[vec![8, 6, 7], vec![8, 7, 5]], 1),
+        ("[[a,b->ab],c->abc],abc->", &[vec![4], vec![5], vec![6], vec![4, 5, 6]], 3),
+        ("iij->j", &[vec![6, 6, 5]], 1),
+    ] {
+        let (allocations, bytes) = repeated(expression, shapes);
+        assert!(allocations <= 32 + 16 * tasks && bytes <= 4096, "{expression}: {allocations} of {bytes} bytes");
+    }
 }
 
 #[test]
 fn tensors_may_lie_otherwise_in_every_run() {
+    let _alone = ALONE.lock();
     let options = Options { dtype: Dtype::Float64, ..Options::default() };
     let shaped = Problem::parse("[iij->ij],jk->ki").unwrap().shapes(&[vec![6, 6, 9], vec![9, 40]]).unwrap();
     for ranks in [1, 2] {
