@@ -29,7 +29,10 @@ const LARGE: usize = 50;
 const SPACE: usize = 1 << 22;
 
 /// What small cases must have been through with any kernel, and with each.
-const COMMON: [&str; 18] = [
+const COMMON: [&str; 21] = [
+    "loops along out",
+    "loops along the sum",
+    "loops with any steps",
     "swapped",
     "not swapped",
     "batches",
@@ -66,8 +69,14 @@ const OF_EVERY_KERNEL: [&str; 14] = [
     "out buffered",
 ];
 /// And large cases.
-const LARGE_ONES: [&str; 4] =
-    ["grid along batches", "grid along rows", "grid along columns", "boxes of rows, columns and depth"];
+const LARGE_ONES: [&str; 6] = [
+    "grid along batches",
+    "grid along rows",
+    "grid along columns",
+    "boxes of rows, columns and depth",
+    "loops on threads",
+    "loops that split the sum",
+];
 
 fn cases() -> usize {
     std::env::var("KERNEL_CASES").map_or(CASES, |text| text.parse().expect("a number of cases"))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use einsum_dist::local::{Access, Axis, Body, GemmPlan, LocalContract, OutAccess, PackBy};
+use einsum_dist::local::{Access, Axis, Body, GemmPlan, LocalContract, Nest, OutAccess, PackBy};
 
 /// How often each way was taken, by its name.
 #[derive(Debug, Default)]
@@ -22,7 +22,22 @@ impl Coverage {
         match planned.body() {
             Body::Nothing => self.count("nothing"),
             Body::Scale => self.count("scale"),
-            Body::Loops(_) => self.count(format!("{kernel}: loops")),
+            Body::Loops(plan) => {
+                self.count(format!("{kernel}: loops"));
+                if plan.shares.len() > 1 {
+                    self.count("loops on threads");
+                }
+                if plan.partials.is_some() {
+                    self.count("loops that split the sum");
+                }
+                for share in &plan.shares {
+                    self.count(match share.nest {
+                        Nest::Line(_) => "loops along out",
+                        Nest::Dots(_) => "loops along the sum",
+                        Nest::Any(_) => "loops with any steps",
+                    });
+                }
+            }
             Body::Gemm(plan) => self.gemm(kernel, plan),
         }
     }
