@@ -167,7 +167,7 @@ impl<T: Element> Tensors<T> {
     fn sample(&self, count: usize) -> Vec<[f64; 2]> {
         let values = self.out.as_slice().unwrap_or_default();
         let at =
-            |i: usize| ((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as u128 * values.len() as u128 >> 64) as usize;
+            |i: usize| (((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as u128 * values.len() as u128) >> 64) as usize;
         (0..count).filter_map(|i| values.get(at(i))).map(|x| [x.to_c64().re, x.to_c64().im]).collect()
     }
 }

@@ -308,8 +308,8 @@ fn unsafe_code_says_why() {
             // Types of functions and declarations of the linker promise nothing.
             let declares = text.contains("unsafe fn(") || text.contains("unsafe extern") || text.contains("unsafe_");
             // The methods of a trait ask what the trait asks for, and implementations keep its promises.
-            let opens = |above: &&str| has_word(above, "impl") || has_word(above, "trait");
-            let block = code[..line].iter().rposition(|above| opens(&above) && above.ends_with('{'));
+            let opens = |above: &str| has_word(above, "impl") || has_word(above, "trait");
+            let block = code[..line].iter().rposition(|above| opens(above) && above.ends_with('{'));
             let inherits = |at: usize| code[at].contains(" for ") || says_why(&lines, &code, at);
             let declares = declares || text.contains("unsafe fn") && block.is_some_and(inherits);
             if !declares && !says_why(&lines, &code, line - 1) {

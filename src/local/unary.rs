@@ -14,6 +14,7 @@ pub struct UnaryPlan {
 
 /// What is left to do after looking at the labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a plan holds one, and a box would be an allocation")]
 pub enum UnaryBody {
     Permute(Permute),
     Sum(Sum),

@@ -9,10 +9,13 @@ use super::super::xsmm::Tile;
 /// Sizes of a product and its three leading dimensions, whether right is stored by rows, and whether out is added onto.
 type Shape = ([usize; 3], [usize; 3], bool, bool);
 
+/// A shape, and its code if LIBXSMM has one.
+type Kept<R> = (Shape, Option<Tile<R>>);
+
 /// Codes for the shapes that came last.
 pub(super) struct Generated<T: Element> {
     packed: bool,
-    kept: [Option<(Shape, Option<Tile<T::Real>>)>; 4],
+    kept: [Option<Kept<T::Real>>; 4],
     next: usize,
 }
 

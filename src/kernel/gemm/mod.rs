@@ -2,6 +2,7 @@
 //!
 //! Shares of the grid write disjoint boxes of out, each packs into its own part of the workspace and waits for nobody.
 
+mod batch;
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod generated;
 mod multiply;

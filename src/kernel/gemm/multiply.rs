@@ -86,10 +86,16 @@ impl<T: Element> Own<T> {
     /// As [`Call`] says, for so many columns.
     #[inline(always)]
     unsafe fn call(&mut self, call: &Call<T::Real>, columns: usize) {
-        // Lanes are a power of two.
-        let vectors = (call.rows + self.lanes - 1) >> self.lanes.trailing_zeros();
-        let kernel = self.found[vectors - 1][columns - 1].unwrap_or_else(|| self.find(vectors, columns));
+        let kernel = self.get(call, columns);
         // SAFETY: the caller's promise; the kernel has the vectors and columns of the call.
         unsafe { kernel(call) }
+    }
+
+    /// The kernel with the vectors and columns of a call.
+    #[inline(always)]
+    pub fn get(&mut self, call: &Call<T::Real>, columns: usize) -> Kernel<T::Real> {
+        // Lanes are a power of two.
+        let vectors = (call.rows + self.lanes - 1) >> self.lanes.trailing_zeros();
+        self.found[vectors - 1][columns - 1].unwrap_or_else(|| self.find(vectors, columns))
     }
 }

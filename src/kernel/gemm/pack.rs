@@ -147,10 +147,10 @@ impl<T: Element> Pack<'_, T> {
             next += len;
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
             for outer in (0..self.depth.len()).step_by(apart * neighbours) {
-                for step in outer..outer + apart {
+                for (step, &offset) in steps.iter().enumerate().skip(outer).take(apart) {
                     // SAFETY: the caller's promise: rows and steps of the box.
                     unsafe {
-                        let (from, to) = (from.wrapping_offset(steps[step]), self.to.add(self.place(row, step)));
+                        let (from, to) = (from.wrapping_offset(offset), self.to.add(self.place(row, step)));
                         transpose_tile::<S, T>(from, stride, to, (apart * self.panel) as isize, len, neighbours);
                     }
                 }

@@ -8,6 +8,7 @@ use super::super::micro::Call;
 use super::super::permute::{Factors, permute};
 use super::super::simd::dispatch;
 use super::Arguments;
+use super::batch::Batch;
 use super::multiply::Multiply;
 use super::pack::Pack;
 use super::store::Store;
@@ -38,6 +39,8 @@ pub(super) struct Share<'a, T: Element> {
     /// The box that the packed rows hold: batch, depth box, row box.
     held: Option<[usize; 3]>,
     multiply: Multiply<T>,
+    /// Offsets of the columns of the register tile, and of the copy of out.
+    columns: [[isize; MOST_COLUMNS]; 2],
 }
 
 impl<'a, T: Element> Share<'a, T> {
@@ -50,7 +53,9 @@ impl<'a, T: Element> Share<'a, T> {
         });
         let packed = plan.access[1] != Access::InPlace;
         let multiply = Multiply::new(isa, family, packed, [plan.vectors, plan.columns]);
-        Share { plan, isa, arguments, parts, held: None, multiply }
+        let columns = [plan.panel_rows(), plan.buffer_rows()];
+        let columns = columns.map(|lead| std::array::from_fn(|i| (i * lead) as isize));
+        Share { plan, isa, arguments, parts, held: None, multiply, columns }
     }
 
     /// # Safety
@@ -59,6 +64,25 @@ impl<'a, T: Element> Share<'a, T> {
         let plan = self.plan;
         let counts = [plan.batches(), plan.rows.boxes(), plan.cols.boxes()];
         let [batches, rows, cols] = plan.grid.share(number, counts);
+        if let Multiply::Own(own) = &mut self.multiply
+            && rows.len() == 1
+            && cols.len() == 1
+            && let Some(mut products) = Batch::new(plan, own, self.arguments)
+        {
+            let inner = plan.batch.last().map_or([0; 3], |dim| dim.strides);
+            let extent = plan.batch.last().map_or(1, |dim| dim.extent);
+            let mut start = [0; 3];
+            for batch in batches.clone() {
+                if batch == batches.start || batch.is_multiple_of(extent) {
+                    start = self.batch(batch).0;
+                } else {
+                    (0..3).for_each(|t| start[t] += inner[t]);
+                }
+                // SAFETY: offsets of a batch.
+                unsafe { products.run(start) };
+            }
+            return;
+        }
         for batch in batches {
             let (start, slabs) = self.batch(batch);
             for col in cols.clone() {
@@ -183,7 +207,7 @@ impl<'a, T: Element> Share<'a, T> {
         let tile = self.parts[3];
         let panel_rows = plan.panel_rows();
         let whole = side_by_side(plan.lanes * T::PARTS);
-        let tile_columns: [isize; MOST_COLUMNS] = std::array::from_fn(|i| (i * panel_rows) as isize);
+        let tile_columns = self.columns[0].as_ptr();
         // SAFETY: the caller's promise; the register tile has room for a panel's rows and columns.
         unsafe {
             self.tiles(left, right, beta, [rows, cols], depth, |share, row, col, mut call| {
@@ -198,7 +222,7 @@ impl<'a, T: Element> Share<'a, T> {
                     call.vectors = whole;
                 }
                 call.out = tile.cast();
-                call.columns = tile_columns.as_ptr();
+                call.columns = tile_columns;
                 call.beta = T::ZERO.parts();
                 share.multiply.tile(&call, col.len, panel_rows);
                 let store =
@@ -226,7 +250,7 @@ impl<'a, T: Element> Share<'a, T> {
         let plan = self.plan;
         let buffer = self.parts[2];
         let lead = plan.buffer_rows();
-        let columns: [isize; MOST_COLUMNS] = std::array::from_fn(|i| (i * lead) as isize);
+        let columns = self.columns[1].as_ptr();
         let [rows, cols] = boxes;
         // SAFETY: the caller's promise; the buffer has room for the longest box of each slab.
         unsafe {
@@ -236,7 +260,7 @@ impl<'a, T: Element> Share<'a, T> {
                 let tables = [rows.table, cols.table];
                 self.tiles(left, right, T::ZERO, tables, depth, |share, row, col, mut call| {
                     call.out = start.add(col.first * lead + row.first).cast();
-                    call.columns = columns.as_ptr();
+                    call.columns = columns;
                     share.multiply.tile(&call, col.len, lead);
                 });
             }
@@ -319,7 +343,7 @@ fn side_by_side(lanes: usize) -> [isize; 3] {
 
 /// Offsets of a panel's vectors in out from its first row, if the rows of each lie side by side, and whether all do.
 #[inline(always)]
-fn vectors(rows: &Table, panel: Panel, lanes: usize) -> Option<([isize; 3], bool)> {
+pub(super) fn vectors(rows: &Table, panel: Panel, lanes: usize) -> Option<([isize; 3], bool)> {
     if rows.is_dense(1, panel.first, panel.len) {
         return Some((side_by_side(lanes), true));
     }
@@ -338,7 +362,7 @@ fn vectors(rows: &Table, panel: Panel, lanes: usize) -> Option<([isize; 3], bool
 }
 
 /// The panels of a box.
-fn panels(table: &Table, size: usize) -> impl Iterator<Item = Panel> {
+pub(super) fn panels(table: &Table, size: usize) -> impl Iterator<Item = Panel> {
     let (mut number, mut first, mut run_ends) = (0, 0, table.run);
     std::iter::from_fn(move || {
         if first == table.len() {

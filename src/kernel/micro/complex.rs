@@ -11,6 +11,7 @@ use super::{Call, columns, prefetch};
 ///
 /// # Safety
 /// As [`Call`] says; the instructions of `S` exist.
+#[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(call: &Call<R>) {
     // SAFETY: all reads and writes are those that `Call` promises.

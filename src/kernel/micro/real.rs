@@ -8,6 +8,7 @@ use super::{Call, Columns, LINE, ask, columns, prefetch};
 ///
 /// # Safety
 /// As [`Call`] says; the instructions of `S` exist.
+#[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(call: &Call<R>) {
     // SAFETY: all reads and writes are those that `Call` promises.
@@ -72,6 +73,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
 ///
 /// # Safety
 /// As [`tile`].
+#[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 unsafe fn step<S: Simd<R>, R: Real, const V: usize, const N: usize>(
     sums: &mut [[S::Vector; V]; N],
