@@ -45,9 +45,10 @@ impl Coverage {
     fn gemm(&mut self, kernel: &str, plan: &GemmPlan) {
         let [left, right] = plan.access.map(access);
         let out = if plan.out == OutAccess::Direct { "direct" } else { "buffered" };
-        self.count(format!("{kernel}: rows {left}"));
-        self.count(format!("{kernel}: columns {right}"));
-        self.count(format!("{kernel}: out {out}"));
+        for way in [format!("rows {left}"), format!("columns {right}"), format!("out {out}")] {
+            self.count(format!("{kernel}: {way}"));
+            self.count(way);
+        }
         self.count(format!("rows {left}, columns {right}, out {out}"));
         self.count(format!("{kernel}: tile {} x {}", plan.panel_rows(), plan.columns));
         self.count(if plan.swapped { "swapped" } else { "not swapped" });
