@@ -1,8 +1,8 @@
 //! Raw declarations of what [LIBXSMM](https://github.com/libxsmm/libxsmm) offers for small matrix products: code that is
 //! generated at run time for one shape, and kept by the library.
 //!
-//! LIBXSMM has two interfaces, and the one that was found is compiled: [`v1`] for releases 1.16 and 1.17, x86-64 only,
-//! or [`v2`] for 2.x, which also generates NEON and SVE. Crates that depend on this one learn which from `DEP_XSMM_API` in
+//! LIBXSMM has two interfaces, and the one that was found is compiled: `v1` for releases 1.16 and 1.17, x86-64 only,
+//! or `v2` for 2.x, which also generates NEON and SVE. Crates that depend on this one learn which from `DEP_XSMM_API` in
 //! their build scripts. Matrices are column-major in both. Dispatching is thread-safe; generated code lives as
 //! long as the program and may be called by any number of threads.
 //!

@@ -152,7 +152,13 @@ impl Table {
             let at = (0..dims.len()).find(|&i| dims[i].strides[t] == 1)?;
             Some((lens[..at].iter().product(), lens[at]))
         });
-        let run = (0..2).filter(|&t| runs[t]).map(|t| even[t][0] as usize).min().unwrap_or(count);
+        // Along the first dimension, even if the box holds one index of it: what lies evenly apart behind that is no vector.
+        let run_of = |t: usize| {
+            let goes_on = |i: &usize| dims[*i].strides[t] == dims[*i - 1].strides[t] * lens[*i - 1] as isize;
+            let more = (1..dims.len()).take_while(goes_on).count();
+            lens[..lens.len().min(1 + more)].iter().product::<usize>()
+        };
+        let run = (0..2).filter(|&t| runs[t]).map(run_of).min().unwrap_or(count);
         Table { offsets, even, unit, lens, run }
     }
 
