@@ -13,12 +13,18 @@
 //! A mistake is answered with `{"error": ..}`. Times are of one run each: planning, allocation of `out` and of the
 //! workspace are not inside. Operands hold reproducible noise, `out` holds NaN at first.
 
+#[cfg(feature = "libxsmm")]
+mod bare;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::time::Instant;
 
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Workspace, contract_planned, host, plan, unary};
+use einsum_dist::exec::Contractor;
+use einsum_dist::kernel::{Workspace, contract_planned, plan, target, unary};
+use einsum_dist::local::Target;
+use einsum_dist::plan::KernelChoice;
 use einsum_dist::{Dtype, Element, Machine, Options, Problem, Program, World};
 use ndarray::{ArrayD, IxDyn};
 use num_complex::Complex;
@@ -95,7 +101,10 @@ fn answer(line: &str, slots: &mut BTreeMap<usize, Box<dyn Runs>>) -> Result<Valu
     match serde_json::from_str(line)? {
         Request::Prepare { slot, case } => {
             slots.remove(&slot);
+            let bare = case.what == What::Libxsmm;
             let prepared = match case.dtype.as_str() {
+                "f32" if bare => prepare_bare::<f32>(&case),
+                "f64" if bare => prepare_bare::<f64>(&case),
                 "f32" => prepare::<f32>(case),
                 "f64" => prepare::<f64>(case),
                 "c64" => prepare::<Complex<f32>>(case),
@@ -131,8 +140,35 @@ fn prepare<T: Stream>(case: Case) -> Result<Box<dyn Runs>, Failure> {
         What::Program => Ok(Box::new(Compiled::<T>::new(&case)?)),
         What::Unary => Ok(Box::new(Unary(Tensors::<T>::new(&case)?))),
         What::Stream => Ok(Box::new(Loop(Tensors::<T>::new(&case)?))),
-        // With the feature of that name, a Runs that calls the dispatched kernel for each b belongs here.
-        What::Libxsmm => Err("this build has no LIBXSMM".into()),
+        What::Libxsmm => Err("LIBXSMM has no complex types".into()),
+    }
+}
+
+#[cfg(feature = "libxsmm")]
+fn prepare_bare<T: Element + bare::Real>(case: &Case) -> Result<Box<dyn Runs>, Failure> {
+    let Tensors { operands, out, .. } = Tensors::<T>::new(case)?;
+    let operands = operands.try_into().map_err(|_| "a product has two operands")?;
+    Ok(Box::new(bare::Bare::new(operands, out).ok_or("LIBXSMM has no code for this")?))
+}
+
+#[cfg(not(feature = "libxsmm"))]
+fn prepare_bare<T>(_: &Case) -> Result<Box<dyn Runs>, Failure> {
+    Err("this build has no LIBXSMM".into())
+}
+
+#[cfg(feature = "libxsmm")]
+impl<T: Element + bare::Real> Runs for bare::Bare<T> {
+    fn run(&mut self) -> Result<(), Failure> {
+        bare::Bare::run(self);
+        Ok(())
+    }
+
+    fn sample(&self, count: usize) -> Vec<[f64; 2]> {
+        sample(self.out(), count)
+    }
+
+    fn kernel(&self) -> String {
+        "libxsmm".to_owned()
     }
 }
 
@@ -165,11 +201,16 @@ impl<T: Element> Tensors<T> {
     }
 
     fn sample(&self, count: usize) -> Vec<[f64; 2]> {
-        let values = self.out.as_slice().unwrap_or_default();
-        let at =
-            |i: usize| (((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as u128 * values.len() as u128) >> 64) as usize;
-        (0..count).filter_map(|i| values.get(at(i))).map(|x| [x.to_c64().re, x.to_c64().im]).collect()
+        sample(&self.out, count)
     }
+}
+
+/// Elements of a dense array, at places that depend on their number only.
+fn sample<T: Element>(array: &ArrayD<T>, count: usize) -> Vec<[f64; 2]> {
+    let values = array.as_slice().unwrap_or_default();
+    let at =
+        |i: usize| (((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as u128 * values.len() as u128) >> 64) as usize;
+    (0..count).filter_map(|i| values.get(at(i))).map(|x| [x.to_c64().re, x.to_c64().im]).collect()
 }
 
 /// A number between -1/2 and 1/2 that every element type holds exactly; `noise` in peers.py is the same.
@@ -184,27 +225,36 @@ fn noise(i: u32) -> f64 {
 struct Contraction<T> {
     tensors: Tensors<T>,
     plan: einsum_dist::local::LocalContract,
+    kernel: &'static str,
     workspace: Workspace,
 }
 
 impl<T: Element> Contraction<T> {
     fn new(case: &Case) -> Result<Self, Failure> {
-        forced(case)?;
+        let (kernel, target) = contractor::<T>(case)?;
         let tensors = Tensors::new(case)?;
         let ([l, r], [left, right]) = (&tensors.labels[..], &tensors.operands[..]) else {
             return Err("a contraction has two operands".into());
         };
         let out = (&tensors.out_labels[..], &tensors.out.view());
-        let plan = plan((l, &left.view()), (r, &right.view()), out, &host());
-        Ok(Contraction { tensors, plan, workspace: Workspace::new() })
+        let plan = plan((l, &left.view()), (r, &right.view()), out, &target);
+        Ok(Contraction { tensors, plan, kernel, workspace: Workspace::new() })
     }
 }
 
-/// The library chooses its kernel itself.
-fn forced(case: &Case) -> Result<(), Failure> {
-    match &case.kernel {
-        Some(name) if name != "portable" => Err(format!("no kernel {name}").into()),
-        _ => Ok(()),
+/// The kernel that a case forces, or the library's choice.
+fn choice(case: &Case) -> Result<KernelChoice, Failure> {
+    Ok(case.kernel.as_deref().filter(|name| !name.is_empty()).unwrap_or("auto").parse()?)
+}
+
+/// What that is on this machine: its name, and what to plan for.
+fn contractor<T: Element>(case: &Case) -> Result<(&'static str, Target), Failure> {
+    let contractor = Contractor::resolve(choice(case)?, T::DTYPE)?;
+    match contractor {
+        Contractor::Planned { isa, family } => {
+            Ok((contractor.name(), target(isa, family, rayon::current_num_threads())))
+        }
+        Contractor::Reference => Err("the reference is not timed".into()),
     }
 }
 
@@ -221,7 +271,7 @@ impl<T: Element> Runs for Contraction<T> {
     }
 
     fn kernel(&self) -> String {
-        String::new()
+        self.kernel.to_owned()
     }
 }
 
@@ -232,11 +282,10 @@ struct Compiled<T: Element> {
 
 impl<T: Element> Compiled<T> {
     fn new(case: &Case) -> Result<Self, Failure> {
-        forced(case)?;
         let tensors = Tensors::<T>::new(case)?;
         let shapes: Vec<Vec<usize>> = tensors.operands.iter().map(|operand| operand.shape().to_vec()).collect();
         let dtype: Dtype = T::DTYPE;
-        let options = Options { dtype, ..Options::default() };
+        let options = Options { dtype, kernel: choice(case)?, ..Options::default() };
         let machine = Machine::new(1, rayon::current_num_threads());
         let plan = Problem::parse(&case.expression)?.shapes(&shapes)?.plan(&machine, &options)?;
         Ok(Compiled { tensors, program: World::single().compile(&plan)? })
@@ -255,7 +304,7 @@ impl<T: Element> Runs for Compiled<T> {
     }
 
     fn kernel(&self) -> String {
-        String::new()
+        self.program.kernel().to_owned()
     }
 }
 

@@ -1,0 +1,43 @@
+//! The bare kernel of LIBXSMM on `bmk,bkn->bmn`, called for one b after the other: what a batch could reach at most.
+
+// The wrapper as the kernels use it, which is no part of the public interface.
+#[allow(dead_code, reason = "its tests, which run elsewhere")]
+#[path = "../../src/kernel/xsmm.rs"]
+mod xsmm;
+
+use ndarray::ArrayD;
+
+pub use xsmm::Real;
+
+/// A batch of row-major products and the code for one.
+pub struct Bare<R> {
+    operands: [ArrayD<R>; 2],
+    out: ArrayD<R>,
+    tile: xsmm::Tile<R>,
+}
+
+impl<R: Real> Bare<R> {
+    /// None if LIBXSMM has no code for the extents.
+    pub fn new(operands: [ArrayD<R>; 2], out: ArrayD<R>) -> Option<Self> {
+        let (&[_, m, k], &[_, _, n]) = (operands[0].shape(), operands[1].shape()) else { return None };
+        // A row-major product is the column-major one with left and right exchanged.
+        let tile = xsmm::Tile::get([n, m, k], [n, k, n], false, false)?;
+        Some(Bare { operands, out, tile })
+    }
+
+    pub fn run(&mut self) {
+        let steps = [1, 0].map(|i| self.operands[i].len() / self.operands[i].shape()[0]);
+        let [right, left] = [1, 0].map(|i| self.operands[i].as_ptr());
+        let batch = self.out.shape()[0];
+        let step = self.out.len() / batch;
+        let out = self.out.as_mut_ptr();
+        for at in 0..batch {
+            // SAFETY: dense arrays of as many products as `batch`, with the extents of the tile.
+            unsafe { self.tile.call(right.add(at * steps[0]), left.add(at * steps[1]), out.add(at * step)) };
+        }
+    }
+
+    pub fn out(&self) -> &ArrayD<R> {
+        &self.out
+    }
+}
