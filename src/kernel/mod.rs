@@ -9,7 +9,7 @@
 //! | `permute`, `sum` | what carries these out, and every other copy |
 //! | `simd` | vectors of every instruction set |
 //! | `xsmm` | small products by LIBXSMM, with the feature `libxsmm` on x86-64 and AArch64 |
-//! | `elementwise`, `strided` | fill, scale, copy, add, and the loops beneath |
+//! | `elementwise`, `permute`, `sum` | fill, scale, copy, add, and what is beneath |
 //! | `reference`, `bound` | the slow and obvious einsum, and how far a quick one may be off |
 //!
 //! Invariants: labels, extents and strides are checked before any pointer moves; a destination with factor 0 is never

@@ -1,11 +1,11 @@
-//! Decides how one process contracts two strided tensors; touches no data and knows no element type.
+//! Decides how one process contracts two strided tensors, permutes or sums one; touches no data.
 //!
-//! [`plan_contract`] takes three [`Layout`]s and a thread count and returns a [`LocalContract`]: which dimensions form
+//! [`plan_contract`] takes three [`Layout`]s, an element type and a [`Target`] and returns a [`LocalContract`]: which dimensions form
 //! the matrices of the inner product, which are loops around it, which tensors are packed first, how the work is cut
 //! among threads and how much workspace that takes. [`crate::kernel`] carries it out. All of it is a plain value, so a
 //! planner can ask for memory long before there is a tensor.
 //!
-//! Deliberately absent: measured rates. `cost` ranks alternatives for one contraction and promises nothing about
+//! Deliberately absent: measured rates. A price ranks alternatives for one contraction and promises nothing about
 //! seconds.
 
 mod contract;

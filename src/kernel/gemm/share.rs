@@ -210,21 +210,22 @@ impl<'a, T: Element> Share<'a, T> {
         let tile_columns = self.columns[0].as_ptr();
         // SAFETY: the caller's promise; the register tile has room for a panel's rows and columns.
         unsafe {
-            self.tiles(left, right, beta, [rows, cols], depth, |share, row, col, mut call| {
+            self.tiles(left, right, beta, [rows, cols], depth, |share, row, col, call| {
                 let columns = &cols.offsets[1][col.first..col.first + col.len];
                 if let Some((vectors, dense)) = vectors(rows, row, plan.lanes) {
                     call.out = out.wrapping_offset(rows.offsets[1][row.first]).cast();
                     call.vectors = vectors.map(|offset| offset * T::PARTS as isize);
                     call.columns = columns.as_ptr();
-                    if share.multiply.direct(&call, col.len, dense) {
+                    if share.multiply.direct(call, col.len, dense) {
                         return;
                     }
-                    call.vectors = whole;
                 }
+                call.vectors = whole;
                 call.out = tile.cast();
                 call.columns = tile_columns;
                 call.beta = T::ZERO.parts();
-                share.multiply.tile(&call, col.len, panel_rows);
+                share.multiply.tile(call, col.len, panel_rows);
+                call.beta = beta.parts();
                 let store =
                     Store { tile, panel: panel_rows, out, rows, first: row.first, count: row.len, columns, beta };
                 dispatch(share.isa, store);
@@ -258,10 +259,10 @@ impl<'a, T: Element> Share<'a, T> {
                 let start = buffer.add(i * plan.buffer_elements());
                 let (left, right) = (slab_at(left, i as isize), slab_at(right, i as isize));
                 let tables = [rows.table, cols.table];
-                self.tiles(left, right, T::ZERO, tables, depth, |share, row, col, mut call| {
+                self.tiles(left, right, T::ZERO, tables, depth, |share, row, col, call| {
                     call.out = start.add(col.first * lead + row.first).cast();
                     call.columns = columns;
-                    share.multiply.tile(&call, col.len, lead);
+                    share.multiply.tile(call, col.len, lead);
                 });
             }
             let factors = Factors { alpha: T::ONE, beta };
@@ -281,7 +282,7 @@ impl<'a, T: Element> Share<'a, T> {
         beta: T,
         [rows, cols]: [&Table; 2],
         depth: usize,
-        mut run: impl FnMut(&mut Self, Panel, Panel, Call<T::Real>),
+        mut run: impl FnMut(&mut Self, Panel, Panel, &mut Call<T::Real>),
     ) {
         let plan = self.plan;
         let sizes = [plan.panel_rows(), plan.columns];
@@ -311,7 +312,7 @@ impl<'a, T: Element> Share<'a, T> {
             call.next = call.right.wrapping_add(next);
             call.left = left.at(row, rows).cast();
             call.rows = row.len * T::PARTS;
-            run(self, row, col, call);
+            run(self, row, col, &mut call);
         };
         if plan.columns_inside {
             for row in panels(rows, sizes[0]) {

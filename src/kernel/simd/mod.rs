@@ -21,8 +21,6 @@ use std::ops::{Add, Mul, Sub};
 
 pub(super) use generic::Generic;
 pub(super) use merge::{Blend, Factor, Merge, Plus, Put};
-// Packing calls `transpose_tile`; until it does, only a test does.
-#[allow(unused_imports)]
 pub(super) use tile::transpose_tile;
 pub(super) use tile::{Size, transpose_square};
 

@@ -36,7 +36,7 @@ pub struct Table {
 }
 
 /// Indices that go through a micro-kernel together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Panel {
     /// Counted over the box.
     pub number: usize,
@@ -176,6 +176,7 @@ impl Table {
         (Panel { number, first: run * self.run + start, len: size.min(self.run - start) }, inside - start)
     }
 
+    #[inline]
     pub fn len(&self) -> usize {
         self.offsets[0].len()
     }
@@ -185,6 +186,7 @@ impl Table {
     }
 
     /// How many indices from `at` on (at most `most`) lie a constant step apart in a tensor, and the step.
+    #[inline]
     pub fn run(&self, tensor: usize, at: usize, most: usize) -> (usize, isize) {
         let len = (self.even[tensor][at] as usize).min(most);
         let offsets = &self.offsets[tensor];
@@ -192,6 +194,7 @@ impl Table {
     }
 
     /// Whether `count` indices from `at` on lie side by side in a tensor.
+    #[inline]
     pub fn is_dense(&self, tensor: usize, at: usize, count: usize) -> bool {
         self.run(tensor, at, count) == (count, 1)
     }

@@ -47,7 +47,7 @@ pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target:
     }
     let (price, candidate) = best.expect("every view has the candidate that packs everything");
     let view = View::new(dims, candidate.swapped, dtype, target);
-    let (grid, candidate) = grid(&view, candidate, dtype, target);
+    let (grid, candidate) = grid(candidate, target.lanes(dtype), target.threads);
     let price = price * cost::PARALLEL_LOSS.powi(i32::from(grid.shares() > 1)) / grid.shares() as f64;
     let mut batch = view.batch;
     batch.sort_by_key(|d| std::cmp::Reverse(d.strides[OUT].unsigned_abs()));
@@ -72,7 +72,7 @@ pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target:
 }
 
 /// The dimensions with one operand as the rows'.
-pub(super) struct View {
+struct View {
     swapped: bool,
     batch: Vec<Dim<3>>,
     slab: Slab,

@@ -5,9 +5,7 @@
 use std::ops::Range;
 
 use super::AxisDim;
-use super::choose::{Candidate, View};
-use crate::dtype::Dtype;
-use crate::local::Target;
+use super::choose::Candidate;
 
 /// Below this many multiply-adds, waking a second thread costs more than it gains.
 const WORTH_THREADS: f64 = 400_000.0;
@@ -32,16 +30,15 @@ impl Grid {
 }
 
 /// The grid that leaves threads least idle and packs least twice, and the candidate with boxes small enough for it.
-pub(super) fn grid(_view: &View, candidate: Candidate, _dtype: Dtype, target: &Target) -> (Grid, Candidate) {
+pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize) -> (Grid, Candidate) {
     let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent as f64).product::<f64>();
     let (rows, cols, depth) = (size(&candidate.rows), size(&candidate.cols), size(&candidate.depth));
-    let threads = target.threads;
     let one = Grid { parts: [1; 3] };
     if threads <= 1 || candidate.batches * rows * cols * depth < WORTH_THREADS {
         return (one, candidate);
     }
     let batches = (candidate.batches / candidate.slab.size as f64).ceil();
-    let mr = candidate.vectors * target.lanes(_dtype);
+    let mr = candidate.vectors * lanes;
     let mut best: Option<(f64, [usize; 3])> = None;
     for by_batch in 1..=threads {
         for by_rows in 1..=threads / by_batch {
@@ -65,7 +62,6 @@ pub(super) fn grid(_view: &View, candidate: Candidate, _dtype: Dtype, target: &T
         }
     }
     let parts = best.map_or([1; 3], |(_, parts)| parts);
-    let mut candidate = candidate;
     split(&mut candidate.rows, parts[1], mr);
     split(&mut candidate.cols, parts[2], candidate.columns);
     (Grid { parts }, candidate)
