@@ -152,8 +152,8 @@ fn prepare_bare<T: Element + bare::Real>(case: &Case) -> Result<Box<dyn Runs>, F
 }
 
 #[cfg(not(feature = "libxsmm"))]
-fn prepare_bare<T>(_: &Case) -> Result<Box<dyn Runs>, Failure> {
-    Err("this build has no LIBXSMM".into())
+fn prepare_bare<T: Element>(_: &Case) -> Result<Box<dyn Runs>, Failure> {
+    Err(format!("this build has no LIBXSMM for {}", T::DTYPE.name()).into())
 }
 
 #[cfg(feature = "libxsmm")]

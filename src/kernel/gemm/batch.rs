@@ -4,7 +4,7 @@ use super::super::Element;
 use super::super::micro::{Call, Kernel};
 use super::Arguments;
 use super::multiply::Own;
-use super::share::{panels, vectors};
+use super::share::panels;
 use crate::local::{Access, GemmPlan, OutAccess, Table};
 
 /// Most register tiles of a product; larger products do not notice what it takes to start one.
@@ -40,7 +40,7 @@ impl<T: Element> Batch<T> {
         let step = |table: &Table, tensor: usize| table.run(tensor, 0, 2).1 * parts;
         for col in panels(cols, plan.columns) {
             for row in panels(rows, plan.panel_rows()) {
-                let (vectors, _) = vectors(rows, row, plan.lanes)?;
+                let vectors = plan.place(0, row)?.vectors;
                 let call = Call {
                     depth: depth.len(),
                     left: arguments.operands[0].at(rows.offsets[0][row.first]).cast(),

@@ -12,7 +12,7 @@ use super::batch::Batch;
 use super::multiply::Multiply;
 use super::pack::Pack;
 use super::store::Store;
-use crate::local::{Access, BoxAt, Family, GemmPlan, Isa, MOST_COLUMNS, OutAccess, Panel, Table};
+use crate::local::{Access, BoxAt, Family, GemmPlan, Isa, MOST_COLUMNS, OutAccess, Panel, Place, Table};
 
 /// How many steps before its use an operand is asked for that lies far apart.
 const AHEAD: isize = 8;
@@ -101,11 +101,10 @@ impl<'a, T: Element> Share<'a, T> {
                                 self.buffered(left, right, out, beta, [rows, cols], depth.table.len(), slabs);
                             } else {
                                 let slab = plan.slab.dim.strides[2];
-                                let tables = [rows.table, cols.table];
                                 for i in 0..slabs as isize {
                                     let (left, right) = (slab_at(left, i), slab_at(right, i));
                                     let out = out.wrapping_offset(i * slab);
-                                    self.product(left, right, out, beta, tables, depth.table.len());
+                                    self.product(left, right, out, beta, [rows, cols], depth.table.len());
                                 }
                             }
                         }
@@ -200,19 +199,21 @@ impl<'a, T: Element> Share<'a, T> {
         right: Panels<T>,
         out: *mut T,
         beta: T,
-        [rows, cols]: [&Table; 2],
+        boxes: [BoxAt; 2],
         depth: usize,
     ) {
         let plan = self.plan;
+        let [rows, cols] = boxes.map(|at| at.table);
+        let shape = boxes[0].shape;
         let tile = self.parts[3];
         let panel_rows = plan.panel_rows();
-        let whole = side_by_side(plan.lanes * T::PARTS);
+        let whole = Place::dense(plan.lanes * T::PARTS).vectors;
         let tile_columns = self.columns[0].as_ptr();
         // SAFETY: the caller's promise; the register tile has room for a panel's rows and columns.
         unsafe {
             self.tiles(left, right, beta, [rows, cols], depth, |share, row, col, call| {
                 let columns = &cols.offsets[1][col.first..col.first + col.len];
-                if let Some((vectors, dense)) = vectors(rows, row, plan.lanes) {
+                if let Some(Place { vectors, dense }) = plan.place(shape, row) {
                     call.out = out.wrapping_offset(rows.offsets[1][row.first]).cast();
                     call.vectors = vectors.map(|offset| offset * T::PARTS as isize);
                     call.columns = columns.as_ptr();
@@ -295,7 +296,7 @@ impl<'a, T: Element> Share<'a, T> {
             right_step: right.step * parts,
             right_column: right.across * parts,
             out: std::ptr::null_mut(),
-            vectors: side_by_side(plan.lanes * T::PARTS),
+            vectors: Place::dense(plan.lanes * T::PARTS).vectors,
             columns: std::ptr::null(),
             rows: 0,
             next: std::ptr::null(),
@@ -335,31 +336,6 @@ impl<T> Panels<T> {
             self.start.wrapping_offset(table.offsets[0][panel.first])
         }
     }
-}
-
-/// Offsets of vectors whose rows follow each other.
-fn side_by_side(lanes: usize) -> [isize; 3] {
-    [0, 1, 2].map(|vector| vector * lanes as isize)
-}
-
-/// Offsets of a panel's vectors in out from its first row, if the rows of each lie side by side, and whether all do.
-#[inline(always)]
-pub(super) fn vectors(rows: &Table, panel: Panel, lanes: usize) -> Option<([isize; 3], bool)> {
-    if rows.is_dense(1, panel.first, panel.len) {
-        return Some((side_by_side(lanes), true));
-    }
-    if panel.len > 3 * lanes {
-        return None;
-    }
-    let mut offsets = [0; 3];
-    for (vector, offset) in offsets.iter_mut().enumerate().take(panel.len.div_ceil(lanes)) {
-        let first = panel.first + vector * lanes;
-        if !rows.is_dense(1, first, lanes.min(panel.len - vector * lanes)) {
-            return None;
-        }
-        *offset = rows.offsets[1][first] - rows.offsets[1][panel.first];
-    }
-    Some((offsets, false))
 }
 
 /// The panels of a box.

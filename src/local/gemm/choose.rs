@@ -1,7 +1,7 @@
 //! Chooses rows, columns, boxes and packing: the cheapest of a few candidates by [`super::cost`].
 
 use super::grid::grid;
-use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, Slab, cost, register_tiles};
+use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, Place, Slab, cost, register_tiles};
 use crate::dtype::Dtype;
 use crate::local::{Dim, Target};
 
@@ -66,7 +66,9 @@ pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target:
         columns_inside: candidate.columns_inside,
         grid,
         unpack: Vec::new(),
+        places: Vec::new(),
     };
+    plan.places = Place::of(&plan.rows, plan.panel_rows(), plan.lanes);
     plan.plan_unpack(dtype.size());
     (price, plan)
 }

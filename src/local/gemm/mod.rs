@@ -12,10 +12,12 @@ mod axis;
 mod choose;
 mod cost;
 mod grid;
+mod place;
 mod tile;
 
 pub use axis::{Axis, AxisDim, BoxAt, Panel, Table};
 pub use grid::Grid;
+pub use place::Place;
 pub use tile::{MOST_COLUMNS, register_tiles};
 
 pub(super) use choose::plan_gemm;
@@ -87,6 +89,8 @@ pub struct GemmPlan {
     pub grid: Grid,
     /// From the dense copy of a box to out: by shape of the columns, of the rows, and whether the slab is a whole one.
     unpack: Vec<Permute>,
+    /// Where the vectors of each panel of rows lie in out, by shape of the rows and number of the panel.
+    places: Vec<Vec<Option<Place>>>,
 }
 
 /// Packed buffers start on a cache line for every element type.
@@ -117,6 +121,12 @@ impl GemmPlan {
     /// Elements of one index's part of the dense copy of a box of out.
     pub fn buffer_elements(&self) -> usize {
         (self.buffer_rows() * self.cols.longest()).next_multiple_of(ALIGN)
+    }
+
+    /// Where the vectors of a panel of rows lie in out; none if they are no vectors there.
+    #[inline]
+    pub fn place(&self, shape: usize, panel: Panel) -> Option<Place> {
+        self.places[shape][panel.number]
     }
 
     /// How to write the dense copy of a box with tables of these numbers to out.
