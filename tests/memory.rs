@@ -7,7 +7,7 @@
 //! | ring-k onto an existing out | 1 block and 1 piece |
 //!
 //! On top of that come, in every rank with a worker: the workspace that a contraction packs into (counted in the measured
-//! peak; a few rows here, of what equal pieces leave), what the GEMM crate packs into, and small things.
+//! peak, and bounded here), and small things.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -64,19 +64,10 @@ static ALLOCATOR: Counting = Counting;
 /// Per rank: threads, queues, schedules, metrics, leases, JSON. Nothing that grows with the extents.
 const SMALL: usize = 64 << 10;
 
-/// The rows of the GEMM crate's largest microkernel in double precision: three vectors of AVX-512.
-const ROWS: usize = 24;
-
-/// What the GEMM crate takes on one rank for row-major products of at most these extents, in pieces or not.
-///
-/// For good, a buffer of the size of the second-level cache per worker; during a call at most one operand in panels (left, as the crate
-/// turns a product with a row-major out round), and all of the other, or of the piece of it, where that is not longer
-/// than 16 microkernels.
-fn gemm_bytes([m, n, k]: [usize; 3], workers: usize) -> usize {
-    let cache = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").unwrap_or_default();
-    let cache = cache.trim().strip_suffix('K').and_then(|size| size.parse().ok()).unwrap_or(4 << 10) << 10;
-    let strip = n.min(16 * ROWS) + ROWS;
-    workers * cache + 8 * k * (m + ROWS + strip)
+/// What workers may pack a contraction into: a part of the columns' operand, and two thirds of the second-level cache for
+/// the rows' operand and a copy of out.
+fn packing_bytes(workers: usize) -> usize {
+    workers * ((4 << 20) + einsum_dist::kernel::host().caches.l2)
 }
 
 /// Live bytes once the threads of an earlier world are gone, which end on their own.
@@ -131,48 +122,31 @@ impl Run {
         let seen = PEAK.load(Relaxed) - base;
 
         let what = format!("{} {:?} {} on {}", self.expression, self.shapes, self.algorithm.name(), self.ranks);
-        let (mut planned, mut most, mut packed) = (0, 0, 0);
+        // A single rank computes in the caller's pool.
+        let workers = if self.ranks == 1 { rayon::current_num_threads() } else { 1 };
+        let (mut planned, mut most, mut packing) = (0, 0, 0);
         for (rank, measured) in measured.iter().enumerate() {
             let values = [plan.operand(0), plan.operand(1), plan.output()];
             let held: u64 = values.iter().map(|v| bytes(&v.distribution, &v.shape, rank)).sum();
             let allowed = held + extra(&plan, rank);
             let schedule = plan.schedule(rank).peak_bytes();
             assert!(schedule <= allowed, "{what}: rank {rank} plans {schedule} bytes of {allowed}");
-            packed = packed.max(measured.peak_bytes - schedule);
+            let packed = (measured.peak_bytes - schedule) as usize;
+            assert!(packed <= packing_bytes(workers), "{what}: rank {rank} packs into {packed} bytes");
+            packing += packed;
             planned += schedule as usize;
             most = most.max(schedule - held);
         }
-        assert!(packed <= SMALL as u64, "{what}: {packed} bytes packed");
-        let beyond = seen - planned;
-        // A single rank computes in the caller's pool.
-        let workers = if self.ranks == 1 { rayon::current_num_threads() } else { 1 };
-        let room = self.ranks * (gemm_bytes(product(&plan), workers) + SMALL);
+        let beyond = seen - planned - packing;
         let onto = if self.accumulate { ", onto" } else { "" };
-        println!(
-            "{what}{onto}: planned {planned}, and {beyond} of {room} for the GEMM crate and small things; packed {packed}"
-        );
-        assert!(beyond <= room, "{what}: {beyond} bytes beyond the plan, of {room}");
+        println!("{what}{onto}: planned {planned}, {packing} to pack into, {beyond} beyond");
+        assert!(beyond <= self.ranks * SMALL, "{what}: {beyond} bytes beyond plan and packing");
         most
     }
 }
 
 fn bytes(distribution: &einsum_dist::dist::Distribution, shape: &[usize], rank: usize) -> u64 {
     8 * distribution.block_or_empty(shape, rank).volume() as u64
-}
-
-/// The extents of the largest product of one task.
-fn product(plan: &Plan) -> [usize; 3] {
-    let Source::Contract { kinds, algorithm, .. } = &plan.output().source else { panic!("a contraction") };
-    let extent = |label: &einsum_dist::dims::Label| {
-        let whole = plan.extents[label.0 as usize];
-        let cut = match algorithm {
-            Algorithm::RingMn { cut, travel } => [cut, travel].contains(&label),
-            Algorithm::RingK { cut, out, .. } => [cut, out].contains(&label),
-            _ => false,
-        };
-        if cut { whole.div_ceil(plan.ranks()) } else { whole }
-    };
-    [&kinds.m, &kinds.n, &kinds.k].map(|labels| labels.iter().map(extent).product())
 }
 
 fn travelling(plan: &Plan) -> u64 {
