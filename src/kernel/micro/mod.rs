@@ -13,7 +13,7 @@ use num_complex::Complex;
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512};
-use super::simd::{Generic, Real, Simd};
+use super::simd::{Generic, Real, Simd, prefetch as ask};
 use crate::local::Isa;
 
 /// What a micro-kernel is called with. Counts and steps are in real numbers: a complex element is two.
@@ -77,19 +77,6 @@ type Columns<R> = [*const R; 5];
 #[inline(always)]
 fn columns<R>(right: *const R, column: isize) -> Columns<R> {
     std::array::from_fn(|group| right.wrapping_offset(3 * group as isize * column))
-}
-
-/// Asks the memory system for the line of an address, whatever it is.
-#[inline(always)]
-fn ask<R>(at: *const R) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch may name any address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
 }
 
 /// Asks the memory system for the tile of out, which is needed after the sum.
