@@ -7,9 +7,12 @@
 //! Invariant: reads the elements of the box and no other. Rows that fill up a panel are 0.
 
 use super::super::Element;
-use super::super::simd::{Body, Both, transpose_tile};
+use super::super::simd::{Body, Both, prefetch, transpose_tile};
 use super::run::copy_run;
 use crate::local::{PackBy, Table};
+
+/// Bytes of a cache line on every machine that matters.
+const LINE: usize = 64;
 
 /// What to pack, and where.
 #[derive(Clone, Copy)]
@@ -86,10 +89,63 @@ impl<T: Element> Pack<'_, T> {
         while next < self.rows.len() {
             let row = next;
             let (len, stride) = self.piece(row);
-            next += len;
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
+            let to = self.to.wrapping_add(self.place(row, 0));
+            let panels = if len == self.panel { self.dense_panels(row) } else { 0 };
             // SAFETY: the caller's promise: rows and steps of the box.
-            unsafe { self.run_of_rows::<S>(steps, from, self.to.add(self.place(row, 0)), len, stride) };
+            unsafe {
+                if panels > 1 {
+                    self.panels_of_rows::<S>(steps, from, to, panels);
+                    next += panels * self.panel;
+                } else {
+                    self.run_of_rows::<S>(steps, from, to, len, stride);
+                    next += len;
+                }
+            }
+        }
+    }
+
+    /// How many whole panels from a row on have all their rows side by side.
+    #[inline(always)]
+    fn dense_panels(&self, row: usize) -> usize {
+        let (len, stride) = self.rows.run(0, row, self.rows.run - row % self.rows.run);
+        if stride == 1 { len / self.panel } else { 0 }
+    }
+
+    /// Each step's rows of several panels at once, which are read in one stretch.
+    ///
+    /// # Safety
+    /// As for the whole, with so many whole panels whose rows lie side by side.
+    #[inline(always)]
+    unsafe fn panels_of_rows<S: Both>(&self, steps: &[isize], from: *const T, to: *mut T, panels: usize) {
+        let apart = steps.len() * self.panel;
+        // Constant lengths become vector moves.
+        macro_rules! copy {
+            ($copy:path, $len:expr) => {
+                for (step, &offset) in steps.iter().enumerate() {
+                    // Steps are far apart, where nobody else asks for them ahead.
+                    let ahead = steps[(step + 1).min(steps.len() - 1)] - offset;
+                    for panel in 0..panels {
+                        let from = from.wrapping_offset(offset).wrapping_add(panel * self.panel);
+                        for line in (0..self.panel).step_by(LINE / size_of::<T>()) {
+                            prefetch(from.wrapping_offset(ahead).wrapping_add(line));
+                        }
+                        $copy(from, to.add(panel * apart + step * self.panel), $len);
+                    }
+                }
+            };
+        }
+        use std::ptr::copy_nonoverlapping as copy;
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.panel {
+                8 => copy!(copy, 8),
+                16 => copy!(copy, 16),
+                24 => copy!(copy, 24),
+                32 => copy!(copy, 32),
+                48 => copy!(copy, 48),
+                len => copy!(copy_run::<S, T>, len),
+            }
         }
     }
 
@@ -123,6 +179,7 @@ impl<T: Element> Pack<'_, T> {
                 12 => copy!(12),
                 14 => copy!(14),
                 16 => copy!(16),
+                24 => copy!(24),
                 32 => copy!(32),
                 48 => copy!(48),
                 _ => {

@@ -137,7 +137,7 @@ kernels!(
     find_avx512, real_avx512, complex_avx512, Avx512,
     #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
     real { 1: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 and 14; 2: 1 2 3 4 5 6 7 8 9 10 11 12 and 12; 3: 1 2 3 4 5 6 7 8 and 8; }
-    complex { 1: 1 2 3 4 5 6 7 8 9 10 11 12 and 12; 2: 1 2 3 4 5 6 and 6; }
+    complex { 1: 1 2 3 4 5 6 7 8 9 10 11 12 and 12; 2: 1 2 3 4 5 6 and 6; 3: 1 2 3 4 and 4; }
 );
 
 #[cfg(target_arch = "x86_64")]

@@ -1,7 +1,7 @@
 //! Chooses rows, columns, boxes and packing: the cheapest of a few candidates by [`super::cost`].
 
 use super::grid::grid;
-use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, Place, Slab, cost, register_tiles};
+use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, Place, Slab, cost, cycles_of_step, register_tiles};
 use crate::dtype::Dtype;
 use crate::local::{Dim, Target};
 
@@ -84,6 +84,8 @@ struct View {
     /// Elements of a vector.
     lanes: usize,
     element: usize,
+    /// Real numbers per element.
+    parts: usize,
     tiles: &'static [(usize, usize)],
     l1: usize,
     l2: usize,
@@ -117,6 +119,7 @@ impl View {
             depth: axis(k, a, b),
             lanes: target.lanes(dtype),
             element: dtype.size(),
+            parts: if dtype.is_complex() { 2 } else { 1 },
             tiles: register_tiles(target.isa, target.family, dtype.is_complex()),
             l1: target.caches.l1,
             l2: target.caches.l2,
@@ -228,7 +231,7 @@ impl View {
         if in_place[1] {
             single(&mut depth, 1);
         }
-        let deepest = (self.l1 * 9 / 20 / (columns * self.element)).clamp(64, DEEPEST) / slab.size.clamp(1, 4);
+        let deepest = (self.l1 * 3 / 5 / (columns * self.element)).clamp(64, DEEPEST) / slab.size.clamp(1, 4);
         let need = needs(&depth, [true; 2], in_place != [false; 2]);
         grow(&mut depth, &need, deepest.max(32), 1);
         let kc: usize = depth.iter().map(|d| d.tile).product();
@@ -277,7 +280,7 @@ impl View {
         let columns_inside = out == OutAccess::Direct
             && closest(&cols) < closest(&rows)
             && mr * kc * self.element <= self.l1 / 2
-            && row_run < mc * 4;
+            && row_run < mc;
         Candidate {
             swapped: self.swapped,
             batches,
@@ -298,8 +301,7 @@ impl View {
     fn tile(&self, [rows, row_runs]: [usize; 2], [cols, col_runs]: [usize; 2]) -> (usize, usize) {
         let waste = |&(vectors, columns): &(usize, usize)| {
             let columns = balanced(cols, columns);
-            // Cycles per step: multiply-adds, loads, or the latency of a multiply-add.
-            let cycles = |v: usize, n: usize| ((v * n) as f64 / 2.0).max((v + n) as f64 / 2.0).max(4.0);
+            let cycles = |v, n| cycles_of_step(v, n * self.parts);
             let (full, last) = (rows / (vectors * self.lanes), (rows % (vectors * self.lanes)).div_ceil(self.lanes));
             let tall = |n: usize| full as f64 * cycles(vectors, n) + if last > 0 { cycles(last, n) } else { 0.0 };
             let (whole, rest) = (cols / columns, cols % columns);

@@ -2,7 +2,7 @@
 //! and whether plain loops are better.
 
 use super::choose::{Candidate, run};
-use super::{Access, AxisDim, OutAccess, PackBy};
+use super::{Access, AxisDim, OutAccess, PackBy, cycles_of_step};
 use crate::dtype::Dtype;
 use crate::local::Target;
 
@@ -40,9 +40,8 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
 
     // One box.
     let cycles = |v: usize, n: usize| {
-        let (v, n) = (v as f64, (n * parts) as f64);
-        let step = (v * n / 2.0).max((v + n) / 2.0).max(4.0);
-        kc as f64 * step + CALL + v * n
+        let n = n * parts;
+        kc as f64 * cycles_of_step(v, n) + CALL + (v * n) as f64
     };
     let mr = lanes * candidate.vectors;
     let row_run = run(&candidate.rows, candidate.runs[0]).min(mc);
@@ -80,7 +79,7 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
         traffic += reads[operand] * element * waste * if passes[operand] > 1.0 { 1.5 } else { 1.0 };
         total += match candidate.access[operand] {
             Access::InPlace => {
-                let far = strided(candidate, operand);
+                let far = strided(candidate, operand, dtype.size());
                 reads[operand] * far * if operand == 0 { cols / candidate.columns as f64 } else { rows / mr as f64 }
             }
             Access::Packed(by) => {
@@ -119,9 +118,12 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
 }
 
 /// What reading an element in place takes more than from a panel, for each panel of the other operand.
-fn strided(candidate: &Candidate, operand: usize) -> f64 {
+fn strided(candidate: &Candidate, operand: usize, element: usize) -> f64 {
     let step = candidate.depth.first().map_or(0, |d| d.strides[operand].unsigned_abs());
     let across = candidate.cols.first().map_or(0, |d| d.strides[0].unsigned_abs());
+    if operand == 1 && crowded(across * element, candidate.columns) {
+        return 0.06;
+    }
     match if operand == 0 { step } else { step.min(across * 64) } {
         0..=256 => 0.002,
         257..1024 => 0.006,
@@ -130,3 +132,16 @@ fn strided(candidate: &Candidate, operand: usize) -> f64 {
         _ => 0.02,
     }
 }
+
+/// Whether lines so many bytes apart share so few sets of the first cache that they push each other out. All lines a
+/// page apart are in one set, on every machine with pages of 4 KB and a cache that looks lines up by their place in a page.
+fn crowded(stride: usize, lines: usize) -> bool {
+    let (mut sets, mut rest) = (1, stride % PAGE as usize);
+    while rest % PAGE as usize != 0 && sets < lines {
+        (sets, rest) = (sets + 1, rest + stride);
+    }
+    lines.div_ceil(sets) > CROWD
+}
+
+/// As many lines of a set may come from the columns: half of the ways that a first cache has at least.
+const CROWD: usize = 4;

@@ -23,6 +23,7 @@ pub use tile::{MOST_COLUMNS, register_tiles};
 pub(super) use choose::plan_gemm;
 
 use super::{Dim, Permute};
+use tile::cycles_of_step;
 
 /// Which index of an operand steps by 1: packing reads whole cache lines along it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
