@@ -9,7 +9,7 @@
 //! destination, at the ends of stretches; the plan depends on the arguments only. Deliberately absent: what is done to the
 //! elements, and the instruction set.
 
-use super::{Dim, Loops};
+use super::{CACHE_LINE, Dim, Loops};
 
 /// Source and destination in every pair of strides.
 const FROM: usize = 0;
@@ -19,8 +19,7 @@ const TO: usize = 1;
 const STRETCH: [usize; 2] = [512, 1024];
 const STRETCH_DIRECT: [usize; 2] = [256, 256];
 /// The buffer of a block, with room between columns that keeps them from falling onto the same cache lines.
-pub const BUFFER_BYTES: usize = STRETCH[FROM] * (STRETCH[TO] + LINE) / 4;
-const LINE: usize = 64;
+pub const BUFFER_BYTES: usize = STRETCH[FROM] * (STRETCH[TO] + CACHE_LINE) / 4;
 /// Most rows or columns of a block: elements of 4 bytes.
 pub const LONGEST: usize = STRETCH[TO] / 4;
 /// Destinations from this size on are written past the caches: what is written first would be gone from a
@@ -119,7 +118,7 @@ impl Permute {
         let (cols, rows, body) = match (from, to) {
             (_, Some(to)) if along(to) == 0 => (Some(to), nearest(TO, Some(to)), Moves::Spread),
             (_, Some(to)) if along(to) == 1 => {
-                let past_caches = bytes >= LARGE && dims[to].extent * moved_bytes >= 4 * LINE;
+                let past_caches = bytes >= LARGE && dims[to].extent * moved_bytes >= 4 * CACHE_LINE;
                 (Some(to), nearest(TO, Some(to)), Moves::Lines { past_caches })
             }
             (Some(from), Some(to)) if from != to => (Some(from), Some(to), Moves::Tiles { buffered: bytes >= LARGE }),
@@ -232,7 +231,7 @@ impl Blocks {
         }
         let mut outer = dims;
         outer.sort_unstable_by_key(|d| std::cmp::Reverse(d.strides[TO].unsigned_abs()));
-        let line = LINE / 4;
+        let line = CACHE_LINE / 4;
         let [cols, rows] = [(0, stretch[FROM]), (1, stretch[TO])].map(|(side, stretch)| {
             let mut loops = std::mem::take(&mut sides[side]);
             if loops.is_empty() {

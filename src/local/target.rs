@@ -12,6 +12,9 @@ pub enum Family {
     Xsmm,
 }
 
+/// Bytes of a cache line on every machine that matters.
+pub const CACHE_LINE: usize = 64;
+
 /// Bytes of data cache that one core can count on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Caches {

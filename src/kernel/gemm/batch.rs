@@ -4,7 +4,6 @@ use super::super::Element;
 use super::super::micro::{Call, Kernel};
 use super::Arguments;
 use super::multiply::Own;
-use super::share::panels;
 use crate::local::{Access, GemmPlan, OutAccess, Table};
 
 /// Most register tiles of a product; larger products do not notice what it takes to start one.
@@ -32,15 +31,16 @@ impl<T: Element> Batch<T> {
             return None;
         }
         let [rows, cols, depth] = [&plan.rows, &plan.cols, &plan.depth].map(|axis| &axis.tables()[0]);
-        if rows.panels(plan.panel_rows()) * cols.panels(plan.columns) > MOST {
+        let [row_panels, col_panels] = [0, 1].map(|side| plan.panels(side, 0));
+        if row_panels.len() * col_panels.len() > MOST {
             return None;
         }
         let mut batch = Batch { tiles: [None; MOST], count: 0 };
         let parts = T::PARTS as isize;
         let step = |table: &Table, tensor: usize| table.run(tensor, 0, 2).1 * parts;
-        for col in panels(cols, plan.columns) {
-            for row in panels(rows, plan.panel_rows()) {
-                let vectors = plan.place(0, row)?.vectors;
+        for col in col_panels {
+            for (row, place) in row_panels.iter().zip(plan.places(0)) {
+                let vectors = (*place)?.vectors;
                 let call = Call {
                     depth: depth.len(),
                     left: arguments.operands[0].at(rows.offsets[0][row.first]).cast(),
@@ -53,6 +53,7 @@ impl<T: Element> Batch<T> {
                     columns: cols.offsets[1][col.first..col.first + col.len].as_ptr(),
                     rows: row.len * T::PARTS,
                     left_padded: false,
+                    streams: false,
                     next: std::ptr::null(),
                     ahead: 0,
                     alpha: arguments.alpha.parts(),

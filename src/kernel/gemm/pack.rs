@@ -9,10 +9,7 @@
 use super::super::Element;
 use super::super::simd::{Body, Both, prefetch, transpose_tile};
 use super::run::copy_run;
-use crate::local::{PackBy, Table};
-
-/// Bytes of a cache line on every machine that matters.
-const LINE: usize = 64;
+use crate::local::{CACHE_LINE, PackBy, Table};
 
 /// What to pack, and where.
 #[derive(Clone, Copy)]
@@ -127,7 +124,7 @@ impl<T: Element> Pack<'_, T> {
                     let ahead = steps[(step + 1).min(steps.len() - 1)] - offset;
                     for panel in 0..panels {
                         let from = from.wrapping_offset(offset).wrapping_add(panel * self.panel);
-                        for line in (0..self.panel).step_by(LINE / size_of::<T>()) {
+                        for line in (0..self.panel).step_by(CACHE_LINE / size_of::<T>()) {
                             prefetch(from.wrapping_offset(ahead).wrapping_add(line));
                         }
                         $copy(from, to.add(panel * apart + step * self.panel), $len);

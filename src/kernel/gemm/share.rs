@@ -6,13 +6,13 @@
 use super::super::Element;
 use super::super::micro::Call;
 use super::super::permute::{Factors, permute};
-use super::super::simd::dispatch;
+use super::super::simd::{dispatch, fence};
 use super::Arguments;
 use super::batch::Batch;
 use super::multiply::Multiply;
 use super::pack::Pack;
 use super::store::Store;
-use crate::local::{Access, BoxAt, Family, GemmPlan, Isa, MOST_COLUMNS, OutAccess, Panel, Place, Table};
+use crate::local::{Access, BoxAt, CACHE_LINE, Family, GemmPlan, Isa, MOST_COLUMNS, OutAccess, Panel, Place, Table};
 
 /// How many steps before its use an operand is asked for that lies far apart.
 const AHEAD: isize = 8;
@@ -39,6 +39,8 @@ pub(super) struct Share<'a, T: Element> {
     /// The box that the packed rows hold: batch, depth box, row box.
     held: Option<[usize; 3]>,
     multiply: Multiply<T>,
+    /// Whether out goes past the caches.
+    streams: bool,
     /// Offsets of the columns of the register tile, and of the copy of out.
     columns: [[isize; MOST_COLUMNS]; 2],
 }
@@ -55,7 +57,9 @@ impl<'a, T: Element> Share<'a, T> {
         let multiply = Multiply::new(isa, family, packed, [plan.vectors, plan.columns]);
         let columns = [plan.panel_rows(), plan.buffer_rows()];
         let columns = columns.map(|lead| std::array::from_fn(|i| (i * lead) as isize));
-        Share { plan, isa, arguments, parts, held: None, multiply, columns }
+        let aligned = (arguments.out.at(0) as usize).is_multiple_of(CACHE_LINE);
+        let streams = plan.streams && family == Family::Own && arguments.beta == T::ZERO && aligned;
+        Share { plan, isa, arguments, parts, held: None, multiply, streams, columns }
     }
 
     /// # Safety
@@ -111,6 +115,9 @@ impl<'a, T: Element> Share<'a, T> {
                     }
                 }
             }
+        }
+        if self.streams {
+            fence();
         }
     }
 
@@ -204,16 +211,16 @@ impl<'a, T: Element> Share<'a, T> {
     ) {
         let plan = self.plan;
         let [rows, cols] = boxes.map(|at| at.table);
-        let shape = boxes[0].shape;
+        let places = plan.places(boxes[0].shape);
         let tile = self.parts[3];
         let panel_rows = plan.panel_rows();
         let whole = Place::dense(plan.lanes * T::PARTS).vectors;
         let tile_columns = self.columns[0].as_ptr();
         // SAFETY: the caller's promise; the register tile has room for a panel's rows and columns.
         unsafe {
-            self.tiles(left, right, beta, [rows, cols], depth, |share, row, col, call| {
+            self.tiles(left, right, beta, boxes, depth, |share, row, col, call| {
                 let columns = &cols.offsets[1][col.first..col.first + col.len];
-                if let Some(Place { vectors, dense }) = plan.place(shape, row) {
+                if let Some(Place { vectors, dense }) = places[row.number] {
                     call.out = out.wrapping_offset(rows.offsets[1][row.first]).cast();
                     call.vectors = vectors.map(|offset| offset * T::PARTS as isize);
                     call.columns = columns.as_ptr();
@@ -259,8 +266,7 @@ impl<'a, T: Element> Share<'a, T> {
             for i in 0..slabs {
                 let start = buffer.add(i * plan.buffer_elements());
                 let (left, right) = (slab_at(left, i as isize), slab_at(right, i as isize));
-                let tables = [rows.table, cols.table];
-                self.tiles(left, right, T::ZERO, tables, depth, |share, row, col, call| {
+                self.tiles(left, right, T::ZERO, boxes, depth, |share, row, col, call| {
                     call.out = start.add(col.first * lead + row.first).cast();
                     call.columns = columns;
                     share.multiply.tile(call, col.len, lead);
@@ -281,12 +287,15 @@ impl<'a, T: Element> Share<'a, T> {
         left: Panels<T>,
         right: Panels<T>,
         beta: T,
-        [rows, cols]: [&Table; 2],
+        boxes: [BoxAt; 2],
         depth: usize,
         mut run: impl FnMut(&mut Self, Panel, Panel, &mut Call<T::Real>),
     ) {
         let plan = self.plan;
-        let sizes = [plan.panel_rows(), plan.columns];
+        let [rows, cols] = boxes.map(|at| at.table);
+        let [row_panels, col_panels] = [0, 1].map(|side| plan.panels(side, boxes[side].shape));
+        let inside = plan.columns_inside;
+        let (outer, inner) = if inside { (row_panels, col_panels) } else { (col_panels, row_panels) };
         let parts = T::PARTS as isize;
         let mut call = Call {
             depth,
@@ -301,27 +310,23 @@ impl<'a, T: Element> Share<'a, T> {
             rows: 0,
             next: std::ptr::null(),
             ahead: if plan.access[0] == Access::InPlace { AHEAD * left.step * parts } else { 0 },
+            streams: self.streams,
             left_padded: plan.access[0] != Access::InPlace,
             alpha: self.arguments.alpha.parts(),
             beta: beta.parts(),
         };
-        let mut tile = |row: Panel, col: Panel| {
-            call.right = right.at(col, cols).cast();
-            // The first tile of a panel of columns asks for the next panel.
-            let panel = if right.panel > 0 { right.panel } else { right.across.unsigned_abs() * col.len };
-            let next = if row.first == 0 { panel * T::PARTS } else { 0 };
-            call.next = call.right.wrapping_add(next);
-            call.left = left.at(row, rows).cast();
-            call.rows = row.len * T::PARTS;
-            run(self, row, col, &mut call);
-        };
-        if plan.columns_inside {
-            for row in panels(rows, sizes[0]) {
-                panels(cols, sizes[1]).for_each(|col| tile(row, col));
-            }
-        } else {
-            for col in panels(cols, sizes[1]) {
-                panels(rows, sizes[0]).for_each(|row| tile(row, col));
+        // One loop for both orders, so that all of it is compiled into one place.
+        for &outer in outer {
+            for &inner in inner {
+                let (row, col) = if inside { (outer, inner) } else { (inner, outer) };
+                call.right = right.at(col, cols).cast();
+                // The first tile of a panel of columns asks for the next panel.
+                let panel = if right.panel > 0 { right.panel } else { right.across.unsigned_abs() * col.len };
+                let next = if row.first == 0 { panel * T::PARTS } else { 0 };
+                call.next = call.right.wrapping_add(next);
+                call.left = left.at(row, rows).cast();
+                call.rows = row.len * T::PARTS;
+                run(self, row, col, &mut call);
             }
         }
     }
@@ -336,23 +341,6 @@ impl<T> Panels<T> {
             self.start.wrapping_offset(table.offsets[0][panel.first])
         }
     }
-}
-
-/// The panels of a box.
-pub(super) fn panels(table: &Table, size: usize) -> impl Iterator<Item = Panel> {
-    let (mut number, mut first, mut run_ends) = (0, 0, table.run);
-    std::iter::from_fn(move || {
-        if first == table.len() {
-            return None;
-        }
-        let panel = Panel { number, first, len: size.min(run_ends - first) };
-        number += 1;
-        first += panel.len;
-        if first == run_ends {
-            run_ends += table.run;
-        }
-        Some(panel)
-    })
 }
 
 /// The operand of one index of the slab.

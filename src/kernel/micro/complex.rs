@@ -51,7 +51,9 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
                 let to = to.offset(call.vectors[v]);
                 let sum = S::sub_add(sums[0][n][v], S::swap_pairs(sums[1][n][v]));
                 let value = if scales { times::<S, R>(sum, alpha) } else { sum };
-                if v < V - 1 || whole {
+                if call.streams {
+                    S::stream(to, value);
+                } else if v < V - 1 || whole {
                     S::store(to, if reads { S::add(times::<S, R>(S::load(to), beta), value) } else { value });
                 } else {
                     let value = if reads { S::add(times::<S, R>(S::load_first(to, last), beta), value) } else { value };

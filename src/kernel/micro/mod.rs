@@ -14,7 +14,7 @@ use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512};
 use super::simd::{Generic, Real, Simd, prefetch as ask};
-use crate::local::Isa;
+use crate::local::{CACHE_LINE, Isa};
 
 /// What a micro-kernel is called with. Counts and steps are in real numbers: a complex element is two.
 ///
@@ -39,6 +39,8 @@ pub struct Call<R> {
     pub columns: *const isize,
     pub rows: usize,
     pub left_padded: bool,
+    /// Out goes past the caches: whole vectors only, each at a multiple of its size; beta is 0, and a fence follows.
+    pub streams: bool,
     /// From where on to ask the memory system for a line per step: what the next call reads of right.
     pub next: *const R,
     /// How far ahead of its use to ask for left; 0 for panels, which are in the cache.
@@ -68,9 +70,6 @@ pub trait Vectorized: Copy {
     fn kernel(isa: Isa, vectors: usize, columns: usize, packed: bool) -> Kernel<Self::Real>;
 }
 
-/// Bytes of a cache line on every machine that matters.
-const LINE: usize = 64;
-
 /// Pointers to every third column of right: processors add one or two times a stride to an address for nothing.
 type Columns<R> = [*const R; 5];
 
@@ -82,6 +81,9 @@ fn columns<R>(right: *const R, column: isize) -> Columns<R> {
 /// Asks the memory system for the tile of out, which is needed after the sum.
 #[inline(always)]
 fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, parts: isize) {
+    if call.streams {
+        return;
+    }
     for n in 0..N {
         // SAFETY: there are as many offsets as columns.
         let to = call.out.wrapping_offset(parts * unsafe { *call.columns.add(n) });

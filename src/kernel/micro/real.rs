@@ -2,7 +2,7 @@
 //! one row of right and one column of left after the other are multiplied into it.
 
 use super::super::simd::{Real, Simd};
-use super::{Call, Columns, LINE, ask, columns, prefetch};
+use super::{CACHE_LINE, Call, Columns, ask, columns, prefetch};
 
 /// `V` vectors by `N` columns. `PACKED`: one step of the sum finds its `N` values of right side by side.
 ///
@@ -28,7 +28,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
             for _ in 0..call.depth / 2 {
                 for _ in 0..2 {
                     ask(next);
-                    next = next.wrapping_add(LINE / size_of::<R>());
+                    next = next.wrapping_add(CACHE_LINE / size_of::<R>());
                 }
                 if ahead != 0 {
                     for v in 0..V {
@@ -58,7 +58,9 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
             for v in 0..V {
                 let to = to.offset(call.vectors[v]);
                 let value = if plain { sums[n][v] } else { S::mul(sums[n][v], alpha) };
-                if v < V - 1 || whole {
+                if call.streams {
+                    S::stream(to, value);
+                } else if v < V - 1 || whole {
                     S::store(to, if reads { S::mul_add(S::load(to), beta, value) } else { value });
                 } else {
                     let value = if reads { S::mul_add(S::load_first(to, last), beta, value) } else { value };

@@ -4,10 +4,7 @@
 
 use super::super::simd::{Merge, Real, RealBody, Simd, fence};
 use super::{Share, Tensors, walk};
-use crate::local::Moves;
-
-/// Bytes that streaming stores fill at once.
-const LINE: usize = 64;
+use crate::local::{CACHE_LINE, Moves};
 
 /// # Safety
 /// As [`super::permute`] for one share.
@@ -127,13 +124,13 @@ unsafe fn line<S: Simd<R>, R: Real, M: Merge<R>, const PAST: bool>(from: *const 
     // SAFETY: indices below count.
     unsafe {
         if PAST {
-            let head = (to.align_offset(LINE)).min(count);
+            let head = (to.align_offset(CACHE_LINE)).min(count);
             while i < head {
                 let some = S::LANES.min(head - i);
                 merge.first::<S>(to.add(i), S::load_first(from.add(i), some), some);
                 i += some;
             }
-            let per_line = LINE / size_of::<R>();
+            let per_line = CACHE_LINE / size_of::<R>();
             while i + per_line <= count {
                 for part in 0..per_line / S::LANES {
                     let at = i + part * S::LANES;

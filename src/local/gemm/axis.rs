@@ -104,7 +104,7 @@ impl Axis {
 
     /// The most panels that a box has.
     pub fn most_panels(&self, size: usize) -> usize {
-        self.tables.iter().map(|table| table.panels(size)).max().unwrap_or(0)
+        self.tables.iter().map(|table| table.len() / table.run * table.run.div_ceil(size)).max().unwrap_or(0)
     }
 
     /// The box of a number below [`Axis::boxes`].
@@ -162,9 +162,11 @@ impl Table {
         Table { offsets, even, unit, lens, run }
     }
 
-    /// How many panels of at most `size` indices there are.
-    pub fn panels(&self, size: usize) -> usize {
-        self.len() / self.run * self.run.div_ceil(size)
+    /// The panels of at most `size` indices.
+    pub(super) fn panels(&self, size: usize) -> Vec<Panel> {
+        let runs = (0..self.len()).step_by(self.run);
+        let firsts = runs.flat_map(|run| (run..run + self.run).step_by(size));
+        firsts.map(|first| self.panel_of(first, size).0).collect()
     }
 
     /// The panel of an index, and the index's place in it.
@@ -228,7 +230,7 @@ mod tests {
         assert_eq!(table.run(0, 5, 99), (2, 4));
         assert!(table.is_dense(0, 1, 5) && !table.is_dense(0, 1, 6) && table.is_dense(0, 11, 1));
         assert_eq!(table.unit, [Some((1, 3)), Some((3, 2))]);
-        assert_eq!((table.run, table.panels(2)), (3, 8));
+        assert_eq!((table.run, table.panels(2).len()), (3, 8));
         assert_eq!(table.panel_of(5, 2), (Panel { number: 3, first: 5, len: 1 }, 0));
     }
 

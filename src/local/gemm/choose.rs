@@ -1,14 +1,12 @@
 //! Chooses rows, columns, boxes and packing: the cheapest of a few candidates by [`super::cost`].
 
 use super::grid::grid;
-use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, Place, Slab, cost, cycles_of_step, register_tiles};
+use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, Slab, cost, cycles_of_step, register_tiles};
 use crate::dtype::Dtype;
-use crate::local::{Dim, Target};
+use crate::local::{CACHE_LINE, Dim, Target};
 
 /// Left, right and out in every array of strides of a [`Dim`].
 const OUT: usize = 2;
-/// Bytes of a cache line on every machine that matters.
-const LINE: usize = 64;
 /// The deepest box: sums of more terms stay in registers no longer than this.
 const DEEPEST: usize = 512;
 /// Bytes of packed columns: more than one core's share of the last cache gains nothing.
@@ -66,9 +64,11 @@ pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target:
         columns_inside: candidate.columns_inside,
         grid,
         unpack: Vec::new(),
+        panels: [Vec::new(), Vec::new()],
         places: Vec::new(),
+        streams: false,
     };
-    plan.places = Place::of(&plan.rows, plan.panel_rows(), plan.lanes);
+    plan.plan_panels(dtype.size());
     plan.plan_unpack(dtype.size());
     (price, plan)
 }
@@ -108,7 +108,7 @@ impl View {
         let slab = (0..batch.len()).filter(|&i| adjacent(&batch[i]) > 0).max_by_key(|&i| adjacent(&batch[i]));
         let slab = slab.map_or(Slab { dim: Dim { extent: 1, strides: [0; 3] }, size: 1 }, |at| {
             let dim = batch.remove(at);
-            Slab { size: dim.extent.min(LINE / dtype.size()), dim }
+            Slab { size: dim.extent.min(CACHE_LINE / dtype.size()), dim }
         });
         View {
             swapped,
@@ -195,7 +195,7 @@ impl View {
         out: OutAccess,
         even: bool,
     ) -> Candidate {
-        let line = LINE / self.element;
+        let line = CACHE_LINE / self.element;
         let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent).product::<usize>();
         let (all_rows, all_cols) = (size(rows), size(cols));
         let runs = [[in_place[0], even], [in_place[1], false]];

@@ -22,7 +22,7 @@ pub use tile::{MOST_COLUMNS, register_tiles};
 
 pub(super) use choose::plan_gemm;
 
-use super::{Dim, Permute};
+use super::{CACHE_LINE, Dim, Permute};
 use tile::cycles_of_step;
 
 /// Which index of an operand steps by 1: packing reads whole cache lines along it.
@@ -90,12 +90,18 @@ pub struct GemmPlan {
     pub grid: Grid,
     /// From the dense copy of a box to out: by shape of the columns, of the rows, and whether the slab is a whole one.
     unpack: Vec<Permute>,
-    /// Where the vectors of each panel of rows lie in out, by shape of the rows and number of the panel.
+    /// The panels of rows and those of columns, by shape.
+    panels: [Vec<Vec<Panel>>; 2],
+    /// Where the vectors of each panel of rows lie in out, by shape of the rows.
     places: Vec<Vec<Option<Place>>>,
+    /// Whether out is written past the caches if it begins at a multiple of a cache line and is not added onto.
+    pub streams: bool,
 }
 
 /// Packed buffers start on a cache line for every element type.
 const ALIGN: usize = 16;
+/// Bytes of out that no cache keeps until it is read.
+const FAR: usize = 16 << 20;
 
 impl GemmPlan {
     /// Rows of a panel.
@@ -124,10 +130,53 @@ impl GemmPlan {
         (self.buffer_rows() * self.cols.longest()).next_multiple_of(ALIGN)
     }
 
-    /// Where the vectors of a panel of rows lie in out; none if they are no vectors there.
+    /// The panels of a box of rows (0) or columns (1) with a table of this number.
     #[inline]
-    pub fn place(&self, shape: usize, panel: Panel) -> Option<Place> {
-        self.places[shape][panel.number]
+    pub fn panels(&self, side: usize, shape: usize) -> &[Panel] {
+        &self.panels[side][shape]
+    }
+
+    /// Where the vectors of each panel of such a box of rows lie in out; none if they are no vectors there.
+    #[inline]
+    pub fn places(&self, shape: usize) -> &[Option<Place>] {
+        &self.places[shape]
+    }
+
+    /// Finds panels and places, and whether out may go past the caches.
+    fn plan_panels(&mut self, element_bytes: usize) {
+        let sizes = [self.panel_rows(), self.columns];
+        self.panels = [(&self.rows, sizes[0]), (&self.cols, sizes[1])]
+            .map(|(axis, size)| axis.tables().iter().map(|table| table.panels(size)).collect());
+        let places = |(table, panels): (&Table, &Vec<Panel>)| {
+            panels.iter().map(|panel| Place::new(table, *panel, self.lanes)).collect()
+        };
+        self.places = self.rows.tables().iter().zip(&self.panels[0]).map(places).collect();
+        self.streams = self.far(element_bytes) && self.whole_lines(CACHE_LINE / element_bytes);
+    }
+
+    /// Whether out is written once, and is so large that nothing of it is in a cache when it is read.
+    fn far(&self, element_bytes: usize) -> bool {
+        let all = |axis: &Axis| axis.dims().iter().map(|d| d.extent).product::<usize>();
+        let batches = self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent;
+        let elements = all(&self.rows).saturating_mul(all(&self.cols)).saturating_mul(batches);
+        self.out == OutAccess::Direct && self.depth.boxes() == 1 && elements.saturating_mul(element_bytes) >= FAR
+    }
+
+    /// Whether every panel is whole cache lines of out, if out begins with one.
+    fn whole_lines(&self, line: usize) -> bool {
+        let aligned = |stride: isize| stride.unsigned_abs().is_multiple_of(line);
+        let places = self.places.iter().flatten();
+        let panels = self.panels[0].iter().flatten().zip(places);
+        let strides = self.rows.dims().iter().chain(self.cols.dims()).map(|d| (d.extent, d.strides[1]));
+        let loops = self.batch.iter().chain([&self.slab.dim]).map(|d| (d.extent, d.strides[2]));
+        // Each cache line is filled by neighbouring vectors of one tile.
+        let whole = |(panel, place): (&Panel, &Option<Place>)| {
+            panel.len.is_multiple_of(line)
+                && place.is_some_and(|p| p.dense || (self.lanes == line && p.vectors.into_iter().all(aligned)))
+        };
+        strides.chain(loops).all(|(extent, stride)| extent == 1 || stride == 1 || aligned(stride))
+            && self.rows.tables().iter().all(|t| t.unit[1].is_some_and(|(apart, len)| apart == 1 && len % line == 0))
+            && panels.into_iter().all(whole)
     }
 
     /// How to write the dense copy of a box with tables of these numbers to out.

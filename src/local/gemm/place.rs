@@ -1,6 +1,6 @@
 //! Where the vectors of a panel lie in out.
 
-use super::{Axis, Panel, Table};
+use super::{Panel, Table};
 
 /// A panel whose vectors can be written where they belong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,17 +17,8 @@ impl Place {
         Place { vectors: [0, 1, 2].map(|vector| vector * lanes as isize), dense: true }
     }
 
-    /// The place of every panel of rows, by table of the axis and number of the panel.
-    pub(super) fn of(rows: &Axis, size: usize, lanes: usize) -> Vec<Vec<Option<Place>>> {
-        let places = |table: &Table| {
-            let runs = (0..table.len()).step_by(table.run);
-            let firsts = runs.flat_map(|run| (run..run + table.run).step_by(size));
-            firsts.map(|first| Place::new(table, table.panel_of(first, size).0, lanes)).collect()
-        };
-        rows.tables().iter().map(places).collect()
-    }
-
-    fn new(rows: &Table, panel: Panel, lanes: usize) -> Option<Place> {
+    /// None if the rows of a panel are no vectors in out.
+    pub(super) fn new(rows: &Table, panel: Panel, lanes: usize) -> Option<Place> {
         if rows.is_dense(1, panel.first, panel.len) {
             return Some(Place::dense(lanes));
         }
@@ -49,16 +40,18 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::local::AxisDim;
+    use crate::local::{Axis, AxisDim};
 
     #[test]
     fn vectors_may_lie_apart_and_rows_of_one_not() {
         let dim = |extent, out| AxisDim { extent, tile: extent, strides: [1, out] };
         let axis = Axis::new(vec![dim(4, 1), dim(3, 10)], [false; 2]);
+        let table = &axis.tables()[0];
+        let of = |size, lanes| table.panels(size).into_iter().map(|p| Place::new(table, p, lanes)).collect::<Vec<_>>();
         let apart = Some(Place { vectors: [0, 10, 0], dense: false });
-        assert_eq!(Place::of(&axis, 8, 4), [[apart, Some(Place::dense(4))]]);
+        assert_eq!(of(8, 4), [apart, Some(Place::dense(4))]);
         let places = [[0, 2, 10], [0, 8, 10]].map(|vectors| Some(Place { vectors, dense: false }));
-        assert_eq!(Place::of(&axis, 6, 2), [places]);
-        assert_eq!(Place::of(&axis, 6, 3), [[None, None]]);
+        assert_eq!(of(6, 2), places);
+        assert_eq!(of(6, 3), [None, None]);
     }
 }
