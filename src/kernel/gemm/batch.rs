@@ -4,52 +4,60 @@ use super::super::Element;
 use super::super::micro::{Call, Kernel};
 use super::Arguments;
 use super::multiply::Own;
-use crate::local::{Access, GemmPlan, OutAccess, Table};
+use crate::local::{Access, Axis, GemmPlan, Lie, OutAccess, Spot, Table};
 
 /// Most register tiles of a product; larger products do not notice what it takes to start one.
 const MOST: usize = 24;
+/// Most products whose tiles are computed with one call.
+const TOGETHER: usize = 8;
+/// Bytes of the products that stay in the first cache from one tile to the next.
+const NEAR: usize = 24 << 10;
 
-/// One register tile of a product: the call for a product at offset 0, and the code.
+/// One register tile of each product: the call for the first, where those of the next lie, and the code.
 #[derive(Clone, Copy)]
 struct Tile<R> {
     call: Call<R>,
     kernel: Kernel<R>,
+    spots: [Spot; TOGETHER],
 }
 
-/// The register tiles of each product of a batch.
+/// The register tiles of the products of a batch.
 pub(super) struct Batch<T: Element> {
     tiles: [Option<Tile<T::Real>>; MOST],
     count: usize,
+    /// How many products to compute together.
+    pub together: usize,
 }
 
 impl<T: Element> Batch<T> {
-    /// None if products are not read and written in place, or are more than one box.
-    pub fn new(plan: &GemmPlan, own: &mut Own<T>, arguments: Arguments<T>) -> Option<Self> {
+    /// None if products are not read and written in place, or are more than one box. `inner`: from one product to the next.
+    pub fn new(plan: &GemmPlan, own: &mut Own<T>, arguments: Arguments<T>, inner: [isize; 3]) -> Option<Self> {
         let in_place = plan.access == [Access::InPlace; 2] && plan.out == OutAccess::Direct && plan.slab.size == 1;
         let one_box = [&plan.rows, &plan.cols, &plan.depth].iter().all(|axis| axis.boxes() == 1);
         if !in_place || !one_box || plan.batches() < 4 {
             return None;
         }
-        let [rows, cols, depth] = [&plan.rows, &plan.cols, &plan.depth].map(|axis| &axis.tables()[0]);
-        let [row_panels, col_panels] = [0, 1].map(|side| plan.panels(side, 0));
-        if row_panels.len() * col_panels.len() > MOST {
+        let [cols, depth] = [&plan.cols, &plan.depth].map(|axis| &axis.tables()[0]);
+        let (tiles, col_panels) = (plan.row_tiles(0), plan.col_panels(0));
+        if tiles.panels.len() * col_panels.len() > MOST || tiles.groups.iter().any(|g| g.lie == Lie::Scattered) {
             return None;
         }
-        let mut batch = Batch { tiles: [None; MOST], count: 0 };
+        let [m, n, k] = [&plan.rows, &plan.cols, &plan.depth].map(Axis::longest);
+        let bytes = (m * k + k * n + m * n) * size_of::<T>();
+        let mut batch = Batch { tiles: [None; MOST], count: 0, together: (NEAR / bytes).clamp(1, TOGETHER) };
         let parts = T::PARTS as isize;
         let step = |table: &Table, tensor: usize| table.run(tensor, 0, 2).1 * parts;
         for col in col_panels {
-            for (row, place) in row_panels.iter().zip(plan.places(0)) {
-                let vectors = (*place)?.vectors;
+            for (row, spot) in tiles.panels.iter().zip(&tiles.spots) {
                 let call = Call {
                     depth: depth.len(),
-                    left: arguments.operands[0].at(rows.offsets[0][row.first]).cast(),
+                    left: arguments.operands[0].at(0).cast(),
                     left_step: step(depth, 0),
+                    left_next: 0,
                     right: arguments.operands[1].at(cols.offsets[0][col.first]).cast(),
                     right_step: step(depth, 1),
                     right_column: step(cols, 0),
-                    out: arguments.out.at(rows.offsets[1][row.first]).cast(),
-                    vectors: vectors.map(|offset| offset * parts),
+                    out: arguments.out.at(0).cast(),
                     columns: cols.offsets[1][col.first..col.first + col.len].as_ptr(),
                     rows: row.len * T::PARTS,
                     left_padded: false,
@@ -59,19 +67,24 @@ impl<T: Element> Batch<T> {
                     alpha: arguments.alpha.parts(),
                     beta: arguments.beta.parts(),
                 };
-                batch.tiles[batch.count] = Some(Tile { call, kernel: own.get(&call, col.len) });
+                let spots = std::array::from_fn(|product| {
+                    let [left, right, out] = inner.map(|stride| product as isize * stride * parts);
+                    Spot { left: spot.left + left, right, out: spot.out + out, vectors: spot.vectors }
+                });
+                batch.tiles[batch.count] = Some(Tile { call, kernel: own.get(&call, col.len), spots });
                 batch.count += 1;
             }
         }
         Some(batch)
     }
 
-    /// The product at so many elements from the first.
+    /// Some products, the first at so many elements from the first of all.
     ///
     /// # Safety
-    /// The offsets are those of a product of the batch that the plan has.
+    /// The offsets are those of a product of the batch that the plan has, and the others follow it; at most
+    /// [`Batch::together`].
     #[inline(always)]
-    pub unsafe fn run(&mut self, [left, right, out]: [isize; 3]) {
+    pub unsafe fn run(&mut self, [left, right, out]: [isize; 3], count: usize) {
         let parts = T::PARTS as isize;
         for tile in self.tiles[..self.count].iter().flatten() {
             let call = Call {
@@ -80,8 +93,8 @@ impl<T: Element> Batch<T> {
                 out: tile.call.out.wrapping_offset(out * parts),
                 ..tile.call
             };
-            // SAFETY: the caller's promise, for the first product moved to another; the plan outlives the batch.
-            unsafe { (tile.kernel)(&call) };
+            // SAFETY: the caller's promise, for the first product moved to others; the plan outlives the batch.
+            unsafe { (tile.kernel)(&call, &tile.spots[..count]) };
         }
     }
 }

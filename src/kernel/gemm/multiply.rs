@@ -2,7 +2,7 @@
 
 use super::super::Element;
 use super::super::micro::{Call, Kernel};
-use crate::local::{Family, Isa};
+use crate::local::{Family, Isa, Spot};
 
 /// The code for tiles of the sizes that came last.
 pub(super) enum Multiply<T: Element> {
@@ -21,26 +21,38 @@ impl<T: Element> Multiply<T> {
         }
     }
 
-    /// Writes a tile to its place in out, if the code can. `dense`: its rows lie side by side there.
+    /// Computes tiles where they belong, if the code can do many at once.
     ///
     /// # Safety
     /// As [`Call`] says, for so many columns.
     #[inline(always)]
-    pub unsafe fn direct(&mut self, call: &Call<T::Real>, columns: usize, dense: bool) -> bool {
+    pub unsafe fn spots(&mut self, call: &Call<T::Real>, columns: usize, spots: &[Spot]) -> bool {
         match self {
             // SAFETY: the caller's promise.
-            Multiply::Own(own) => unsafe {
-                let _ = dense;
-                own.call(call, columns);
-            },
+            Multiply::Own(own) => unsafe { own.call(call, columns, spots) },
             #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
-            // SAFETY: the caller's promise.
-            Multiply::Xsmm(generated) => return dense && unsafe { generated.direct(call, columns) },
+            Multiply::Xsmm(_) => return false,
         }
         true
     }
 
-    /// Writes a tile to a dense buffer whose columns are `lead` elements apart; beta is 0.
+    /// Computes a tile at offset 0 where it belongs, if the code can do that with this one; its rows lie side by side.
+    ///
+    /// # Safety
+    /// As [`Call`] says, for so many columns.
+    pub unsafe fn direct(&mut self, call: &Call<T::Real>, columns: usize) -> bool {
+        match self {
+            Multiply::Own(_) => {
+                let _ = (call, columns);
+                false
+            }
+            #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
+            // SAFETY: the caller's promise.
+            Multiply::Xsmm(generated) => unsafe { generated.direct(call, columns) },
+        }
+    }
+
+    /// Computes a tile at offset 0 into a dense buffer whose columns are `lead` elements apart; beta is 0.
     ///
     /// # Safety
     /// As [`Call`] says, for so many columns.
@@ -50,7 +62,7 @@ impl<T: Element> Multiply<T> {
             // SAFETY: the caller's promise.
             Multiply::Own(own) => unsafe {
                 let _ = lead;
-                own.call(call, columns);
+                own.call(call, columns, &[Spot::dense(own.lanes)]);
             },
             #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
             // SAFETY: the caller's promise.
@@ -85,10 +97,10 @@ impl<T: Element> Own<T> {
     /// # Safety
     /// As [`Call`] says, for so many columns.
     #[inline(always)]
-    unsafe fn call(&mut self, call: &Call<T::Real>, columns: usize) {
+    unsafe fn call(&mut self, call: &Call<T::Real>, columns: usize, spots: &[Spot]) {
         let kernel = self.get(call, columns);
         // SAFETY: the caller's promise; the kernel has the vectors and columns of the call.
-        unsafe { kernel(call) }
+        unsafe { kernel(call, spots) }
     }
 
     /// The kernel with the vectors and columns of a call.

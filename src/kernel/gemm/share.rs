@@ -12,7 +12,9 @@ use super::batch::Batch;
 use super::multiply::Multiply;
 use super::pack::Pack;
 use super::store::Store;
-use crate::local::{Access, BoxAt, CACHE_LINE, Family, GemmPlan, Isa, MOST_COLUMNS, OutAccess, Panel, Place, Table};
+use crate::local::{
+    Access, BoxAt, CACHE_LINE, Family, GemmPlan, Group, Isa, Lie, MOST_COLUMNS, OutAccess, Panel, Table,
+};
 
 /// How many steps before its use an operand is asked for that lies far apart.
 const AHEAD: isize = 8;
@@ -28,6 +30,14 @@ struct Panels<T> {
     /// From one row (column) to the next, where it is read in place.
     across: isize,
     slab: isize,
+}
+
+/// The product of one box: the call for any of its tiles but for what depends on the tile.
+struct Product<'a, T: Element> {
+    call: Call<T::Real>,
+    right: Panels<T>,
+    beta: T,
+    boxes: [BoxAt<'a>; 2],
 }
 
 pub(super) struct Share<'a, T: Element> {
@@ -68,22 +78,18 @@ impl<'a, T: Element> Share<'a, T> {
         let plan = self.plan;
         let counts = [plan.batches(), plan.rows.boxes(), plan.cols.boxes()];
         let [batches, rows, cols] = plan.grid.share(number, counts);
+        let (inner, extent) = plan.batch.last().map_or(([0; 3], 1), |dim| (dim.strides, dim.extent));
         if let Multiply::Own(own) = &mut self.multiply
             && rows.len() == 1
             && cols.len() == 1
-            && let Some(mut products) = Batch::new(plan, own, self.arguments)
+            && let Some(mut products) = Batch::new(plan, own, self.arguments, inner)
         {
-            let inner = plan.batch.last().map_or([0; 3], |dim| dim.strides);
-            let extent = plan.batch.last().map_or(1, |dim| dim.extent);
-            let mut start = [0; 3];
-            for batch in batches.clone() {
-                if batch == batches.start || batch.is_multiple_of(extent) {
-                    start = self.batch(batch).0;
-                } else {
-                    (0..3).for_each(|t| start[t] += inner[t]);
-                }
-                // SAFETY: offsets of a batch.
-                unsafe { products.run(start) };
+            let mut batch = batches.start;
+            while batch < batches.end {
+                let count = products.together.min(extent - batch % extent).min(batches.end - batch);
+                // SAFETY: offsets of a batch; those after it are of the same loop.
+                unsafe { products.run(self.batch(batch).0, count) };
+                batch += count;
             }
             return;
         }
@@ -195,56 +201,10 @@ impl<'a, T: Element> Share<'a, T> {
         panels
     }
 
-    /// The product of one box, where out has rows and columns of the tables.
-    ///
-    /// # Safety
-    /// The panels hold the box, or lie where it is; the tables' offsets may be written from `out`, and hold values unless
-    /// beta is 0.
-    unsafe fn product(
-        &mut self,
-        left: Panels<T>,
-        right: Panels<T>,
-        out: *mut T,
-        beta: T,
-        boxes: [BoxAt; 2],
-        depth: usize,
-    ) {
-        let plan = self.plan;
-        let [rows, cols] = boxes.map(|at| at.table);
-        let places = plan.places(boxes[0].shape);
-        let tile = self.parts[3];
-        let panel_rows = plan.panel_rows();
-        let whole = Place::dense(plan.lanes * T::PARTS).vectors;
-        let tile_columns = self.columns[0].as_ptr();
-        // SAFETY: the caller's promise; the register tile has room for a panel's rows and columns.
-        unsafe {
-            self.tiles(left, right, beta, boxes, depth, |share, row, col, call| {
-                let columns = &cols.offsets[1][col.first..col.first + col.len];
-                if let Some(Place { vectors, dense }) = places[row.number] {
-                    call.out = out.wrapping_offset(rows.offsets[1][row.first]).cast();
-                    call.vectors = vectors.map(|offset| offset * T::PARTS as isize);
-                    call.columns = columns.as_ptr();
-                    if share.multiply.direct(call, col.len, dense) {
-                        return;
-                    }
-                }
-                call.vectors = whole;
-                call.out = tile.cast();
-                call.columns = tile_columns;
-                call.beta = T::ZERO.parts();
-                share.multiply.tile(call, col.len, panel_rows);
-                call.beta = beta.parts();
-                let store =
-                    Store { tile, panel: panel_rows, out, rows, first: row.first, count: row.len, columns, beta };
-                dispatch(share.isa, store);
-            });
-        }
-    }
-
     /// The product of one box by way of a dense copy.
     ///
     /// # Safety
-    /// As [`Share::product`], for all slabs.
+    /// As [`Share::product`], for all slabs of out.
     #[expect(clippy::too_many_arguments)]
     unsafe fn buffered(
         &mut self,
@@ -258,75 +218,118 @@ impl<'a, T: Element> Share<'a, T> {
     ) {
         let plan = self.plan;
         let buffer = self.parts[2];
-        let lead = plan.buffer_rows();
-        let columns = self.columns[1].as_ptr();
-        let [rows, cols] = boxes;
+        let shapes = boxes.map(|at| at.shape);
         // SAFETY: the caller's promise; the buffer has room for the longest box of each slab.
         unsafe {
             for i in 0..slabs {
                 let start = buffer.add(i * plan.buffer_elements());
                 let (left, right) = (slab_at(left, i as isize), slab_at(right, i as isize));
-                self.tiles(left, right, T::ZERO, boxes, depth, |share, row, col, call| {
-                    call.out = start.add(col.first * lead + row.first).cast();
-                    call.columns = columns;
-                    share.multiply.tile(call, col.len, lead);
-                });
+                self.product(left, right, start, T::ZERO, boxes, depth);
             }
-            let factors = Factors { alpha: T::ONE, beta };
-            permute(plan.unpack([rows.shape, cols.shape], slabs), self.isa, buffer, out, factors);
+            permute(plan.unpack(shapes, slabs), self.isa, buffer, out, Factors { alpha: T::ONE, beta });
         }
     }
 
-    /// Calls `run` for every register tile of a box with its panels, the call but for out, and the kernel.
+    /// The product of one box, into out or a dense copy of it.
     ///
     /// # Safety
-    /// The panels hold the box, or lie where it is.
-    #[inline(always)]
-    unsafe fn tiles(
+    /// The panels hold the box, or lie where it is; what the plan has offsets for may be written from `out`, and holds
+    /// values unless beta is 0.
+    unsafe fn product(
         &mut self,
         left: Panels<T>,
         right: Panels<T>,
+        out: *mut T,
         beta: T,
         boxes: [BoxAt; 2],
         depth: usize,
-        mut run: impl FnMut(&mut Self, Panel, Panel, &mut Call<T::Real>),
     ) {
         let plan = self.plan;
-        let [rows, cols] = boxes.map(|at| at.table);
-        let [row_panels, col_panels] = [0, 1].map(|side| plan.panels(side, boxes[side].shape));
-        let inside = plan.columns_inside;
-        let (outer, inner) = if inside { (row_panels, col_panels) } else { (col_panels, row_panels) };
         let parts = T::PARTS as isize;
-        let mut call = Call {
+        let in_place = plan.access[0] == Access::InPlace;
+        let call = Call {
             depth,
             left: left.start.cast(),
             left_step: left.step * parts,
+            left_next: (left.panel * T::PARTS) as isize,
             right: right.start.cast(),
             right_step: right.step * parts,
             right_column: right.across * parts,
-            out: std::ptr::null_mut(),
-            vectors: Place::dense(plan.lanes * T::PARTS).vectors,
+            out: out.cast(),
             columns: std::ptr::null(),
             rows: 0,
             next: std::ptr::null(),
-            ahead: if plan.access[0] == Access::InPlace { AHEAD * left.step * parts } else { 0 },
+            ahead: if in_place { AHEAD * left.step * parts } else { 0 },
+            left_padded: !in_place,
             streams: self.streams,
-            left_padded: plan.access[0] != Access::InPlace,
             alpha: self.arguments.alpha.parts(),
             beta: beta.parts(),
         };
-        // One loop for both orders, so that all of it is compiled into one place.
-        for &outer in outer {
-            for &inner in inner {
-                let (row, col) = if inside { (outer, inner) } else { (inner, outer) };
-                call.right = right.at(col, cols).cast();
-                // The first tile of a panel of columns asks for the next panel.
-                let panel = if right.panel > 0 { right.panel } else { right.across.unsigned_abs() * col.len };
-                let next = if row.first == 0 { panel * T::PARTS } else { 0 };
-                call.next = call.right.wrapping_add(next);
-                call.left = left.at(row, rows).cast();
-                call.rows = row.len * T::PARTS;
-                run(self, row, col, &mut call);
+        let product = Product { call, right, beta, boxes };
+        let groups = &plan.row_tiles(boxes[0].shape).groups;
+        let cols = plan.col_panels(boxes[1].shape);
+        // SAFETY: the caller's promise: all panels of the box.
+        unsafe {
+            if plan.columns_inside {
+                for group in groups {
+                    for first in group.first..group.first + group.count {
+                        let one = Group { first, count: 1, ..*group };
+                        cols.iter().for_each(|&col| self.tiles(&product, one, col));
+                    }
+                }
+            } else {
+                for &col in cols {
+                    groups.iter().for_each(|&group| self.tiles(&product, group, col));
+                }
+            }
+        }
+    }
+
+    /// The tiles of some panels of rows and one of columns.
+    ///
+    /// # Safety
+    /// As [`Share::product`]; the panels are those of its boxes.
+    unsafe fn tiles(&mut self, product: &Product<'_, T>, group: Group, col: Panel) {
+        let plan = self.plan;
+        let buffered = plan.out == OutAccess::Buffered;
+        let [rows, cols] = product.boxes.map(|at| at.table);
+        let Panels { panel: right_panel, across, .. } = product.right;
+        let mut call = product.call;
+        call.rows = group.rows * T::PARTS;
+        call.left = call.left.wrapping_offset(group.first as isize * call.left_next);
+        call.right = product.right.at(col, cols).cast();
+        // The first tile of a panel of columns asks for the next panel.
+        let panel = if right_panel > 0 { right_panel } else { across.unsigned_abs() * col.len };
+        call.next = call.right.wrapping_add(if group.first == 0 { panel * T::PARTS } else { 0 });
+        let columns = &cols.offsets[1][col.first..col.first + col.len];
+        call.columns = if buffered { self.columns[1].as_ptr() } else { columns.as_ptr() };
+        if buffered {
+            call.out = call.out.wrapping_add(col.first * plan.buffer_rows() * T::PARTS);
+        }
+        let tiles = plan.row_tiles(product.boxes[0].shape);
+        let spots = &tiles.spots[group.first..group.first + group.count];
+        // SAFETY: the caller's promise; the register tile has room for a panel's rows and columns.
+        unsafe {
+            if group.lie != Lie::Scattered && self.multiply.spots(&call, col.len, spots) {
+                return;
+            }
+            for (at, spot) in spots.iter().enumerate() {
+                let mut one = call;
+                one.left = call.left.wrapping_offset(at as isize * call.left_next + spot.left);
+                one.out = call.out.wrapping_offset(spot.out);
+                if buffered {
+                    self.multiply.tile(&one, col.len, plan.buffer_rows());
+                } else if group.lie != Lie::Dense || !self.multiply.direct(&one, col.len) {
+                    let tile = self.parts[3];
+                    let panel_rows = plan.panel_rows();
+                    (one.out, one.columns) = (tile.cast(), self.columns[0].as_ptr());
+                    one.beta = T::ZERO.parts();
+                    self.multiply.tile(&one, col.len, panel_rows);
+                    let out: *mut T = product.call.out.cast();
+                    let (first, beta) = (tiles.panels[group.first + at].first, product.beta);
+                    let store = Store { tile, panel: panel_rows, out, rows, first, count: group.rows, columns, beta };
+                    dispatch(self.isa, store);
+                }
             }
         }
     }

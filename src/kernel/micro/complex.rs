@@ -5,6 +5,7 @@
 
 use super::super::simd::{Real, Simd};
 use super::{Call, columns, prefetch};
+use crate::local::Spot;
 
 /// `V` vectors, of half as many complex elements, by `N` columns. `PACKED`: one step of the sum finds its `N` elements of
 /// right side by side.
@@ -13,16 +14,21 @@ use super::{Call, columns, prefetch};
 /// As [`Call`] says; the instructions of `S` exist.
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
-pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(call: &Call<R>) {
+pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
+    call: &Call<R>,
+    spot: &Spot,
+    at: usize,
+) {
     // SAFETY: all reads and writes are those that `Call` promises.
     unsafe {
         let mut sums = [[[S::zero(); V]; N]; 2];
-        let mut left = call.left;
+        let mut left = call.left.wrapping_offset(at as isize * call.left_next + spot.left);
         let column = if PACKED { 2 } else { call.right_column };
-        let mut right = columns(call.right, column);
+        let mut right = columns(call.right.wrapping_offset(spot.right), column);
         let last = call.rows - (V - 1) * S::LANES;
         let whole = last == S::LANES;
-        prefetch::<R, V, N>(call, 2);
+        let out = call.out.wrapping_offset(spot.out);
+        prefetch::<R, V, N>(call, out, spot.vectors, 2);
         let last_read = if call.left_padded { S::LANES } else { last };
         for _ in 0..call.depth {
             let mut rows = [S::zero(); V];
@@ -46,9 +52,9 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
         let scales = call.alpha != [R::ONE, R::ZERO];
         let reads = call.beta != [R::ZERO; 2];
         for n in 0..N {
-            let to = call.out.offset(2 * *call.columns.add(n));
+            let to = out.offset(2 * *call.columns.add(n));
             for v in 0..V {
-                let to = to.offset(call.vectors[v]);
+                let to = to.offset(spot.vectors[v]);
                 let sum = S::sub_add(sums[0][n][v], S::swap_pairs(sums[1][n][v]));
                 let value = if scales { times::<S, R>(sum, alpha) } else { sum };
                 if call.streams {

@@ -14,11 +14,11 @@ use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512};
 use super::simd::{Generic, Real, Simd, prefetch as ask};
-use crate::local::{CACHE_LINE, Isa};
+use crate::local::{CACHE_LINE, Isa, Spot};
 
-/// What a micro-kernel is called with. Counts and steps are in real numbers: a complex element is two.
+/// What a micro-kernel is called with, beside the spots of the tiles that it computes one after the other. Counts and steps are in real numbers: a complex element is two.
 ///
-/// Whoever calls promises: for each of `depth` steps, `rows` numbers from `left` on (with `left_padded` as many as fill
+/// Whoever calls promises: with each spot's offsets added, for each of `depth` steps, `rows` numbers from `left` on (with `left_padded` as many as fill
 /// the vectors), and each column's number of `right`, may be read; `rows` numbers of each column of out may be written,
 /// and hold values unless beta is 0; `rows` need exactly the vectors that the kernel has.
 #[derive(Debug, Clone, Copy)]
@@ -28,13 +28,13 @@ pub struct Call<R> {
     /// Rows of left lie side by side.
     pub left: *const R,
     pub left_step: isize,
+    /// From the rows of one tile to those of the next, beside what their spots say.
+    pub left_next: isize,
     pub right: *const R,
     pub right_step: isize,
     /// From one column of right to the next; kernels for packed columns do not look at it.
     pub right_column: isize,
     pub out: *mut R,
-    /// Offset of the first row of each vector in out; its other rows lie beside it.
-    pub vectors: [isize; 3],
     /// Offset of each column of out, in elements.
     pub columns: *const isize,
     pub rows: usize,
@@ -52,7 +52,7 @@ pub struct Call<R> {
 
 /// # Safety
 /// As [`Call`] says; the kernel's instructions exist.
-pub type Kernel<R> = unsafe fn(&Call<R>);
+pub type Kernel<R> = unsafe fn(&Call<R>, &[Spot]);
 
 /// Element types as vectors of real numbers.
 pub trait Vectorized: Copy {
@@ -71,7 +71,7 @@ pub trait Vectorized: Copy {
 }
 
 /// Pointers to every third column of right: processors add one or two times a stride to an address for nothing.
-type Columns<R> = [*const R; 5];
+type Columns<R> = [*const R; 6];
 
 #[inline(always)]
 fn columns<R>(right: *const R, column: isize) -> Columns<R> {
@@ -80,56 +80,68 @@ fn columns<R>(right: *const R, column: isize) -> Columns<R> {
 
 /// Asks the memory system for the tile of out, which is needed after the sum.
 #[inline(always)]
-fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, parts: isize) {
+fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, out: *mut R, vectors: [isize; 3], parts: isize) {
     if call.streams {
         return;
     }
     for n in 0..N {
         // SAFETY: there are as many offsets as columns.
-        let to = call.out.wrapping_offset(parts * unsafe { *call.columns.add(n) });
-        (0..V).for_each(|v| ask(to.wrapping_offset(call.vectors[v])));
+        let to = out.wrapping_offset(parts * unsafe { *call.columns.add(n) });
+        (0..V).for_each(|v| ask(to.wrapping_offset(vectors[v])));
     }
 }
 
 /// Defines the function that looks up a kernel of one instruction set; the widest tiles are compiled once more for packed
 /// columns.
+///
+/// A tile is a function of its own, as the compiler keeps its sums in memory when it puts it into the loop over tiles.
 macro_rules! kernels {
-    ($find:ident, $real_kernel:ident, $complex_kernel:ident, $isa:ident, $(#[$feature:meta])?
+    ($find:ident, $real:ident, $complex:ident, $isa:ident, $(#[$feature:meta])?
      real { $($v:literal: $($n:literal)* and $packed:literal;)* }
      complex { $($cv:literal: $($cn:literal)* and $cpacked:literal;)* }) => {
-        /// # Safety
-        /// As [`Call`] says; the instructions exist.
-        $(#[$feature])?
-        unsafe fn $real_kernel<R: Real, const V: usize, const N: usize, const P: bool>(call: &Call<R>)
-        where
-            $isa: Simd<R>,
-        {
-            // SAFETY: the caller's promise.
-            unsafe { real::tile::<$isa, R, V, N, P>(call) }
-        }
-
-        /// # Safety
-        /// As [`Call`] says; the instructions exist.
-        $(#[$feature])?
-        unsafe fn $complex_kernel<R: Real, const V: usize, const N: usize, const P: bool>(call: &Call<R>)
-        where
-            $isa: Simd<R>,
-        {
-            // SAFETY: the caller's promise.
-            unsafe { complex::tile::<$isa, R, V, N, P>(call) }
-        }
+        kernels!($real, real, $isa, $(#[$feature])?);
+        kernels!($complex, complex, $isa, $(#[$feature])?);
 
         fn $find<R: Real>(parts: usize, vectors: usize, columns: usize, packed: bool) -> Option<Kernel<R>>
         where
             $isa: Simd<R>,
         {
             Some(match (parts, vectors, columns, packed) {
-                $((1, $v, $packed, true) => $real_kernel::<R, $v, $packed, true>,)*
-                $((2, $cv, $cpacked, true) => $complex_kernel::<R, $cv, $cpacked, true>,)*
-                $($((1, $v, $n, _) => $real_kernel::<R, $v, $n, false>,)*)*
-                $($((2, $cv, $cn, _) => $complex_kernel::<R, $cv, $cn, false>,)*)*
+                $((1, $v, $packed, true) => $real::<R, $v, $packed, true>,)*
+                $((2, $cv, $cpacked, true) => $complex::<R, $cv, $cpacked, true>,)*
+                $($((1, $v, $n, _) => $real::<R, $v, $n, false>,)*)*
+                $($((2, $cv, $cn, _) => $complex::<R, $cv, $cn, false>,)*)*
                 _ => return None,
             })
+        }
+    };
+    ($kernel:ident, $parts:ident, $isa:ident, $(#[$feature:meta])?) => {
+        /// # Safety
+        /// As [`Call`] says; the instructions exist.
+        $(#[$feature])?
+        unsafe fn $kernel<R: Real, const V: usize, const N: usize, const P: bool>(call: &Call<R>, spots: &[Spot])
+        where
+            $isa: Simd<R>,
+        {
+            /// # Safety
+            /// As [`Call`] says; the instructions exist.
+            $(#[$feature])?
+            #[inline(never)]
+            unsafe fn tile<R: Real, const V: usize, const N: usize, const P: bool>(
+                call: &Call<R>,
+                spot: &Spot,
+                at: usize,
+            ) where
+                $isa: Simd<R>,
+            {
+                // SAFETY: the caller's promise.
+                unsafe { $parts::tile::<$isa, R, V, N, P>(call, spot, at) }
+            }
+
+            for (at, spot) in spots.iter().enumerate() {
+                // SAFETY: the caller's promise.
+                unsafe { tile::<R, V, N, P>(call, spot, at) };
+            }
         }
     };
 }
@@ -138,7 +150,7 @@ macro_rules! kernels {
 kernels!(
     find_avx512, real_avx512, complex_avx512, Avx512,
     #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
-    real { 1: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 and 14; 2: 1 2 3 4 5 6 7 8 9 10 11 12 and 12; 3: 1 2 3 4 5 6 7 8 and 8; }
+    real { 1: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 and 16; 2: 1 2 3 4 5 6 7 8 9 10 11 12 and 12; 3: 1 2 3 4 5 6 7 8 and 8; }
     complex { 1: 1 2 3 4 5 6 7 8 9 10 11 12 and 12; 2: 1 2 3 4 5 6 and 6; 3: 1 2 3 4 and 4; }
 );
 

@@ -1,8 +1,24 @@
 //! The micro-kernel of real types: a tile of out, a few vectors tall and a few columns wide, stays in registers while
 //! one row of right and one column of left after the other are multiplied into it.
 
+use std::cmp::min;
+
 use super::super::simd::{Real, Simd};
 use super::{CACHE_LINE, Call, Columns, ask, columns, prefetch};
+use crate::local::Spot;
+
+/// For every column: in groups where there are many, as the compiler does not unroll a loop of 16.
+macro_rules! each_column {
+    ($n:ident in $count:ident, $body:block) => {
+        if $count < 15 {
+            for $n in 0..$count $body
+        } else {
+            for group in 0..$count.div_ceil(3) {
+                for $n in 3 * group..min(3 * group + 3, $count) $body
+            }
+        }
+    };
+}
 
 /// `V` vectors by `N` columns. `PACKED`: one step of the sum finds its `N` values of right side by side.
 ///
@@ -10,17 +26,23 @@ use super::{CACHE_LINE, Call, Columns, ask, columns, prefetch};
 /// As [`Call`] says; the instructions of `S` exist.
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
-pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(call: &Call<R>) {
+pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
+    call: &Call<R>,
+    spot: &Spot,
+    at: usize,
+) {
     // SAFETY: all reads and writes are those that `Call` promises.
     unsafe {
         let mut sums = [[S::zero(); V]; N];
-        let mut left = call.left;
+        let mut left = call.left.wrapping_offset(at as isize * call.left_next + spot.left);
         let column = if PACKED { 1 } else { call.right_column };
-        let mut right = columns(call.right, column);
+        let mut right = columns(call.right.wrapping_offset(spot.right), column);
         let last = call.rows - (V - 1) * S::LANES;
         let whole = last == S::LANES;
-        prefetch::<R, V, N>(call, 1);
-        let mut next = call.next;
+        let out = call.out.wrapping_offset(spot.out);
+        prefetch::<R, V, N>(call, out, spot.vectors, 1);
+        // Once is enough.
+        let mut next = if at == 0 { call.next } else { call.right };
         let ahead = call.ahead;
         let mut rest = call.depth;
         let readable = if call.left_padded { S::LANES } else { last };
@@ -53,10 +75,10 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
         let (alpha, beta) = (S::splat(call.alpha[0]), S::splat(call.beta[0]));
         let plain = call.alpha[0] == R::ONE;
         let reads = call.beta[0] != R::ZERO;
-        for n in 0..N {
-            let to = call.out.offset(*call.columns.add(n));
+        each_column!(n in N, {
+            let to = out.offset(*call.columns.add(n));
             for v in 0..V {
-                let to = to.offset(call.vectors[v]);
+                let to = to.offset(spot.vectors[v]);
                 let value = if plain { sums[n][v] } else { S::mul(sums[n][v], alpha) };
                 if call.streams {
                     S::stream(to, value);
@@ -67,7 +89,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
                     S::store_first(to, value, last);
                 }
             }
-        }
+        });
     }
 }
 
@@ -91,11 +113,11 @@ unsafe fn step<S: Simd<R>, R: Real, const V: usize, const N: usize>(
             let from = left.add(v * S::LANES);
             rows[v] = if v == V - 1 && last != S::LANES { S::load_first(from, last) } else { S::load(from) };
         }
-        for n in 0..N {
+        each_column!(n in N, {
             let value = S::splat(*right[n / 3].offset((n % 3) as isize * column));
             for v in 0..V {
                 sums[n][v] = S::mul_add(rows[v], value, sums[n][v]);
             }
-        }
+        });
     }
 }

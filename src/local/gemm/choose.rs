@@ -64,11 +64,11 @@ pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target:
         columns_inside: candidate.columns_inside,
         grid,
         unpack: Vec::new(),
-        panels: [Vec::new(), Vec::new()],
-        places: Vec::new(),
+        row_tiles: Vec::new(),
+        col_panels: Vec::new(),
         streams: false,
     };
-    plan.plan_panels(dtype.size());
+    plan.plan_tiles(dtype);
     plan.plan_unpack(dtype.size());
     (price, plan)
 }

@@ -12,17 +12,18 @@ mod axis;
 mod choose;
 mod cost;
 mod grid;
-mod place;
+mod spot;
 mod tile;
 
 pub use axis::{Axis, AxisDim, BoxAt, Panel, Table};
 pub use grid::Grid;
-pub use place::Place;
+pub use spot::{Group, Lie, RowTiles, Spot};
 pub use tile::{MOST_COLUMNS, register_tiles};
 
 pub(super) use choose::plan_gemm;
 
 use super::{CACHE_LINE, Dim, Permute};
+use crate::dtype::Dtype;
 use tile::cycles_of_step;
 
 /// Which index of an operand steps by 1: packing reads whole cache lines along it.
@@ -90,10 +91,10 @@ pub struct GemmPlan {
     pub grid: Grid,
     /// From the dense copy of a box to out: by shape of the columns, of the rows, and whether the slab is a whole one.
     unpack: Vec<Permute>,
-    /// The panels of rows and those of columns, by shape.
-    panels: [Vec<Vec<Panel>>; 2],
-    /// Where the vectors of each panel of rows lie in out, by shape of the rows.
-    places: Vec<Vec<Option<Place>>>,
+    /// By shape of the rows.
+    row_tiles: Vec<RowTiles>,
+    /// By shape of the columns.
+    col_panels: Vec<Vec<Panel>>,
     /// Whether out is written past the caches if it begins at a multiple of a cache line and is not added onto.
     pub streams: bool,
 }
@@ -130,28 +131,27 @@ impl GemmPlan {
         (self.buffer_rows() * self.cols.longest()).next_multiple_of(ALIGN)
     }
 
-    /// The panels of a box of rows (0) or columns (1) with a table of this number.
+    /// The panels of a box of rows with a table of this number.
     #[inline]
-    pub fn panels(&self, side: usize, shape: usize) -> &[Panel] {
-        &self.panels[side][shape]
+    pub fn row_tiles(&self, shape: usize) -> &RowTiles {
+        &self.row_tiles[shape]
     }
 
-    /// Where the vectors of each panel of such a box of rows lie in out; none if they are no vectors there.
+    /// The panels of a box of columns with a table of this number.
     #[inline]
-    pub fn places(&self, shape: usize) -> &[Option<Place>] {
-        &self.places[shape]
+    pub fn col_panels(&self, shape: usize) -> &[Panel] {
+        &self.col_panels[shape]
     }
 
-    /// Finds panels and places, and whether out may go past the caches.
-    fn plan_panels(&mut self, element_bytes: usize) {
-        let sizes = [self.panel_rows(), self.columns];
-        self.panels = [(&self.rows, sizes[0]), (&self.cols, sizes[1])]
-            .map(|(axis, size)| axis.tables().iter().map(|table| table.panels(size)).collect());
-        let places = |(table, panels): (&Table, &Vec<Panel>)| {
-            panels.iter().map(|panel| Place::new(table, *panel, self.lanes)).collect()
-        };
-        self.places = self.rows.tables().iter().zip(&self.panels[0]).map(places).collect();
-        self.streams = self.far(element_bytes) && self.whole_lines(CACHE_LINE / element_bytes);
+    /// Finds panels and where their tiles lie, and whether out may go past the caches.
+    fn plan_tiles(&mut self, dtype: Dtype) {
+        let parts = if dtype.is_complex() { 2 } else { 1 };
+        let (in_place, buffered) = (self.access[0] == Access::InPlace, self.out == OutAccess::Buffered);
+        let size = [self.lanes, self.vectors];
+        let tiles = |table| RowTiles::new(table, size, parts, in_place, buffered);
+        self.row_tiles = self.rows.tables().iter().map(tiles).collect();
+        self.col_panels = self.cols.tables().iter().map(|table| table.panels(self.columns)).collect();
+        self.streams = self.far(dtype.size()) && self.whole_lines(CACHE_LINE / dtype.size(), parts);
     }
 
     /// Whether out is written once, and is so large that nothing of it is in a cache when it is read.
@@ -162,21 +162,23 @@ impl GemmPlan {
         self.out == OutAccess::Direct && self.depth.boxes() == 1 && elements.saturating_mul(element_bytes) >= FAR
     }
 
-    /// Whether every panel is whole cache lines of out, if out begins with one.
-    fn whole_lines(&self, line: usize) -> bool {
-        let aligned = |stride: isize| stride.unsigned_abs().is_multiple_of(line);
-        let places = self.places.iter().flatten();
-        let panels = self.panels[0].iter().flatten().zip(places);
+    /// Whether every tile is whole cache lines of out, if out begins with one: `line` elements of `parts` real numbers.
+    fn whole_lines(&self, line: usize, parts: usize) -> bool {
+        let aligned = |offset: isize| offset.unsigned_abs().is_multiple_of(line);
         let strides = self.rows.dims().iter().chain(self.cols.dims()).map(|d| (d.extent, d.strides[1]));
         let loops = self.batch.iter().chain([&self.slab.dim]).map(|d| (d.extent, d.strides[2]));
+        let groups = self.row_tiles.iter().flat_map(|tiles| &tiles.groups);
+        let spots = self.row_tiles.iter().flat_map(|tiles| &tiles.spots);
         // Each cache line is filled by neighbouring vectors of one tile.
-        let whole = |(panel, place): (&Panel, &Option<Place>)| {
-            panel.len.is_multiple_of(line)
-                && place.is_some_and(|p| p.dense || (self.lanes == line && p.vectors.into_iter().all(aligned)))
-        };
         strides.chain(loops).all(|(extent, stride)| extent == 1 || stride == 1 || aligned(stride))
             && self.rows.tables().iter().all(|t| t.unit[1].is_some_and(|(apart, len)| apart == 1 && len % line == 0))
-            && panels.into_iter().all(whole)
+            && groups.into_iter().all(|group| {
+                let dense = group.lie == Lie::Dense || (self.lanes == line && group.lie == Lie::Vectors);
+                dense && group.rows.is_multiple_of(line)
+            })
+            && spots
+                .into_iter()
+                .all(|spot| spot.vectors.iter().all(|offset| offset % (self.lanes * parts) as isize == 0))
     }
 
     /// How to write the dense copy of a box with tables of these numbers to out.

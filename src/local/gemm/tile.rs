@@ -13,7 +13,7 @@ pub const fn register_tiles(isa: Isa, family: Family, complex: bool) -> &'static
         return &[(1, MOST_COLUMNS), (2, MOST_COLUMNS), (3, MOST_COLUMNS), (4, MOST_COLUMNS)];
     }
     match (isa, complex) {
-        (Isa::Avx512, false) => &[(1, 14), (2, 12), (3, 8)],
+        (Isa::Avx512, false) => &[(1, 16), (2, 12), (3, 8)],
         (Isa::Avx512, true) => &[(1, 12), (2, 6), (3, 4)],
         (Isa::Avx2, false) => &[(1, 8), (2, 6), (3, 4)],
         (Isa::Avx2, true) => &[(1, 6), (2, 3)],
