@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use einsum_dist::algorithm::Algorithm;
 use einsum_dist::plan::{AlgorithmName, Source};
-use einsum_dist::schedule::{Action, View, Work};
+use einsum_dist::schedule::{View, Work};
 use einsum_dist::{DistTensor, Dtype, Machine, Options, Plan, Problem, World};
 
 use AlgorithmName::{RingK, RingMn};
@@ -64,7 +64,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// Per rank: threads, queues, schedules, metrics, leases, local plans without tables. Nothing that grows with the extents.
-const SMALL: usize = 96 << 10;
+const SMALL: usize = 64 << 10;
 
 /// What workers may pack a contraction into: a part of the columns' operand, and two thirds of the second-level cache for
 /// the rows' operand and a copy of out.
@@ -72,15 +72,16 @@ fn packing_bytes(workers: usize) -> usize {
     workers * ((4 << 20) + einsum_dist::kernel::host().caches.l2)
 }
 
-/// What the local plans of a rank hold: two offsets and two lengths for each index of a box, once for tasks alike.
+/// What the local plans of a rank hold at most: two offsets and two lengths for each index of a box, once for tasks alike.
+/// Plans share equal lists, so they hold less.
 fn table_bytes(plan: &Plan, rank: usize) -> usize {
     let schedule = plan.schedule(rank);
     // Of the box, and of the buffer that its strides are of.
     let extents = |view: &View| -> (Vec<usize>, Vec<usize>) {
         (view.bounds.iter().map(|range| range.len()).collect(), schedule.buffers[view.buffer].extents.clone())
     };
-    let shapes = schedule.tasks.iter().filter_map(|task| match &task.action {
-        Action::Work(Work::Contract { left, right, out, .. }) => Some([left, right, out].map(extents)),
+    let shapes = schedule.tasks.iter().filter_map(|task| match task.action.work() {
+        Some(Work::Contract { left, right, out, .. }) => Some([left, right, out].map(extents)),
         _ => None,
     });
     let shapes: BTreeSet<_> = shapes.collect();
@@ -157,9 +158,9 @@ impl Run {
         }
         // What is packed into need not be there when most of the rest is.
         let beyond = seen.saturating_sub(planned + packing);
-        let onto = if self.accumulate { ", onto" } else { "" };
-        println!("{what}{onto}: planned {planned}, {packing} to pack into, {beyond} beyond");
         let tables: usize = (0..self.ranks).map(|rank| table_bytes(&plan, rank)).sum();
+        let onto = if self.accumulate { ", onto" } else { "" };
+        println!("{what}{onto}: planned {planned}, {packing} to pack into, {tables} of tables, {beyond} beyond");
         assert!(beyond <= self.ranks * SMALL + tables, "{what}: {beyond} bytes beyond plan, packing and tables");
         most
     }

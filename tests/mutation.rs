@@ -157,13 +157,12 @@ fn mutate(rng: &mut Rng, schedules: &mut [Schedule]) -> Option<&'static str> {
             }
             Action::Work(_) => None,
         },
-        _ => match &mut schedule.tasks[id].action {
-            Action::Work(Work::Contract { accumulate, .. }) => {
-                *accumulate = [Accumulate::Overwrite, Accumulate::Add, Accumulate::Beta][rng.below(3)];
-                Some("wrong accumulation")
-            }
-            _ => None,
-        },
+        _ => {
+            let Action::Work(work) = &mut schedule.tasks[id].action else { return None };
+            let Work::Contract { accumulate, .. } = work.as_mut() else { return None };
+            *accumulate = [Accumulate::Overwrite, Accumulate::Add, Accumulate::Beta][rng.below(3)];
+            Some("wrong accumulation")
+        }
     }
 }
 
@@ -179,11 +178,11 @@ fn shift(rng: &mut Rng, bounds: &mut Bounds, dim: usize) {
 
 fn pick<'a>(rng: &mut Rng, task: &'a mut Task) -> Option<&'a mut View> {
     let mut views: Vec<&mut View> = match &mut task.action {
-        Action::Work(Work::Contract { left, right, out, .. }) => vec![left, right, out],
-        Action::Work(Work::Unary { input, out } | Work::Add { input, out } | Work::Update { input, out }) => {
-            vec![input, out]
-        }
-        Action::Work(Work::Fill { out } | Work::Scale { out, .. }) => vec![out],
+        Action::Work(work) => match work.as_mut() {
+            Work::Contract { left, right, out, .. } => vec![left, right, out],
+            Work::Unary { input, out } | Work::Add { input, out } | Work::Update { input, out } => vec![input, out],
+            Work::Fill { out } | Work::Scale { out, .. } => vec![out],
+        },
         Action::Send { from: views, .. } | Action::Recv { into: views, .. } => views.iter_mut().collect(),
     };
     let at = rng.below(views.len());

@@ -281,6 +281,8 @@ impl<T: Element> Program<T> {
         let bytes =
             |slots: &Slots| slots.iter().flatten().map(|s| s.extents().iter().product::<usize>() as u64).sum::<u64>();
         self.bound_bytes = bound.iter().map(|slots| bytes(slots) * element).collect();
+        // Those of the last run go before this one, so that no two are held.
+        self.metrics = Vec::new();
         self.metrics = launch(&self.world, &self.plan, &mut self.ranks, factors, bound)?;
         for (program, metrics) in self.ranks.iter().zip(&self.metrics) {
             self.world.count(metrics.moved(program.schedule()));

@@ -7,7 +7,7 @@ use num_complex::Complex;
 use super::{Factors, RankProgram};
 use crate::dims::Label;
 use crate::memory::{LeaseError, ReadLease, Store, WriteLease};
-use crate::schedule::{Accumulate, Action, Factor, TaskId, View, Work};
+use crate::schedule::{Accumulate, Factor, TaskId, View, Work};
 
 /// Something to call on a worker; dropped, it gives its leases back.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl<'a> Job<'a> {
         factors: Factors,
     ) -> Result<Job<'a>, LeaseError> {
         let schedule = program.schedule();
-        let Action::Work(work) = &schedule.tasks[task].action else {
+        let Some(work) = schedule.tasks[task].action.work() else {
             unreachable!("only tasks of the work lane are prepared");
         };
         let labels = |view: &View| schedule.buffers[view.buffer].labels.as_slice();

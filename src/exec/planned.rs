@@ -1,8 +1,9 @@
 //! How the tasks of a program are computed: planned once, kept, and planned anew only where tensors lie otherwise than
 //! before, which those of the user may.
 //!
-//! Invariant: tasks that look alike share one plan, so that a ring of many steps keeps a few. Deliberately absent:
-//! sums, copies and factors of whole boxes, whose plans take no longer than a look at one that is kept.
+//! Invariant: tasks that look alike share one plan, so that a ring of many steps keeps a few, and plans share what is equal
+//! in their tables. Deliberately absent: sums, copies and factors of whole boxes, whose plans take no longer than a look at
+//! one that is kept.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::dtype::Dtype;
 use crate::kernel::{Workspace, plan_unary, target};
 use crate::local::{Isa, Layout, LocalContract, UnaryPlan, plan_contract};
 use crate::memory::Strided;
-use crate::schedule::{Action, Schedule, TaskId, View, Work};
+use crate::schedule::{Schedule, TaskId, View, Work};
 
 /// The plans of one rank's tasks, and the memory that they pack into.
 #[derive(Debug)]
@@ -24,9 +25,12 @@ pub struct Planned {
     pub workspace: Workspace,
 }
 
-/// Plans by task.
+/// Plans by task; an empty list until there is a first one, since most programs have no unary steps.
 #[derive(Debug)]
-struct Kept<const N: usize, P>(Vec<Option<Arc<Entry<N, P>>>>);
+struct Kept<const N: usize, P> {
+    tasks: usize,
+    plans: Vec<Option<Arc<Entry<N, P>>>>,
+}
 
 #[derive(Debug)]
 struct Entry<const N: usize, P> {
@@ -38,11 +42,18 @@ struct Entry<const N: usize, P> {
 trait Fits {
     /// Whether a tensor is laid out as this was planned for.
     fn fits(&self, tensor: usize, layout: &Layout) -> bool;
+
+    /// Holds what a kept plan has too where that one does.
+    fn share(&mut self, kept: &Self);
 }
 
 impl Fits for LocalContract {
     fn fits(&self, tensor: usize, layout: &Layout) -> bool {
         LocalContract::fits(self, tensor, layout.extents, layout.strides)
+    }
+
+    fn share(&mut self, kept: &LocalContract) {
+        LocalContract::share(self, kept);
     }
 }
 
@@ -50,9 +61,16 @@ impl Fits for UnaryPlan {
     fn fits(&self, tensor: usize, layout: &Layout) -> bool {
         UnaryPlan::fits(self, tensor, layout.extents, layout.strides)
     }
+
+    /// It has no tables.
+    fn share(&mut self, _kept: &UnaryPlan) {}
 }
 
 impl<const N: usize, P: Fits> Kept<N, P> {
+    fn new(tasks: usize) -> Self {
+        Kept { tasks, plans: Vec::new() }
+    }
+
     /// The plan of a task for tensors of these layouts: the one that it had, that of a like task, or a new one.
     fn of(&mut self, task: TaskId, layouts: &[Layout; N], threads: usize, make: impl FnOnce() -> P) -> &P {
         let fits = |entry: &Entry<N, P>| {
@@ -61,12 +79,20 @@ impl<const N: usize, P: Fits> Kept<N, P> {
             };
             entry.threads == threads && layouts.iter().enumerate().all(same)
         };
-        if !self.0[task].as_deref().is_some_and(fits) {
-            let like = self.0.iter().rev().flatten().find(|entry| fits(entry)).cloned();
-            let labels = || layouts.map(|layout| layout.labels.to_vec());
-            self.0[task] = Some(like.unwrap_or_else(|| Arc::new(Entry { labels: labels(), threads, plan: make() })));
+        if self.plans.is_empty() {
+            self.plans.reserve_exact(self.tasks);
+            self.plans.resize_with(self.tasks, || None);
         }
-        match &self.0[task] {
+        if !self.plans[task].as_deref().is_some_and(fits) {
+            let like = self.plans.iter().rev().flatten().find(|entry| fits(entry)).cloned();
+            let new = || {
+                let mut plan = make();
+                self.plans.iter().flatten().for_each(|kept| plan.share(&kept.plan));
+                Arc::new(Entry { labels: layouts.map(|layout| layout.labels.to_vec()), threads, plan })
+            };
+            self.plans[task] = Some(like.unwrap_or_else(new));
+        }
+        match &self.plans[task] {
             Some(entry) => &entry.plan,
             None => unreachable!("the task has a plan since the lines above"),
         }
@@ -75,7 +101,7 @@ impl<const N: usize, P: Fits> Kept<N, P> {
 
 impl Planned {
     pub fn new(contractor: Contractor, dtype: Dtype, tasks: usize) -> Planned {
-        let (contracts, unary) = (Kept((0..tasks).map(|_| None).collect()), Kept((0..tasks).map(|_| None).collect()));
+        let (contracts, unary) = (Kept::new(tasks), Kept::new(tasks));
         Planned { contractor, dtype, contracts, unary, workspace: Workspace::new() }
     }
 
@@ -87,8 +113,8 @@ impl Planned {
         let extents = |view: &View| view.bounds.iter().map(ExactSizeIterator::len).collect::<Vec<usize>>();
         let mut elements = 0;
         for (id, task) in schedule.tasks.iter().enumerate() {
-            match &task.action {
-                Action::Work(Work::Contract { left, right, out, .. }) => {
+            match task.action.work() {
+                Some(Work::Contract { left, right, out, .. }) => {
                     let views = [left, right, out];
                     let extents = views.map(extents);
                     let layouts = [0, 1, 2].map(|tensor| {
@@ -98,7 +124,7 @@ impl Planned {
                     let planned = self.contract(id, &layouts, threads);
                     elements = elements.max(planned.map_or(0, |(plan, _)| plan.workspace_elements()));
                 }
-                Action::Work(Work::Unary { input, out }) => {
+                Some(Work::Unary { input, out }) => {
                     let views = [input, out];
                     let extents = views.map(extents);
                     let layouts = [0, 1].map(|tensor| {
@@ -153,7 +179,7 @@ mod tests {
             let square = |tensor: usize, strides| Layout::new(&labels[tensor], &[4, 4], strides);
             [square(0, strides), square(1, &dense), square(2, &dense)]
         };
-        let entry = |planned: &Planned, task: usize| planned.contracts.0[task].as_ref().map(Arc::as_ptr);
+        let entry = |planned: &Planned, task: usize| planned.contracts.plans[task].as_ref().map(Arc::as_ptr);
         for task in [0, 1, 0] {
             planned.contract(task, &layouts(&dense), 1);
         }

@@ -104,6 +104,13 @@ impl LocalContract {
         }
     }
 
+    /// Holds the lists of offsets that another plan has too where that one does.
+    pub fn share(&mut self, other: &LocalContract) {
+        if let (Body::Gemm(plan), Body::Gemm(other)) = (&mut self.body, &other.body) {
+            plan.share(other);
+        }
+    }
+
     /// Whether a tensor (0 left, 1 right, 2 out) is laid out as this was planned for.
     pub fn fits(&self, tensor: usize, extents: &[usize], strides: &[isize]) -> bool {
         // Not by slices: comparing the memory of empty ones, which is nowhere, can take hundreds of nanoseconds.

@@ -210,18 +210,14 @@ impl WriteLease {
         let leading = target.extents.len() - dims;
         let size = self.0.dtype().size();
         let run: usize = target.extents[leading..].iter().product::<usize>() * size;
-        let mut offsets = Vec::with_capacity(target.extents[..leading].iter().product());
-        source.for_each_leading(leading, |offset| offsets.push(offset));
         let (read, write) = (from.0.start(), self.0.start());
-        let mut sources = offsets.into_iter();
-        target.for_each_leading(leading, |offset| {
-            let Some(source) = sources.next() else { return };
+        Strided::for_each_leading_of([source, target], leading, |[source, target]| {
             // SAFETY: both offsets are elements of their boxes and `run` bytes from there are dense in both; the boxes
             // do not overlap, since a write lease excludes every other lease of its box.
             unsafe {
                 std::ptr::copy_nonoverlapping(
                     read.offset(source * size as isize),
-                    write.offset(offset * size as isize),
+                    write.offset(target * size as isize),
                     run,
                 );
             }

@@ -54,13 +54,20 @@ impl Strided {
 
     /// Calls `visit(offset)` for every index of the leading `dims` dimensions in row-major order, `offset` in elements.
     pub fn for_each_leading(&self, dims: usize, mut visit: impl FnMut(isize)) {
-        if self.extents[..dims].contains(&0) {
+        Strided::for_each_leading_of([self], dims, |[offset]| visit(offset));
+    }
+
+    /// As [`Strided::for_each_leading`], for arrays of the same extents together: one offset in each.
+    pub fn for_each_leading_of<const N: usize>(arrays: [&Self; N], dims: usize, mut visit: impl FnMut([isize; N])) {
+        let extents = arrays.first().map_or(&[][..], |array| &array.extents[..dims]);
+        debug_assert!(arrays.iter().all(|array| array.extents[..dims] == *extents));
+        if extents.contains(&0) {
             return;
         }
         let mut index = vec![0usize; dims];
-        let mut offset = 0isize;
+        let mut offsets = [0isize; N];
         loop {
-            visit(offset);
+            visit(offsets);
             let mut d = dims;
             loop {
                 if d == 0 {
@@ -68,11 +75,11 @@ impl Strided {
                 }
                 d -= 1;
                 index[d] += 1;
-                offset += self.strides[d];
-                if index[d] < self.extents[d] {
+                (0..N).for_each(|t| offsets[t] += arrays[t].strides[d]);
+                if index[d] < extents[d] {
                     break;
                 }
-                offset -= self.strides[d] * index[d] as isize;
+                (0..N).for_each(|t| offsets[t] -= arrays[t].strides[d] * index[d] as isize);
                 index[d] = 0;
             }
         }

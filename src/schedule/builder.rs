@@ -49,7 +49,7 @@ impl Builder {
     }
 
     pub fn work(&mut self, work: Work) {
-        self.push(Action::Work(work));
+        self.push(Action::Work(Box::new(work)));
     }
 
     /// Sends the boxes to `peer`; nothing where they hold no element.
@@ -62,7 +62,10 @@ impl Builder {
         self.transfer(into, |into| Action::Recv { peer, into });
     }
 
-    pub fn finish(self) -> Schedule {
+    pub fn finish(mut self) -> Schedule {
+        // A program keeps its schedule, and a list that has grown may have room for twice as many tasks.
+        self.schedule.tasks.shrink_to_fit();
+        self.schedule.buffers.shrink_to_fit();
         self.schedule
     }
 
@@ -87,6 +90,7 @@ impl Builder {
         }
         after.sort_unstable();
         after.dedup();
+        after.shrink_to_fit();
         self.schedule.tasks.push(Task { action, node: self.node, after });
     }
 }

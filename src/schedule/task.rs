@@ -79,17 +79,12 @@ pub enum Factor {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    Work(Work),
+    /// In a box, since it is more than twice as large as a transfer, and most tasks are transfers.
+    Work(Box<Work>),
     /// Sends the boxes, one behind another, each row-major.
-    Send {
-        peer: usize,
-        from: Vec<View>,
-    },
+    Send { peer: usize, from: Vec<View> },
     /// Receives into the boxes, one behind another, each row-major.
-    Recv {
-        peer: usize,
-        into: Vec<View>,
-    },
+    Recv { peer: usize, into: Vec<View> },
 }
 
 /// The lanes of a rank.
@@ -120,10 +115,18 @@ impl Action {
         }
     }
 
+    /// What the workers do, if it is for them.
+    pub fn work(&self) -> Option<&Work> {
+        match self {
+            Action::Work(work) => Some(work),
+            Action::Send { .. } | Action::Recv { .. } => None,
+        }
+    }
+
     /// The boxes that are read.
     pub fn reads(&self) -> Vec<&View> {
         match self {
-            Action::Work(work) => match work {
+            Action::Work(work) => match work.as_ref() {
                 Work::Contract { left, right, accumulate: Accumulate::Overwrite, .. } => vec![left, right],
                 Work::Contract { left, right, out, .. } => vec![left, right, out],
                 Work::Unary { input, .. } => vec![input],
@@ -139,14 +142,14 @@ impl Action {
     /// The boxes that are written.
     pub fn writes(&self) -> Vec<&View> {
         match self {
-            Action::Work(
+            Action::Work(work) => match work.as_ref() {
                 Work::Contract { out, .. }
                 | Work::Unary { out, .. }
                 | Work::Add { out, .. }
                 | Work::Fill { out }
                 | Work::Update { out, .. }
-                | Work::Scale { out, .. },
-            ) => vec![out],
+                | Work::Scale { out, .. } => vec![out],
+            },
             Action::Send { .. } => vec![],
             Action::Recv { into, .. } => into.iter().collect(),
         }

@@ -313,18 +313,21 @@ impl<'a, T: Element> Share<'a, T> {
             if group.lie != Lie::Scattered && self.multiply.spots(&call, col.len, spots) {
                 return;
             }
+            // Changed in place: a copy would wait for what was written into the call just now.
+            let (left, out, columns_of_out) = (call.left, call.out, call.columns);
             for (at, spot) in spots.iter().enumerate() {
-                let mut one = call;
-                one.left = call.left.wrapping_offset(at as isize * call.left_next + spot.left);
-                one.out = call.out.wrapping_offset(spot.out);
+                call.left = left.wrapping_offset(at as isize * call.left_next + spot.left);
+                call.out = out.wrapping_offset(spot.out);
                 if buffered {
-                    self.multiply.tile(&one, col.len, plan.buffer_rows());
-                } else if group.lie != Lie::Dense || !self.multiply.direct(&one, col.len) {
+                    self.multiply.tile(&call, col.len, plan.buffer_rows());
+                } else if group.lie != Lie::Dense || !self.multiply.direct(&call, col.len) {
                     let tile = self.parts[3];
                     let panel_rows = plan.panel_rows();
-                    (one.out, one.columns) = (tile.cast(), self.columns[0].as_ptr());
-                    one.beta = T::ZERO.parts();
-                    self.multiply.tile(&one, col.len, panel_rows);
+                    (call.out, call.columns) = (tile.cast(), self.columns[0].as_ptr());
+                    call.beta = T::ZERO.parts();
+                    self.multiply.tile(&call, col.len, panel_rows);
+                    call.columns = columns_of_out;
+                    call.beta = product.call.beta;
                     let out: *mut T = product.call.out.cast();
                     let (first, beta) = (tiles.panels[group.first + at].first, product.beta);
                     let store = Store { tile, panel: panel_rows, out, rows, first, count: group.rows, columns, beta };

@@ -7,7 +7,9 @@
 //! Panels of a box are as many neighbouring indices as a micro-kernel takes, and fewer at the end of a run.
 //!
 //! Invariants: boxes are disjoint and cover every index once; the tables are those of the boxes, at most one per
-//! combination of dimensions that end in a shorter piece.
+//! combination of dimensions that end in a shorter piece. Their lists never change, so tables share those that are equal.
+
+use std::sync::Arc;
 
 /// One dimension of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,9 +25,9 @@ pub struct AxisDim {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     /// Offset of each index from the box's first, in both tensors.
-    pub offsets: [Vec<isize>; 2],
+    pub offsets: [Arc<[isize]>; 2],
     /// From each index, how many follow (itself included) whose offsets differ by one and the same step.
-    pub even: [Vec<u32>; 2],
+    pub even: [Arc<[u32]>; 2],
     /// For each tensor, the dimension of stride 1: how many indices lie between neighbours, and how many neighbours.
     pub unit: [Option<(usize, usize)>; 2],
     /// Ranges of the dimensions.
@@ -85,6 +87,16 @@ impl Axis {
         Axis { dims, edges, tables, boxes }
     }
 
+    /// Holds the lists that another axis has too where that one does.
+    pub(super) fn share(&mut self, other: &Axis) {
+        for table in &mut self.tables {
+            for like in &other.tables {
+                share(&mut table.offsets, &like.offsets);
+                share(&mut table.even, &like.even);
+            }
+        }
+    }
+
     pub fn dims(&self) -> &[AxisDim] {
         &self.dims
     }
@@ -126,7 +138,7 @@ impl Axis {
 impl Table {
     fn new(dims: &[AxisDim], lens: Vec<usize>, runs: [bool; 2]) -> Table {
         let count = lens.iter().product();
-        let offsets = [0, 1].map(|t| {
+        let offsets = [0, 1].map(|t| -> Arc<[isize]> {
             let mut offsets = Vec::with_capacity(count);
             offsets.push(0);
             for (dim, &len) in dims.iter().zip(&lens) {
@@ -137,17 +149,20 @@ impl Table {
                     }
                 }
             }
-            offsets
+            offsets.into()
         });
-        let even = offsets.each_ref().map(|offsets| {
+        let mut even = offsets.each_ref().map(|offsets| -> Arc<[u32]> {
             let mut even = vec![1u32; offsets.len()];
             for i in (0..offsets.len().saturating_sub(1)).rev() {
                 let step = offsets[i + 1] - offsets[i];
                 let same = even[i + 1] == 1 || offsets[i + 2] - offsets[i + 1] == step;
                 even[i] = if same { even[i + 1] + 1 } else { 2 };
             }
-            even
+            even.into()
         });
+        // In plain matrices both tensors step evenly through the whole box.
+        let [first, second] = &mut even;
+        share(std::slice::from_mut(second), std::slice::from_ref(first));
         let unit = [0, 1].map(|t| {
             let at = (0..dims.len()).find(|&i| dims[i].strides[t] == 1)?;
             Some((lens[..at].iter().product(), lens[at]))
@@ -202,9 +217,32 @@ impl Table {
     }
 }
 
+/// Replaces lists by equal ones that are held already.
+fn share<T: Eq>(lists: &mut [Arc<[T]>], held: &[Arc<[T]>]) {
+    for list in lists {
+        if let Some(like) = held.iter().find(|like| *like == list) {
+            *list = like.clone();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_lists_are_held_once() {
+        let axis = |stride| Axis::new(vec![AxisDim { extent: 7, tile: 4, strides: [1, stride] }], [false; 2]);
+        let (held, mut axis) = (axis(10), axis(20));
+        let unshared = axis.clone();
+        axis.share(&held);
+        assert_eq!(axis, unshared);
+        for (table, like) in axis.tables().iter().zip(held.tables()) {
+            assert!(Arc::ptr_eq(&table.offsets[0], &like.offsets[0]));
+            assert!(table.offsets[1] != like.offsets[1]);
+            assert!(table.even.iter().all(|even| Arc::ptr_eq(even, &like.even[0])));
+        }
+    }
 
     #[test]
     fn boxes_cover_every_index_once() {
@@ -225,7 +263,7 @@ mod tests {
         let dim = |extent, strides| AxisDim { extent, tile: extent, strides };
         let axis = Axis::new(vec![dim(3, [1, 8]), dim(2, [3, 1]), dim(2, [9, 2])], [true; 2]);
         let table = axis.at(0).table;
-        assert_eq!(table.offsets[0], [0, 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14]);
+        assert_eq!(*table.offsets[0], [0, 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 14]);
         assert_eq!(table.run(0, 0, 99), (6, 1));
         assert_eq!(table.run(0, 5, 99), (2, 4));
         assert!(table.is_dense(0, 1, 5) && !table.is_dense(0, 1, 6) && table.is_dense(0, 11, 1));

@@ -89,7 +89,8 @@ pub struct GemmPlan {
     /// Whether panels of columns are the inner loop, and not those of rows.
     pub columns_inside: bool,
     pub grid: Grid,
-    /// From the dense copy of a box to out: by shape of the columns, of the rows, and whether the slab is a whole one.
+    /// From the dense copy of a box to out: by shape of the columns, of the rows, and whether the slab is a whole one. None
+    /// for slabs that there are not.
     unpack: Vec<Permute>,
     /// By shape of the rows.
     row_tiles: Vec<RowTiles>,
@@ -188,11 +189,22 @@ impl GemmPlan {
         &self.unpack[(part * shapes[0] + rows) * shapes[1] + cols]
     }
 
+    /// Holds the lists of offsets that another plan has too where that one does.
+    pub(super) fn share(&mut self, other: &GemmPlan) {
+        self.rows.share(&other.rows);
+        self.cols.share(&other.cols);
+        self.depth.share(&other.depth);
+    }
+
     fn plan_unpack(&mut self, element_bytes: usize) {
         if self.out == OutAccess::Direct {
             return;
         }
-        for slabs in [self.slab.size, self.slab.dim.extent % self.slab.size] {
+        let last = self.slab.dim.extent % self.slab.size;
+        let slabs = [self.slab.size, last];
+        let slabs = &slabs[..if last == 0 { 1 } else { 2 }];
+        self.unpack.reserve_exact(slabs.len() * self.rows.tables().len() * self.cols.tables().len());
+        for &slabs in slabs {
             for rows in self.rows.tables() {
                 for cols in self.cols.tables() {
                     let slab = [self.buffer_elements() as isize, self.slab.dim.strides[2]];

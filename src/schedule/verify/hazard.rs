@@ -86,9 +86,9 @@ fn bounds(schedule: &Schedule, facts: &Facts, task: &Task) -> Result<(), Fault> 
     if let Some(view) = writes.iter().find(|v| matches!(schedule.buffers[v.buffer].home, Home::Operand(_))) {
         return Err(Fault::ReadOnly(view.buffer));
     }
-    let inputs: Vec<&View> = match &task.action {
-        Action::Work(Work::Contract { left, right, .. }) => vec![left, right],
-        Action::Work(Work::Unary { input, .. } | Work::Add { input, .. } | Work::Update { input, .. }) => vec![input],
+    let inputs: Vec<&View> = match task.action.work() {
+        Some(Work::Contract { left, right, .. }) => vec![left, right],
+        Some(Work::Unary { input, .. } | Work::Add { input, .. } | Work::Update { input, .. }) => vec![input],
         _ => vec![],
     };
     if let Some(view) = inputs.iter().find(|input| writes.iter().any(|write| write.overlaps(input))) {

@@ -65,7 +65,7 @@ fn start<'a>(schedule: &'a Schedule, facts: &'a Facts) -> Rank<'a> {
 }
 
 fn work(rank: &mut Rank, task: TaskId) -> Result<(), Fault> {
-    if let Action::Work(work) = &rank.meaning.schedule.tasks[task].action {
+    if let Some(work) = rank.meaning.schedule.tasks[task].action.work() {
         rank.meaning.work(&mut rank.contents, work)?;
     }
     rank.complete(task);
