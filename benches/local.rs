@@ -11,10 +11,12 @@
 //! | `drop`: forgets a slot | `{}` |
 //!
 //! A mistake is answered with `{"error": ..}`. Times are of one run each: planning, allocation of `out` and of the
-//! workspace are not inside. Operands hold reproducible noise, `out` holds NaN at first.
+//! workspace are not inside. Operands hold reproducible noise, `out` holds NaN at first. Tensors begin with a cache line, as
+//! those that the engine or torch allocates.
 
 #[cfg(feature = "libxsmm")]
 mod bare;
+mod lines;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};

@@ -63,7 +63,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Per rank: threads, queues, schedules, metrics, leases, local plans without tables. Nothing that grows with the extents.
+/// Per rank: threads, queues, schedules, metrics, leases, local plans without tables: of what grows with the extents, only
+/// panels of boxes, some 100 bytes for each of a dozen rows or more.
 const SMALL: usize = 64 << 10;
 
 /// What workers may pack a contraction into: a part of the columns' operand, and two thirds of the second-level cache for

@@ -30,7 +30,8 @@ pub(super) struct Batch<T: Element> {
 }
 
 impl<T: Element> Batch<T> {
-    /// None if products are not read and written in place, or are more than one box. `inner`: from one product to the next.
+    /// None if products are not read and written in place, are more than one box or [`MOST`] tiles, or are fewer than 4.
+    /// `inner`: from one product to the next.
     pub fn new(plan: &GemmPlan, own: &mut Own<T>, arguments: Arguments<T>, inner: [isize; 3]) -> Option<Self> {
         let in_place = plan.access == [Access::InPlace; 2] && plan.out == OutAccess::Direct && plan.slab.size == 1;
         let one_box = [&plan.rows, &plan.cols, &plan.depth].iter().all(|axis| axis.boxes() == 1);

@@ -136,7 +136,11 @@ impl<T: Element> Pack<'_, T> {
         // SAFETY: the caller's promise.
         unsafe {
             match self.panel {
+                4 => copy!(copy, 4),
+                6 => copy!(copy, 6),
                 8 => copy!(copy, 8),
+                12 => copy!(copy, 12),
+                14 => copy!(copy, 14),
                 16 => copy!(copy, 16),
                 24 => copy!(copy, 24),
                 32 => copy!(copy, 32),

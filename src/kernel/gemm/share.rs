@@ -318,6 +318,9 @@ impl<'a, T: Element> Share<'a, T> {
             for (at, spot) in spots.iter().enumerate() {
                 call.left = left.wrapping_offset(at as isize * call.left_next + spot.left);
                 call.out = out.wrapping_offset(spot.out);
+                if at > 0 {
+                    call.next = call.right;
+                }
                 if buffered {
                     self.multiply.tile(&call, col.len, plan.buffer_rows());
                 } else if group.lie != Lie::Dense || !self.multiply.direct(&call, col.len) {

@@ -16,11 +16,12 @@ use super::simd::{Avx2, Avx512};
 use super::simd::{Generic, Real, Simd, prefetch as ask};
 use crate::local::{CACHE_LINE, Isa, Spot};
 
-/// What a micro-kernel is called with, beside the spots of the tiles that it computes one after the other. Counts and steps are in real numbers: a complex element is two.
+/// What a micro-kernel is called with, beside the spots of the tiles that it computes one after the other. Counts and
+/// steps are in real numbers: a complex element is two.
 ///
-/// Whoever calls promises: with each spot's offsets added, for each of `depth` steps, `rows` numbers from `left` on (with `left_padded` as many as fill
-/// the vectors), and each column's number of `right`, may be read; `rows` numbers of each column of out may be written,
-/// and hold values unless beta is 0; `rows` need exactly the vectors that the kernel has.
+/// Whoever calls promises: with each spot's offsets added, for each of `depth` steps, `rows` numbers from `left` on (with
+/// `left_padded` as many as fill the vectors), and each column's number of `right`, may be read; `rows` numbers of each
+/// column of out may be written, and hold values unless beta is 0; `rows` need exactly the vectors that the kernel has.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<R> {
     /// Terms of the sum.

@@ -41,8 +41,8 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
         let whole = last == S::LANES;
         let out = call.out.wrapping_offset(spot.out);
         prefetch::<R, V, N>(call, out, spot.vectors, 1);
-        // Once is enough.
-        let mut next = if at == 0 { call.next } else { call.right };
+        // The first tile asks for what comes next, the others for what is there.
+        let mut next = if at == 0 { call.next } else { call.right.wrapping_offset(spot.right) };
         let ahead = call.ahead;
         let mut rest = call.depth;
         let readable = if call.left_padded { S::LANES } else { last };

@@ -181,7 +181,9 @@ impl Table {
     pub(super) fn panels(&self, size: usize) -> Vec<Panel> {
         let runs = (0..self.len()).step_by(self.run);
         let firsts = runs.flat_map(|run| (run..run + self.run).step_by(size));
-        firsts.map(|first| self.panel_of(first, size).0).collect()
+        let mut panels: Vec<Panel> = firsts.map(|first| self.panel_of(first, size).0).collect();
+        panels.shrink_to_fit();
+        panels
     }
 
     /// The panel of an index, and the index's place in it.

@@ -4,7 +4,7 @@
 use super::choose::{Candidate, run};
 use super::{Access, AxisDim, OutAccess, PackBy, cycles_of_step};
 use crate::dtype::Dtype;
-use crate::local::Target;
+use crate::local::{CACHE_LINE, Target};
 
 /// What threads lose to each other.
 pub(super) const PARALLEL_LOSS: f64 = 1.05;
@@ -20,6 +20,8 @@ const COPIED: f64 = 0.04;
 const TRANSPOSED: f64 = 0.14;
 const ALONE: f64 = 0.9;
 const PAGE: f64 = 4096.0;
+/// As many lines of a set may come from the columns: half of the ways that a first cache has at least.
+const CROWD: usize = 4;
 /// Writing to another page than before, in nanoseconds.
 const NEW_PAGE: f64 = 3.0;
 /// What each run of a copy takes beside its elements.
@@ -74,7 +76,7 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
             Access::InPlace => unit_tile(axis, 0).max(unit_tile(&candidate.depth, operand)),
         } as f64;
         // Part of a cache line read for nothing.
-        let line = (64.0 / element).max(1.0);
+        let line = (CACHE_LINE as f64 / element).max(1.0);
         let waste = if neighbours < line { line / neighbours } else { 1.0 };
         traffic += reads[operand] * element * waste * if passes[operand] > 1.0 { 1.5 } else { 1.0 };
         total += match candidate.access[operand] {
@@ -133,15 +135,23 @@ fn strided(candidate: &Candidate, operand: usize, element: usize) -> f64 {
     }
 }
 
-/// Whether lines so many bytes apart share so few sets of the first cache that they push each other out. All lines a
-/// page apart are in one set, on every machine with pages of 4 KB and a cache that looks lines up by their place in a page.
+/// Whether lines so many bytes apart share so few sets of the first cache that they push each other out. The place of a
+/// line in its page says which set it is in, on every machine with pages of 4 KB and a first cache as is usual.
 fn crowded(stride: usize, lines: usize) -> bool {
-    let (mut sets, mut rest) = (1, stride % PAGE as usize);
-    while rest % PAGE as usize != 0 && sets < lines {
-        (sets, rest) = (sets + 1, rest + stride);
-    }
-    lines.div_ceil(sets) > CROWD
+    let sets = (0..lines).fold(0u64, |sets, i| sets | 1 << (i * stride % PAGE as usize / CACHE_LINE));
+    stride > 0 && lines.div_ceil(sets.count_ones().max(1) as usize) > CROWD
 }
 
-/// As many lines of a set may come from the columns: half of the ways that a first cache has at least.
-const CROWD: usize = 4;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_a_page_apart_crowd_a_set() {
+        assert!(crowded(4096, 12) && crowded(8192, 8) && crowded(2048, 12));
+        // Nearly a page: they move on to the next set too slowly.
+        assert!(crowded(4100, 12));
+        // One and the same line, few lines, or many sets.
+        assert!(!crowded(0, 12) && !crowded(4096, 4) && !crowded(1000 * 8, 8) && !crowded(512, 12));
+    }
+}

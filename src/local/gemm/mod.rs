@@ -152,7 +152,7 @@ impl GemmPlan {
         let tiles = |table| RowTiles::new(table, size, parts, in_place, buffered);
         self.row_tiles = self.rows.tables().iter().map(tiles).collect();
         self.col_panels = self.cols.tables().iter().map(|table| table.panels(self.columns)).collect();
-        self.streams = self.far(dtype.size()) && self.whole_lines(CACHE_LINE / dtype.size(), parts);
+        self.streams = self.far(dtype.size()) && self.whole_lines(CACHE_LINE / dtype.size());
     }
 
     /// Whether out is written once, and is so large that nothing of it is in a cache when it is read.
@@ -163,13 +163,12 @@ impl GemmPlan {
         self.out == OutAccess::Direct && self.depth.boxes() == 1 && elements.saturating_mul(element_bytes) >= FAR
     }
 
-    /// Whether every tile is whole cache lines of out, if out begins with one: `line` elements of `parts` real numbers.
-    fn whole_lines(&self, line: usize, parts: usize) -> bool {
+    /// Whether every tile is whole cache lines of out, if out begins with one: `line` elements.
+    fn whole_lines(&self, line: usize) -> bool {
         let aligned = |offset: isize| offset.unsigned_abs().is_multiple_of(line);
         let strides = self.rows.dims().iter().chain(self.cols.dims()).map(|d| (d.extent, d.strides[1]));
         let loops = self.batch.iter().chain([&self.slab.dim]).map(|d| (d.extent, d.strides[2]));
         let groups = self.row_tiles.iter().flat_map(|tiles| &tiles.groups);
-        let spots = self.row_tiles.iter().flat_map(|tiles| &tiles.spots);
         // Each cache line is filled by neighbouring vectors of one tile.
         strides.chain(loops).all(|(extent, stride)| extent == 1 || stride == 1 || aligned(stride))
             && self.rows.tables().iter().all(|t| t.unit[1].is_some_and(|(apart, len)| apart == 1 && len % line == 0))
@@ -177,9 +176,6 @@ impl GemmPlan {
                 let dense = group.lie == Lie::Dense || (self.lanes == line && group.lie == Lie::Vectors);
                 dense && group.rows.is_multiple_of(line)
             })
-            && spots
-                .into_iter()
-                .all(|spot| spot.vectors.iter().all(|offset| offset % (self.lanes * parts) as isize == 0))
     }
 
     /// How to write the dense copy of a box with tables of these numbers to out.

@@ -4,6 +4,7 @@
 
 use super::choose::{Choice, Loop, TERMS, TILE};
 use super::{Dim, Nest, OUT};
+use crate::local::CACHE_LINE;
 
 /// One vector multiplied and added; one loaded, or stored, from the first-level cache.
 const VECTOR_STEP: f64 = 0.2;
@@ -21,7 +22,6 @@ const BYTE_NEAR: f64 = 0.02;
 const BYTE_FAR: f64 = 0.09;
 const NEAR: f64 = 32.0 * 1024.0;
 const FAR: f64 = 1024.0 * 1024.0;
-const CACHE_LINE: usize = 64;
 /// Waking another thread and waiting for it.
 const THREAD: f64 = 4_000.0;
 /// What a thread must have to do.
