@@ -119,10 +119,10 @@ mod tests {
         let spot = |left, out, vectors| Spot { left, right: 0, out, vectors };
         let group = |first, rows, lie| Group { first, count: 1, rows, lie };
         let tiles = of(2, 4);
-        assert_eq!(tiles.spots, [spot(0, 0, [0, 10, 0]), spot(8, 20, [0, 4, 8])]);
+        assert_eq!(tiles.spots, [spot(0, 0, [0, 10, 0]), spot(2, 20, [0, 4, 8])]);
         assert_eq!(tiles.groups, [group(0, 8, Lie::Vectors), group(1, 4, Lie::Dense)]);
         let tiles = of(3, 2);
-        assert_eq!(tiles.spots, [spot(0, 0, [0, 2, 10]), spot(6, 12, [0, 8, 10])]);
+        assert_eq!(tiles.spots, [spot(0, 0, [0, 2, 10]), spot(3, 12, [0, 8, 10])]);
         assert_eq!(tiles.groups, [Group { first: 0, count: 2, rows: 6, lie: Lie::Vectors }]);
         assert_eq!(of(2, 3).groups, [Group { first: 0, count: 2, rows: 6, lie: Lie::Scattered }]);
     }
