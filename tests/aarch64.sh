@@ -25,7 +25,7 @@ Testing for AArch64 on another processor takes
   rustc's standard library for $triple   rustup target add $triple
   aarch64-linux-gnu-gcc with libc                         here: ${compiler:-missing}
   qemu-aarch64-static or qemu-aarch64                     here: ${emulator:-missing}
-Debian and Ubuntu: apt-get install gcc-aarch64-linux-gnu qemu-user-static. If its libc is not in $sysroot, set AARCH64_SYSROOT.
+Debian and Ubuntu: apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static. If its libc is not in $sysroot, set AARCH64_SYSROOT.
 END
     exit 1
 }
@@ -33,7 +33,9 @@ END
 find_tools() {
     compiler=$(command -v aarch64-linux-gnu-gcc || true)
     emulator=$(command -v qemu-aarch64-static || command -v qemu-aarch64 || true)
-    [ -n "$compiler" ] && [ -n "$emulator" ] && [ -d "$sysroot" ]
+    # The compiler may be there without its C library.
+    [ -n "$compiler" ] && [ -n "$emulator" ] && [ -d "$sysroot" ] &&
+        "$compiler" -x c -o /dev/null - <<< "int main(void) { return 0; }" 2> /dev/null
 }
 
 install_tools() {
@@ -43,10 +45,11 @@ install_tools() {
         command -v sudo > /dev/null || needs "Only root can install packages."
         as_root=(sudo)
     fi
-    echo "installing: gcc-aarch64-linux-gnu qemu-user-static"
+    local packages=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static)
+    echo "installing: ${packages[*]}"
     apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@"; }
     apt update
-    apt install -y --no-install-recommends gcc-aarch64-linux-gnu qemu-user-static > /dev/null
+    apt install -y --no-install-recommends "${packages[@]}" > /dev/null
     find_tools || needs "The packages are installed, but something is still missing."
 }
 
