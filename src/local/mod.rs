@@ -32,5 +32,6 @@ pub use layout::Layout;
 pub use loops::{Any, Dots, Line, LoopPlan, Nest, Partials, Share, plan_loops};
 pub use permute::{BUFFER_BYTES, Blocks, LONGEST, Moves, Permute, Side};
 pub use sum::{Sum, UNIT};
+use target::FAR_BYTES;
 pub use target::{CACHE_LINE, Caches, Family, Target};
 pub use unary::{UnaryBody, UnaryPlan, plan_unary};

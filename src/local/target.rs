@@ -15,6 +15,9 @@ pub enum Family {
 /// Bytes of a cache line on every machine that matters.
 pub const CACHE_LINE: usize = 64;
 
+/// Bytes of out from which on it may go past the caches: none keeps so much until it is read.
+pub(super) const FAR_BYTES: usize = 16 << 20;
+
 /// Bytes of data cache that one core can count on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Caches {

@@ -22,7 +22,7 @@ pub use tile::{MOST_COLUMNS, register_tiles};
 
 pub(super) use choose::plan_gemm;
 
-use super::{CACHE_LINE, Dim, Permute};
+use super::{CACHE_LINE, Dim, FAR_BYTES, Permute};
 use crate::dtype::Dtype;
 use tile::cycles_of_step;
 
@@ -102,8 +102,6 @@ pub struct GemmPlan {
 
 /// Packed buffers start on a cache line for every element type.
 const ALIGN: usize = 16;
-/// Bytes of out that no cache keeps until it is read.
-const FAR: usize = 16 << 20;
 
 impl GemmPlan {
     /// Rows of a panel.
@@ -160,7 +158,7 @@ impl GemmPlan {
         let all = |axis: &Axis| axis.dims().iter().map(|d| d.extent).product::<usize>();
         let batches = self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent;
         let elements = all(&self.rows).saturating_mul(all(&self.cols)).saturating_mul(batches);
-        self.out == OutAccess::Direct && self.depth.boxes() == 1 && elements.saturating_mul(element_bytes) >= FAR
+        self.out == OutAccess::Direct && self.depth.boxes() == 1 && elements.saturating_mul(element_bytes) >= FAR_BYTES
     }
 
     /// Whether every tile is whole cache lines of out, if out begins with one: `line` elements.

@@ -1,7 +1,7 @@
 //! Which loop is innermost and which are run several at once; makes the [`Nest`] of given loops.
 
 use super::{Any, Dots, Line, NO_LOOP, Nest, OUT, price};
-use crate::local::Dim;
+use crate::local::{Dim, FAR_BYTES};
 
 /// Terms of a sum that a line adds at once.
 pub(super) const TERMS: usize = 8;
@@ -9,8 +9,6 @@ pub(super) const TERMS: usize = 8;
 pub(super) const TILE: usize = 4;
 /// Bytes that share a first-level cache with others of their kind.
 const NEAR: usize = 16 << 10;
-/// From so many bytes on, what is written is out of every cache before it is read.
-const FAR: usize = 16 << 20;
 /// Lines of fewer bytes are written like any others, as their ends are not whole cache lines.
 const SHORTEST: usize = 1 << 10;
 /// Blocks that are walked against the order of some tensor: no larger, as distances of powers of two share few places of
@@ -163,7 +161,7 @@ impl Line {
             }
             let outer: usize = self.outer.iter().map(|d| d.extent).product();
             let bytes = outer.saturating_mul(rows).saturating_mul(lanes).saturating_mul(element_bytes);
-            self.streams = bytes >= FAR && self.chunk * element_bytes >= SHORTEST;
+            self.streams = bytes >= FAR_BYTES && self.chunk * element_bytes >= SHORTEST;
         }
     }
 }
