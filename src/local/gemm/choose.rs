@@ -137,16 +137,22 @@ impl View {
     }
 
     /// Orders of the row dimensions: vectors form along the closest in the operand or in out, and the others follow by
-    /// their steps in the one or the other.
+    /// their steps in the one or the other. The mixed ones come first: among boxes of one price, those that begin with
+    /// neighbours of both tensors are packed and written quickest.
     fn row_orders(&self) -> Vec<Vec<usize>> {
-        let mut lists = orders(&self.rows, [1, 0]);
-        if self.rows.len() > 2 && lists.len() == 2 {
-            for (first, others) in [(0, 1), (1, 0)] {
-                let mut list = vec![lists[first][0]];
-                list.extend(lists[others].iter().filter(|&&i| i != list[0]).copied().collect::<Vec<_>>());
-                if !lists.contains(&list) {
-                    lists.push(list);
-                }
+        let plain = orders(&self.rows, [1, 0]);
+        if self.rows.len() < 3 || plain.len() < 2 {
+            return plain;
+        }
+        let mut lists = Vec::with_capacity(4);
+        for (first, others) in [(1, 0), (0, 1)] {
+            let mut list = vec![plain[first][0]];
+            list.extend(plain[others].iter().filter(|&&i| i != list[0]).copied().collect::<Vec<_>>());
+            lists.push(list);
+        }
+        for list in plain {
+            if !lists.contains(&list) {
+                lists.push(list);
             }
         }
         lists
@@ -210,7 +216,8 @@ impl View {
         // the one step of a tensor that is read in place.
         let needs = |dims: &[AxisDim], tensors: [bool; 2], one_step: bool| -> Vec<usize> {
             let together = |d: &AxisDim| !one_step && (0..2).any(|t| tensors[t] && d.strides[t] == 1);
-            dims.iter().map(|d| if together(d) { line.min(d.extent) } else { 1 }).collect()
+            let lines = |d: &AxisDim| if d.extent < 2 * line { d.extent } else { line };
+            dims.iter().map(|d| if together(d) { lines(d) } else { 1 }).collect()
         };
         let buffered = out == OutAccess::Buffered;
 
@@ -241,6 +248,9 @@ impl View {
         let budget = self.l2 * 2 / 5 / slab.size;
         let of_rows = if buffered { kc + columns.max(all_cols.min(256)) } else { kc };
         let most = (budget / (of_rows * self.element)).max(mr) / mr * mr;
+        // Sums of few terms are bound by what a tile reads: rows stay in the first cache then, and columns pass by.
+        let near = self.l1 / 3 / (kc * self.element) / mr * mr;
+        let most = if near >= 2 * mr && !buffered { most.min(near) } else { most };
         grow(&mut rows, &need, most, mr);
         let mc: usize = rows.iter().map(|d| d.tile).product();
 

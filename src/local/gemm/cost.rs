@@ -2,6 +2,7 @@
 //! and whether plain loops are better.
 
 use super::choose::{Candidate, run};
+use super::footprint::{Footprint, PAGE};
 use super::{Access, AxisDim, OutAccess, PackBy, cycles_of_step};
 use crate::dtype::Dtype;
 use crate::local::{CACHE_LINE, Target};
@@ -19,11 +20,18 @@ const CALL: f64 = 14.0;
 const COPIED: f64 = 0.04;
 const TRANSPOSED: f64 = 0.14;
 const ALONE: f64 = 0.9;
-const PAGE: f64 = 4096.0;
+/// Transposing what is in no cache, with each row on a page of its own.
+const FAR_TRANSPOSED: f64 = 0.5;
 /// As many lines of a set may come from the columns: half of the ways that a first cache has at least.
 const CROWD: usize = 4;
 /// Writing to another page than before, in nanoseconds.
 const NEW_PAGE: f64 = 3.0;
+/// Reading from another page than before what is in no cache, in nanoseconds: nobody has asked for it ahead.
+const FAR_PAGE: f64 = 30.0;
+/// How much of that remains where it is packed, which asks for some ahead.
+const PACKED_AHEAD: f64 = 0.6;
+/// Writing from a copy to another place than before that is in no cache.
+const FAR_WRITE: f64 = 10.0;
 /// What each run of a copy takes beside its elements.
 const RUN: f64 = 1.2;
 
@@ -63,6 +71,8 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
     // The operands.
     let reads = [rows * depth, cols * depth].map(|elements| elements * batches);
     let passes = [if row_boxes * depth_boxes == 1.0 { 1.0 } else { col_boxes }, 1.0];
+    let cached = (reads[0] + reads[1] + rows * cols * batches) * element < target.caches.l2 as f64;
+    let line = CACHE_LINE / dtype.size();
     let mut traffic = 0.0;
     for operand in 0..2 {
         let axis = if operand == 0 { &candidate.rows } else { &candidate.cols };
@@ -75,9 +85,16 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
             Access::Packed(_) => unit_tile(axis, 0),
             Access::InPlace => unit_tile(axis, 0).max(unit_tile(&candidate.depth, operand)),
         } as f64;
-        // Part of a cache line read for nothing.
-        let line = (CACHE_LINE as f64 / element).max(1.0);
-        let waste = if neighbours < line { line / neighbours } else { 1.0 };
+        let footprint = Footprint::new([axis, &candidate.depth], [0, operand]).and(&candidate.slab, operand);
+        if !cached {
+            let (footprint, ahead) = match candidate.access[operand] {
+                Access::InPlace if operand == 1 => (&panel_of_columns(candidate), 1.0),
+                Access::InPlace => (&footprint, 1.0),
+                Access::Packed(_) => (&footprint, passes[operand] * PACKED_AHEAD),
+            };
+            total += reads[operand] * FAR_PAGE * ahead / footprint.on_one_page(dtype.size());
+        }
+        let waste = footprint.moved(line);
         traffic += reads[operand] * element * waste * if passes[operand] > 1.0 { 1.5 } else { 1.0 };
         total += match candidate.access[operand] {
             Access::InPlace => {
@@ -85,9 +102,13 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
                 reads[operand] * far * if operand == 0 { cols / candidate.columns as f64 } else { rows / mr as f64 }
             }
             Access::Packed(by) => {
+                let far_rows =
+                    axis.first().is_some_and(|d| d.strides[0].unsigned_abs() as f64 * element >= PAGE as f64);
                 let each = match by {
-                    PackBy::Runs => COPIED * word + RUN / run.min(if operand == 0 { mr as f64 } else { 16.0 }),
+                    PackBy::Runs if operand == 0 => COPIED * word + RUN / run.min(mr as f64),
+                    PackBy::Runs => COPIED * word + 2.0 * RUN / run.min(16.0),
                     PackBy::Elements => ALONE * word,
+                    PackBy::Across if !cached && far_rows => FAR_TRANSPOSED * word,
                     _ => TRANSPOSED * word * (16.0 / neighbours).max(1.0) * (8.0 / run).max(1.0),
                 };
                 reads[operand] * passes[operand] * each
@@ -104,19 +125,30 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
         || (run >= rows && first.is_none_or(|d| d.strides[1] == 1));
     let each = match candidate.out {
         OutAccess::Direct if dense => 0.0,
-        OutAccess::Direct if run >= 2.0 => 0.06 * word + RUN / run,
+        OutAccess::Direct if run >= 2.0 => 0.15 * word + 2.0 * RUN / run,
         OutAccess::Direct => ALONE * word,
         OutAccess::Buffered => (COPIED + TRANSPOSED) * word,
     };
     total += out * depth_boxes * each;
     // Columns of a tile on pages of their own.
     let column = candidate.cols.first().map_or(0, |d| if d.extent > 1 { d.strides[1].unsigned_abs() } else { 0 });
-    if candidate.out == OutAccess::Direct && column as f64 * element >= PAGE {
+    if candidate.out == OutAccess::Direct && column as f64 * element >= PAGE as f64 {
         total += out * depth_boxes / run.min(mr as f64) * NEW_PAGE;
     }
-    traffic += out * element * (2.0 * depth_boxes - 1.0).min(8.0);
-    let cached = (reads[0] + reads[1] + out) * element < target.caches.l2 as f64;
+    let footprint = Footprint::new([&candidate.rows, &candidate.cols], [1, 1]).and(&candidate.slab, 2);
+    let together = footprint.together();
+    if !cached && together * dtype.size() < PAGE {
+        let each = if candidate.out == OutAccess::Direct { NEW_PAGE } else { FAR_WRITE };
+        total += out * depth_boxes / together as f64 * each;
+    }
+    traffic += out * element * footprint.moved(line) * (2.0 * depth_boxes - 1.0).min(8.0);
     total + traffic * if cached { CACHE } else { MEMORY }
+}
+
+/// What a panel of columns that is read in place has of its tensor.
+fn panel_of_columns(candidate: &Candidate) -> Footprint {
+    let panel = candidate.cols.first().map(|dim| AxisDim { tile: dim.tile.min(candidate.columns), ..*dim });
+    Footprint::new([panel.as_slice(), &candidate.depth], [0, 1])
 }
 
 /// What reading an element in place takes more than from a panel, for each panel of the other operand.
@@ -138,7 +170,7 @@ fn strided(candidate: &Candidate, operand: usize, element: usize) -> f64 {
 /// Whether lines so many bytes apart share so few sets of the first cache that they push each other out. The place of a
 /// line in its page says which set it is in, on every machine with pages of 4 KB and a first cache as is usual.
 fn crowded(stride: usize, lines: usize) -> bool {
-    let sets = (0..lines).fold(0u64, |sets, i| sets | 1 << (i * stride % PAGE as usize / CACHE_LINE));
+    let sets = (0..lines).fold(0u64, |sets, i| sets | 1 << (i * stride % PAGE / CACHE_LINE));
     stride > 0 && lines.div_ceil(sets.count_ones().max(1) as usize) > CROWD
 }
 

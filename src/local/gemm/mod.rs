@@ -11,6 +11,7 @@
 mod axis;
 mod choose;
 mod cost;
+mod footprint;
 mod grid;
 mod spot;
 mod tile;

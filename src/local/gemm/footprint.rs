@@ -1,0 +1,98 @@
+//! How a box lies in one tensor: what it has of cache lines and of pages, and what of them belongs to other boxes.
+
+use super::{AxisDim, Slab};
+
+/// Bytes of a page.
+pub(super) const PAGE: usize = 4096;
+
+/// One dimension of a tensor and what a box holds of it.
+#[derive(Debug, Clone, Copy)]
+struct Side {
+    tile: usize,
+    extent: usize,
+    stride: usize,
+}
+
+/// A box in a tensor; strides count elements, without sign.
+#[derive(Debug, Clone)]
+pub(super) struct Footprint(Vec<Side>);
+
+impl Footprint {
+    /// The boxes of two axes; `tensor`: which of each axis's two.
+    pub fn new(axes: [&[AxisDim]; 2], tensor: [usize; 2]) -> Footprint {
+        let side = |dim: &AxisDim, t: usize| Side {
+            tile: dim.tile,
+            extent: dim.extent,
+            stride: dim.strides[t].unsigned_abs(),
+        };
+        let [first, second] = [0, 1].map(|axis| axes[axis].iter().map(move |dim| side(dim, tensor[axis])));
+        Footprint(first.chain(second).filter(|side| side.extent > 1).collect())
+    }
+
+    /// With the indices of kind c that are packed or unpacked together; `tensor`: of the operands and out.
+    pub fn and(mut self, slab: &Slab, tensor: usize) -> Footprint {
+        let stride = slab.dim.strides[tensor].unsigned_abs();
+        self.0.extend((slab.size > 1).then_some(Side { tile: slab.size, extent: slab.dim.extent, stride }));
+        self
+    }
+
+    /// How many elements of the box lie side by side.
+    pub fn together(&self) -> usize {
+        let (mut together, mut whole) = (1, true);
+        while whole && let Some(side) = self.0.iter().find(|side| side.stride == together) {
+            together *= side.tile;
+            whole = side.tile == side.extent;
+        }
+        together
+    }
+
+    /// How much of the tensor moves for all boxes, as 1 for each element once: the first and last line of what lies together
+    /// move for other boxes too, unless all boxes are whole lines. `line`: elements of a cache line.
+    pub fn moved(&self, line: usize) -> f64 {
+        let together = self.together();
+        let mut apart = self.0.iter().map(|side| side.stride).filter(|&stride| stride >= together);
+        let whole = together.is_multiple_of(line) && apart.all(|stride| stride.is_multiple_of(line));
+        if whole { 1.0 } else { 1.0 + line as f64 / together as f64 }
+    }
+
+    /// Elements of the box that a page has, if it has any.
+    pub fn on_one_page(&self, element_bytes: usize) -> f64 {
+        let page = PAGE / element_bytes;
+        let on_page = self.0.iter().map(|side| side.tile.min((page / side.stride.max(1)).max(1)));
+        on_page.product::<usize>().min(page) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(dims: &[(usize, usize, isize)]) -> Footprint {
+        let dims: Vec<_> =
+            dims.iter().map(|&(extent, tile, stride)| AxisDim { extent, tile, strides: [stride, 0] }).collect();
+        Footprint::new([&dims, &[]], [0, 0])
+    }
+
+    #[test]
+    fn neighbours_go_on_through_whole_dimensions() {
+        assert_eq!(of(&[(8, 8, 1), (5, 2, 8), (9, 9, 40)]).together(), 16);
+        assert_eq!(of(&[(8, 4, 1), (5, 5, 8)]).together(), 4);
+        assert_eq!(of(&[(5, 5, 8), (8, 8, -1), (1, 1, 1)]).together(), 40);
+        assert_eq!(of(&[]).together(), 1);
+    }
+
+    #[test]
+    fn lines_that_boxes_share_move_more_than_once() {
+        assert_eq!(of(&[(64, 32, 1), (10, 3, 64)]).moved(16), 1.0);
+        assert_eq!(of(&[(72, 32, 1), (10, 3, 72)]).moved(16), 1.5);
+        assert_eq!(of(&[(64, 1, 1), (10, 10, 64)]).moved(16), 17.0);
+    }
+
+    #[test]
+    fn pages_hold_what_lies_close_enough() {
+        assert_eq!(of(&[(100, 50, 1)]).on_one_page(4), 50.0);
+        assert_eq!(of(&[(10, 10, 1), (100, 100, 500)]).on_one_page(4), 20.0);
+        assert_eq!(of(&[(3, 3, 1024), (7, 7, 100_000)]).on_one_page(4), 1.0);
+        assert_eq!(of(&[(5000, 5000, 1)]).on_one_page(8), 512.0);
+    }
+}
