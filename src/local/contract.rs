@@ -122,7 +122,7 @@ impl LocalContract {
 fn plan_body(dims: [Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Body {
     let multiply_adds: f64 = dims.iter().flatten().map(|d| d.extent as f64).product();
     let threads = if multiply_adds < WORTH_THREADS { 1 } else { target.threads.max(1) };
-    let loops = plan_loops(&dims, dtype.size(), threads);
+    let loops = plan_loops(&dims, dtype, threads);
     // Without rows, columns or a sum there is nothing that a matrix product would use twice.
     if multiply_adds <= TINY || dims[1..].iter().any(Vec::is_empty) {
         return Body::Loops(loops);

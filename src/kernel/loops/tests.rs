@@ -3,6 +3,7 @@
 use num_complex::Complex;
 
 use super::run;
+use crate::dtype::Dtype;
 use crate::kernel::{Element, available, error_bound};
 use crate::local::{Dim, Isa, LoopPlan, Nest, fold, plan_loops};
 
@@ -87,7 +88,7 @@ impl Case {
     }
 
     fn plan<T: Element>(&self, threads: usize) -> LoopPlan {
-        plan_loops(&self.dims.clone().map(fold), size_of::<T>(), threads)
+        plan_loops(&self.dims.clone().map(fold), T::DTYPE, threads)
     }
 
     /// Visits the offsets of every index.
@@ -250,7 +251,7 @@ fn large_outer_products_and_long_dots() {
             vec![Dim { extent: 2003, strides: [0, 1, 1] }],
             vec![],
         ];
-        let plan = plan_loops(&dims, 4, threads);
+        let plan = plan_loops(&dims, Dtype::Float32, threads);
         assert_eq!(plan.shares.len(), threads);
         let mut out = vec![f32::NAN; m * 2003 + 1];
         // SAFETY: the loops' offsets are inside the three vectors.

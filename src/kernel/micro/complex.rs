@@ -4,7 +4,7 @@
 //! are put together once, after the sum: real parts subtract, imaginary parts add crosswise.
 
 use super::super::simd::{Real, Simd};
-use super::{Call, columns, prefetch};
+use super::{Call, columns, prefetch, sum};
 use crate::local::Spot;
 
 /// `V` vectors, of half as many complex elements, by `N` columns. `PACKED`: one step of the sum finds its `N` elements of
@@ -26,10 +26,20 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
         let column = if PACKED { 2 } else { call.right_column };
         let mut right = columns(call.right.wrapping_offset(spot.right), column);
         let last = call.rows - (V - 1) * S::LANES;
-        let whole = last == S::LANES;
         let out = call.out.wrapping_offset(spot.out);
         prefetch::<R, V, N>(call, out, spot.vectors, 2);
         let last_read = if call.left_padded { S::LANES } else { last };
+        let next = if at == 0 { call.next } else { right[0] };
+        if last_read == S::LANES
+            && let Some(found) = S::sums::<V, N, 2>(&sum(call, left, right[0], column, next))
+        {
+            for n in 0..N {
+                for part in 0..2 {
+                    sums[part][n].copy_from_slice(&found[2 * n + part][..V]);
+                }
+            }
+            return put::<S, R, V, N>(call, spot, &sums);
+        }
         for _ in 0..call.depth {
             let mut rows = [S::zero(); V];
             for v in 0..V {
@@ -47,6 +57,26 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
             left = left.wrapping_offset(call.left_step);
             right = right.map(|r| r.wrapping_offset(call.right_step));
         }
+        put::<S, R, V, N>(call, spot, &sums);
+    }
+}
+
+/// Writes the sums of real and of imaginary parts of right to out.
+///
+/// # Safety
+/// As [`tile`].
+#[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
+#[inline(always)]
+unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
+    call: &Call<R>,
+    spot: &Spot,
+    sums: &[[[S::Vector; V]; N]; 2],
+) {
+    let last = call.rows - (V - 1) * S::LANES;
+    let whole = last == S::LANES;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let out = call.out.wrapping_offset(spot.out);
         let alpha = (S::splat(call.alpha[0]), S::splat(call.alpha[1]));
         let beta = (S::splat(call.beta[0]), S::splat(call.beta[1]));
         let scales = call.alpha != [R::ONE, R::ZERO];

@@ -13,7 +13,7 @@ use num_complex::Complex;
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512};
-use super::simd::{Generic, Real, Simd, prefetch as ask};
+use super::simd::{Generic, Real, Simd, Sum, prefetch as ask};
 use crate::local::{CACHE_LINE, Isa, Spot};
 
 /// What a micro-kernel is called with, beside the spots of the tiles that it computes one after the other. Counts and
@@ -77,6 +77,22 @@ type Columns<R> = [*const R; 6];
 #[inline(always)]
 fn columns<R>(right: *const R, column: isize) -> Columns<R> {
     std::array::from_fn(|group| right.wrapping_offset(3 * group as isize * column))
+}
+
+/// What a call sums up for a tile whose operands begin there.
+#[inline(always)]
+fn sum<R>(call: &Call<R>, left: *const R, right: *const R, column: isize, next: *const R) -> Sum<R> {
+    let bytes = |reals: isize| reals * size_of::<R>() as isize;
+    Sum {
+        depth: call.depth,
+        left,
+        left_step: bytes(call.left_step),
+        ahead: bytes(call.ahead),
+        right,
+        right_step: bytes(call.right_step),
+        column: bytes(column),
+        next,
+    }
 }
 
 /// Asks the memory system for the tile of out, which is needed after the sum.

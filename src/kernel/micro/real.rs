@@ -4,7 +4,7 @@
 use std::cmp::min;
 
 use super::super::simd::{Real, Simd};
-use super::{CACHE_LINE, Call, Columns, ask, columns, prefetch};
+use super::{CACHE_LINE, Call, Columns, ask, columns, prefetch, sum};
 use crate::local::Spot;
 
 /// For every column: in groups where there are many, as the compiler does not unroll a loop of 16.
@@ -24,7 +24,6 @@ macro_rules! each_column {
 ///
 /// # Safety
 /// As [`Call`] says; the instructions of `S` exist.
-#[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
     call: &Call<R>,
@@ -38,14 +37,21 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
         let column = if PACKED { 1 } else { call.right_column };
         let mut right = columns(call.right.wrapping_offset(spot.right), column);
         let last = call.rows - (V - 1) * S::LANES;
-        let whole = last == S::LANES;
         let out = call.out.wrapping_offset(spot.out);
         prefetch::<R, V, N>(call, out, spot.vectors, 1);
         // The first tile asks for what comes next, the others for what is there.
         let mut next = if at == 0 { call.next } else { call.right.wrapping_offset(spot.right) };
+        let readable = if call.left_padded { S::LANES } else { last };
+        if readable == S::LANES
+            && let Some(found) = S::sums::<V, N, 1>(&sum(call, left, right[0], column, next))
+        {
+            for n in 0..N {
+                sums[n].copy_from_slice(&found[n][..V]);
+            }
+            return put::<S, R, V, N>(call, spot, &sums);
+        }
         let ahead = call.ahead;
         let mut rest = call.depth;
-        let readable = if call.left_padded { S::LANES } else { last };
         if readable == S::LANES {
             for _ in 0..call.depth / 2 {
                 for _ in 0..2 {
@@ -72,6 +78,26 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
             left = left.wrapping_offset(call.left_step);
             right = right.map(|r| r.wrapping_offset(call.right_step));
         }
+        put::<S, R, V, N>(call, spot, &sums);
+    }
+}
+
+/// Writes the sums to out.
+///
+/// # Safety
+/// As [`tile`].
+#[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
+#[inline(always)]
+unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
+    call: &Call<R>,
+    spot: &Spot,
+    sums: &[[S::Vector; V]; N],
+) {
+    let last = call.rows - (V - 1) * S::LANES;
+    let whole = last == S::LANES;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let out = call.out.wrapping_offset(spot.out);
         let (alpha, beta) = (S::splat(call.alpha[0]), S::splat(call.beta[0]));
         let plain = call.alpha[0] == R::ONE;
         let reads = call.beta[0] != R::ZERO;

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::Simd;
+use super::{Simd, Sum, Sums, sum_x86};
 
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx2;
@@ -68,11 +68,19 @@ macro_rules! avx2 {
     ($real:ty, $vector:ty, $lanes:literal, $masks:ident, $zero:ident, $splat:ident, $load:ident, $store:ident,
      $load_masked:ident, $store_masked:ident, $add:ident, $mul:ident, $mul_add:ident,
      $swap:ident, $pattern:literal, $sub_add:ident, $stream:ident, $low:ident, $high:ident, $to_ps:ident, $from_ps:ident,
-     $even:ident, $dup_odd:ident, $sum:ident) => {
+     $even:ident, $dup_odd:ident, $sum:ident, $sums:ident) => {
         impl Simd<$real> for Avx2 {
             type Vector = $vector;
 
             const LANES: usize = $lanes;
+
+            #[inline(always)]
+            unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(
+                sum: &Sum<$real>,
+            ) -> Option<Sums<$vector>> {
+                // SAFETY: the trait's promise, and the caller's.
+                unsafe { sum_x86::$sums::<V, N, PARTS>(sum) }
+            }
 
             #[inline(always)]
             unsafe fn zero() -> $vector {
@@ -236,7 +244,8 @@ avx2!(
     same,
     _mm256_moveldup_ps,
     _mm256_movehdup_ps,
-    sum_ps
+    sum_ps,
+    avx2_f32
 );
 avx2!(
     f64,
@@ -262,5 +271,6 @@ avx2!(
     _mm256_castps_pd,
     _mm256_movedup_pd,
     odd_pd,
-    sum_pd
+    sum_pd,
+    avx2_f64
 );

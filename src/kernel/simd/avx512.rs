@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::Simd;
+use super::{Simd, Sum, Sums, sum_x86};
 
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx512;
@@ -40,11 +40,19 @@ macro_rules! avx512 {
     ($real:ty, $vector:ty, $lanes:literal, $mask:ty, $zero:ident, $splat:ident, $load:ident, $store:ident,
      $load_masked:ident, $store_masked:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident,
      $swap:ident, $pattern:literal, $add_masked:ident, $odd:literal, $stream:ident, $low:ident, $high:ident, $to_ps:ident, $from_ps:ident,
-     $even:ident, $dup_odd:ident, $sum:ident) => {
+     $even:ident, $dup_odd:ident, $sum:ident, $sums:ident) => {
         impl Simd<$real> for Avx512 {
             type Vector = $vector;
 
             const LANES: usize = $lanes;
+
+            #[inline(always)]
+            unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(
+                sum: &Sum<$real>,
+            ) -> Option<Sums<$vector>> {
+                // SAFETY: the trait's promise, and the caller's.
+                unsafe { sum_x86::$sums::<V, N, PARTS>(sum) }
+            }
 
             #[inline(always)]
             unsafe fn zero() -> $vector {
@@ -218,7 +226,8 @@ avx512!(
     same,
     _mm512_moveldup_ps,
     _mm512_movehdup_ps,
-    _mm512_reduce_add_ps
+    _mm512_reduce_add_ps,
+    avx512_f32
 );
 avx512!(
     f64,
@@ -246,5 +255,6 @@ avx512!(
     _mm512_castps_pd,
     _mm512_movedup_pd,
     odd_pd,
-    _mm512_reduce_add_pd
+    _mm512_reduce_add_pd,
+    avx512_f64
 );

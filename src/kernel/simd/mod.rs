@@ -15,12 +15,16 @@ mod generic;
 mod merge;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+mod sum;
+#[cfg(target_arch = "x86_64")]
+mod sum_x86;
 mod tile;
 
 use std::ops::{Add, Mul, Sub};
 
 pub(super) use generic::Generic;
 pub(super) use merge::{Blend, Factor, Merge, Plus, Put};
+pub(super) use sum::{Sum, Sums};
 pub(super) use tile::transpose_tile;
 pub(super) use tile::{Size, transpose_square};
 
@@ -124,6 +128,14 @@ pub trait Simd<R: Real>: Copy + 'static {
 
     /// a b + c
     unsafe fn mul_add(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
+
+    /// The sums of a tile of `V` vectors by `N` columns of `PARTS` real numbers, where there is code for just that.
+    ///
+    /// As [`Sum`] says.
+    #[inline(always)]
+    unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(_: &Sum<R>) -> Option<Sums<Self::Vector>> {
+        None
+    }
 
     /// Lanes 2 i and 2 i + 1 exchanged: real and imaginary parts.
     unsafe fn swap_pairs(a: Self::Vector) -> Self::Vector;

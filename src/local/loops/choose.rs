@@ -1,6 +1,7 @@
 //! Which loop is innermost and which are run several at once; makes the [`Nest`] of given loops.
 
 use super::{Any, Dots, Line, NO_LOOP, Nest, OUT, price};
+use crate::dtype::Dtype;
 use crate::local::{Dim, FAR_BYTES};
 
 /// Terms of a sum that a line adds at once.
@@ -55,8 +56,8 @@ fn apart(l: &Loop) -> usize {
 }
 
 /// The cheapest choice, and its price on one thread in nanoseconds.
-pub(super) fn best(loops: &[Loop], element_bytes: usize) -> (Choice, f64) {
-    let mut best = (Choice::Any, price::nest(loops, &Choice::Any, element_bytes));
+pub(super) fn best(loops: &[Loop], dtype: Dtype) -> (Choice, f64) {
+    let mut best = (Choice::Any, price::nest(loops, &Choice::Any, dtype));
     for (at, l) in loops.iter().enumerate() {
         let choice = match (l.sum, l.dim.strides) {
             (false, [1, 0 | 1, 1]) => line(loops, at, false),
@@ -64,7 +65,7 @@ pub(super) fn best(loops: &[Loop], element_bytes: usize) -> (Choice, f64) {
             (true, [1, 1, 0]) => dots(loops, at),
             _ => continue,
         };
-        let price = price::nest(loops, &choice, element_bytes);
+        let price = price::nest(loops, &choice, dtype);
         if price < best.1 {
             best = (choice, price);
         }

@@ -18,6 +18,7 @@ mod cut;
 mod price;
 
 use super::{Dim, fold::fold};
+use crate::dtype::Dtype;
 use choose::Loop;
 
 /// Tensors in the order of every array of strides.
@@ -106,9 +107,9 @@ pub struct Any {
 }
 
 /// Plans loops over dimensions by kind (c, m, n, k), folded, none of them empty.
-pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], element_bytes: usize, threads: usize) -> LoopPlan {
+pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> LoopPlan {
     let (mut start, mut loops) = choose::upright(dims);
-    let (choice, price) = choose::best(&loops, element_bytes);
+    let (choice, price) = choose::best(&loops, dtype);
     let swapped = choice.swapped();
     if swapped {
         start.swap(0, 1);
@@ -133,7 +134,7 @@ pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], element_bytes: usize, threads: usize)
         if let Some(partials) = &partials {
             start[OUT] = (part * partials.step) as isize;
         }
-        Share { start, nest: choice.nest(&loops, element_bytes) }
+        Share { start, nest: choice.nest(&loops, dtype.size()) }
     });
     let shares: Vec<Share> = shares.collect();
     let added = partials.as_ref().map_or(0, |partials| parts * partials.step);
@@ -178,23 +179,25 @@ mod tests {
     #[test]
     fn each_class_has_its_nest() {
         let none = Vec::new;
-        let dot = plan_loops(&[none(), none(), none(), vec![dim(1000, [1, 1, 0])]], 4, 1);
+        let dot = plan_loops(&[none(), none(), none(), vec![dim(1000, [1, 1, 0])]], Dtype::Float32, 1);
         assert!(matches!(&dot.shares[0].nest, Nest::Dots(d) if d.lanes.extent == 1000));
         let matvec = [none(), vec![dim(70, [50, 0, 1])], none(), vec![dim(50, [1, 1, 0])]];
-        assert!(matches!(&plan_loops(&matvec, 4, 1).shares[0].nest, Nest::Dots(d) if d.rows.extent == 70));
+        assert!(matches!(&plan_loops(&matvec, Dtype::Float32, 1).shares[0].nest, Nest::Dots(d) if d.rows.extent == 70));
         let outer = [none(), vec![dim(70, [1, 0, 50])], vec![dim(50, [0, 1, 1])], none()];
-        let outer = plan_loops(&outer, 8, 1);
+        let outer = plan_loops(&outer, Dtype::Float64, 1);
         assert!(outer.swapped);
         assert!(matches!(&outer.shares[0].nest, Nest::Line(l) if l.lanes.extent == 50 && l.rows.extent == 70));
         let product = [vec![dim(9000, [1, 1, 1])], none(), none(), none()];
-        assert!(matches!(&plan_loops(&product, 16, 1).shares[0].nest, Nest::Line(l) if l.lanes.extent == 9000));
+        assert!(
+            matches!(&plan_loops(&product, Dtype::Complex128, 1).shares[0].nest, Nest::Line(l) if l.lanes.extent == 9000)
+        );
         let transposed = [vec![dim(90, [90, 1, 90]), dim(90, [1, 90, 1])], none(), none(), none()];
-        assert!(matches!(&plan_loops(&transposed, 8, 1).shares[0].nest, Nest::Any(_)));
+        assert!(matches!(&plan_loops(&transposed, Dtype::Float64, 1).shares[0].nest, Nest::Any(_)));
     }
 
     #[test]
     fn a_long_sum_is_split_and_its_parts_are_added() {
-        let plan = plan_loops(&[vec![], vec![], vec![], vec![dim(1 << 20, [1, 1, 0])]], 4, 3);
+        let plan = plan_loops(&[vec![], vec![], vec![], vec![dim(1 << 20, [1, 1, 0])]], Dtype::Float32, 3);
         assert_eq!(plan.shares.len(), 3);
         assert_eq!(plan.workspace_elements(), 3 * ALIGN);
         let lanes = plan.shares.iter().map(|share| match &share.nest {
@@ -206,7 +209,7 @@ mod tests {
 
     #[test]
     fn what_is_small_is_left_to_one_thread() {
-        let plan = plan_loops(&[vec![dim(100, [1, 1, 1])], vec![], vec![], vec![]], 4, 8);
+        let plan = plan_loops(&[vec![dim(100, [1, 1, 1])], vec![], vec![], vec![]], Dtype::Float32, 8);
         assert_eq!(plan.shares.len(), 1);
         assert!(plan.cost() < 200.0, "{}", plan.cost());
     }

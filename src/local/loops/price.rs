@@ -4,11 +4,14 @@
 
 use super::choose::{Choice, Loop, TERMS, TILE};
 use super::{Dim, Nest, OUT};
+use crate::dtype::Dtype;
 use crate::local::CACHE_LINE;
 
 /// One vector multiplied and added; one loaded, or stored, from the first-level cache.
 const VECTOR_STEP: f64 = 0.2;
 const VECTOR_TOUCH: f64 = 0.15;
+/// A vector of complex numbers multiplied and added, in those of real ones.
+const COMPLEX: f64 = 2.5;
 const VECTOR_BYTES: usize = 32;
 /// Beginning a line or a tile; adding the lanes of one vector.
 const START: f64 = 4.0;
@@ -41,7 +44,9 @@ pub(super) fn shared(price: f64, threads: usize, added: usize) -> f64 {
 }
 
 /// The price on one thread; the loops' operands are not exchanged yet.
-pub(super) fn nest(loops: &[Loop], choice: &Choice, element_bytes: usize) -> f64 {
+pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> f64 {
+    let element_bytes = dtype.size();
+    let step = VECTOR_STEP * if dtype.is_complex() { COMPLEX } else { 1.0 };
     let vectors = |lanes: usize| (lanes * element_bytes).div_ceil(VECTOR_BYTES) as f64;
     let product = |dims: &[Dim<3>]| dims.iter().map(|d| d.extent as f64).product::<f64>();
     let mut loops = loops.to_vec();
@@ -58,7 +63,7 @@ pub(super) fn nest(loops: &[Loop], choice: &Choice, element_bytes: usize) -> f64
             let pass = |terms: usize, rows: f64| {
                 let touches = rows * groups(terms) * 2.0 + line.terms.extent as f64;
                 let factors = rows * line.terms.extent as f64;
-                groups(terms) * START + factors * 0.5 + lanes * (touches * VECTOR_TOUCH + factors * VECTOR_STEP)
+                groups(terms) * START + factors * 0.5 + lanes * (touches * VECTOR_TOUCH + factors * step)
             };
             let block = tiled as f64 * pass(TILE, TILE as f64) + single as f64 * pass(TERMS, 1.0);
             let blocks = product(&line.outer) * product(&line.sum);
@@ -69,9 +74,9 @@ pub(super) fn nest(loops: &[Loop], choice: &Choice, element_bytes: usize) -> f64
             let tiles = (dots.rows.extent as f64 / rows) * (dots.cols.extent as f64 / cols) * product(&dots.outer);
             let chunks = dots.lanes.extent.div_ceil(dots.chunk) as f64;
             let steps = vectors(dots.lanes.extent) * product(&dots.sum);
-            let step = rows * cols * VECTOR_STEP + (rows + cols) * VECTOR_TOUCH;
+            let each = rows * cols * step + (rows + cols) * VECTOR_TOUCH;
             let ends = chunks * (START + rows * cols * ACROSS) + product(&dots.sum) * START;
-            (dots.outer, tiles * (ends + steps * step))
+            (dots.outer, tiles * (ends + steps * each))
         }
         Nest::Any(any) => {
             let steps: f64 = loops.iter().map(|l| l.dim.extent as f64).product();

@@ -1,0 +1,279 @@
+//! The sums of a tile on x86-64, in assembly: instructions beside the multiply-adds are what limits them, and compilers add
+//! up the addresses of columns between these.
+//!
+//! Invariants: at most 12 sums with AVX2, and as many vectors of rows and one column, so that all are in registers; four
+//! steps go through the loop together, so that strides are added up once for them. Deliberately absent: operands in place
+//! of which neither terms nor columns lie side by side, and vectors that must not be read whole; those are the compiler's.
+
+use std::arch::x86_64::*;
+
+use super::sum::{Order, Sum, Sums};
+
+/// One step: for each column, its number in all lanes times each vector of rows. `$ls` and `$rs` end the addresses of left
+/// and right, `$u` is the number of the step.
+#[rustfmt::skip]
+macro_rules! step {
+    ($order:tt $t:tt $w:tt $ls:tt $rs:tt $u:tt [$($row:tt $at:tt)*] $($column:tt)*) => {
+        concat!(
+            $("vmovup", $t, " ", $row, ", [{l}", $ls, $at, "]\n",)*
+            $(from_column!($order $t $w $rs $u $column),)*
+        )
+    };
+}
+
+#[rustfmt::skip]
+macro_rules! from_column {
+    (columns $t:tt $w:tt $rs:tt $u:tt { $c:tt $n:tt $term:tt $pair:tt $($sum:tt)* }) => {
+        terms!($t $w ["{b0}", $rs, "+", $n, "*", size!($t)] $($sum)*)
+    };
+    (terms $t:tt $w:tt $rs:tt $u:tt { $c:tt $n:tt $term:tt $pair:tt $($sum:tt)* }) => {
+        terms!($t $w [$term, "+", $u, "*", size!($t)] $($sum)*)
+    };
+    (pairs $t:tt $w:tt $rs:tt $u:tt { $c:tt $n:tt $term:tt [$pair:tt $part:tt] $($sum:tt)* }) => {
+        terms!($t $w [$pair, "+(2*", $u, "+", $part, ")*", size!($t)] $($sum)*)
+    };
+}
+
+#[rustfmt::skip]
+macro_rules! terms {
+    ($t:tt "zmm" [$($from:tt)*] ($sum:tt $row:tt $v:tt)) => {
+        concat!("vfmadd231p", $t, " ", $sum, ", ", $row, ", [", $($from)*, "]{{1to", lanes!($t), "}}\n")
+    };
+    ($t:tt $w:tt [$($from:tt)*] $(($sum:tt $row:tt $v:tt))*) => {
+        concat!(
+            "vbroadcasts", $t, " ", $w, "3, [", $($from)*, "]\n",
+            $("vfmadd231p", $t, " ", $sum, ", ", $row, ", ", $w, "3\n",)*
+        )
+    };
+}
+
+#[rustfmt::skip]
+macro_rules! size { ("s") => { "4" }; ("d") => { "8" }; }
+#[rustfmt::skip]
+macro_rules! lanes { ("s") => { "16" }; ("d") => { "8" }; }
+
+/// How right moves on: its steps as the ends of addresses, what moves it by four and by one, and its operands.
+#[rustfmt::skip]
+macro_rules! sum {
+    (columns $from:ident $t:tt $($rest:tt)*) => {
+        steps!(columns $from $t ["" "+{rs}" "+2*{rs}" "+{rs3}"] ["lea {b0}, [{b0}+4*{rs}]",] ["add {b0}, {rs}",] [
+            rs = in(reg) $from.right_step, rs3 = in(reg) 3 * $from.right_step,
+        ] $($rest)*)
+    };
+    (terms $from:ident $t:tt $($rest:tt)*) => {
+        sum!(@ terms $from $t ["4*", size!($t)] [size!($t)] $($rest)*)
+    };
+    (pairs $from:ident $t:tt $($rest:tt)*) => {
+        sum!(@ pairs $from $t ["8*", size!($t)] ["2*", size!($t)] $($rest)*)
+    };
+    (@ $order:tt $from:ident $t:tt [$($four:tt)*] [$($one:tt)*] $($rest:tt)*) => {
+        steps!($order $from $t ["" "" "" ""] [
+            concat!("add {b0}, ", $($four)*), concat!("add {b1}, ", $($four)*), concat!("add {b2}, ", $($four)*), concat!("add {b3}, ", $($four)*),
+        ] [
+            concat!("add {b0}, ", $($one)*), concat!("add {b1}, ", $($one)*), concat!("add {b2}, ", $($one)*), concat!("add {b3}, ", $($one)*),
+            "/* {s} {s3} */",
+        ] [
+            b1 = inout(reg) $from.right.wrapping_byte_offset(4 * $from.column) => _,
+            b2 = inout(reg) $from.right.wrapping_byte_offset(8 * $from.column) => _,
+            b3 = inout(reg) $from.right.wrapping_byte_offset(12 * $from.column) => _,
+            s = in(reg) $from.column, s3 = in(reg) 3 * $from.column,
+        ] $($rest)*)
+    };
+}
+
+/// The whole sum.
+#[rustfmt::skip]
+macro_rules! steps {
+    ($order:tt $from:ident $t:tt [$r0:tt $r1:tt $r2:tt $r3:tt] [$($four:expr,)*] [$($one:expr,)*] [$($operand:tt)*]
+     $sums:ident $w:tt $zero:tt $rows:tt [$($far:tt)*] $($column:tt)*) => {
+        steps!(@ ($($column)*) $order $from $t [$r0 $r1 $r2 $r3] [$($four,)*] [$($one,)*] [$($operand)*]
+            $sums $w $zero $rows [$($far)*] $($column)*)
+    };
+    (@ ($({ $c:tt $n:tt $term:tt $pair:tt $(($sum:tt $row:tt $v:tt))* })*) $order:tt $from:ident $t:tt
+     [$r0:tt $r1:tt $r2:tt $r3:tt] [$($four:expr,)*] [$($one:expr,)*] [$($operand:tt)*]
+     $sums:ident $w:tt $zero:tt $rows:tt [$($far:tt)*] $($column:tt)*) => {
+        std::arch::asm!(
+            $($(concat!($zero, " ", $sum, ", ", $sum, ", ", $sum),)*)*
+            "sub {n}, 4",
+            "jl 3f",
+            "2:",
+            "prefetcht0 [{next}]",
+            "prefetcht0 [{next}+64]",
+            "prefetcht0 [{next}+128]",
+            "add {next}, 192",
+            "test {ahead}, {ahead}",
+            "jz 6f",
+            "add {ahead}, {l}",
+            $(
+                concat!("prefetcht0 [{ahead}", $far, "]"),
+                concat!("prefetcht0 [{ahead}+{ls}", $far, "]"),
+                concat!("prefetcht0 [{ahead}+2*{ls}", $far, "]"),
+                concat!("prefetcht0 [{ahead}+{ls3}", $far, "]"),
+            )*
+            "sub {ahead}, {l}",
+            "6:",
+            step!($order $t $w "" $r0 "0" $rows $($column)*),
+            step!($order $t $w "+{ls}" $r1 "1" $rows $($column)*),
+            step!($order $t $w "+2*{ls}" $r2 "2" $rows $($column)*),
+            step!($order $t $w "+{ls3}" $r3 "3" $rows $($column)*),
+            "lea {l}, [{l}+4*{ls}]",
+            $($four,)*
+            "sub {n}, 4",
+            "jge 2b",
+            "3:",
+            "add {n}, 4",
+            "jz 5f",
+            "4:",
+            step!($order $t $w "" $r0 "0" $rows $($column)*),
+            "add {l}, {ls}",
+            $($one,)*
+            "dec {n}",
+            "jnz 4b",
+            "5:",
+            n = inout(reg) $from.depth => _,
+            l = inout(reg) $from.left => _,
+            ls = in(reg) $from.left_step,
+            ls3 = in(reg) 3 * $from.left_step,
+            ahead = inout(reg) $from.ahead => _,
+            next = inout(reg) $from.next => _,
+            b0 = inout(reg) $from.right => _,
+            $($operand)*
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+            $($(out($sum) $sums[$c][$v],)*)*
+            options(nostack, readonly),
+        )
+    };
+}
+
+/// The sums of the first columns of a list, whatever their number.
+#[rustfmt::skip]
+macro_rules! columns {
+    ($shape:tt [$($set:tt)*] [$($done:tt)*]) => {};
+    ([$v:tt $vectors:ident $count:ident $order:ident $from:ident $t:tt $sums:ident] [$($set:tt)*] [$($done:tt)*]
+     { $c:tt $($column:tt)* } $($rest:tt)*) => {
+        if $vectors == $v && $count == $c + 1 {
+            match $order {
+                Order::Columns => sum!(columns $from $t $sums $($set)* $($done)* { $c $($column)* }),
+                Order::Terms => sum!(terms $from $t $sums $($set)* $($done)* { $c $($column)* }),
+                Order::Pairs => sum!(pairs $from $t $sums $($set)* $($done)* { $c $($column)* }),
+            }
+            return Some($sums);
+        }
+        columns!([$v $vectors $count $order $from $t $sums] [$($set)*] [$($done)* { $c $($column)* }] $($rest)*);
+    };
+}
+
+/// Defines the sums of one type with AVX2 and with AVX-512.
+#[rustfmt::skip]
+macro_rules! sums {
+    ($real:ty, $t:tt, $avx2:ident, $wide:ty, $zero:ident, $avx512:ident, $wider:ty, $zeros:ident) => {
+        /// The sums of each column with each vector, if they can be had.
+        ///
+        /// # Safety
+        /// What is read may be; columns are `PARTS` real numbers.
+        #[target_feature(enable = "avx2,fma")]
+        #[inline]
+        pub(super) unsafe fn $avx2<const V: usize, const N: usize, const PARTS: usize>(
+            sum: &Sum<$real>,
+        ) -> Option<Sums<$wide>> {
+            let order = sum.order(PARTS)?;
+            let count = N * PARTS;
+            let mut sums = [[$zero(); 3]; 24];
+            // SAFETY: the caller's promise; the registers are those of the instruction set.
+            unsafe {
+                columns!([1 V count order sum $t sums] ["ymm" "vxorps" ["ymm0" ""] [""]] []
+                    { 0 "0" "{b0}" ["{b0}" "0"] ("ymm4" "ymm0" 0) }
+                    { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("ymm5" "ymm0" 0) }
+                    { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("ymm6" "ymm0" 0) }
+                    { 3 "3" "{b0}+{s3}" ["{b0}+{s}" "1"] ("ymm7" "ymm0" 0) }
+                    { 4 "4" "{b1}" ["{b0}+2*{s}" "0"] ("ymm8" "ymm0" 0) }
+                    { 5 "5" "{b1}+{s}" ["{b0}+2*{s}" "1"] ("ymm9" "ymm0" 0) }
+                    { 6 "6" "{b1}+2*{s}" ["{b0}+{s3}" "0"] ("ymm10" "ymm0" 0) }
+                    { 7 "7" "{b1}+{s3}" ["{b0}+{s3}" "1"] ("ymm11" "ymm0" 0) }
+                    { 8 "8" "{b2}" ["{b1}" "0"] ("ymm12" "ymm0" 0) }
+                    { 9 "9" "{b2}+{s}" ["{b1}" "1"] ("ymm13" "ymm0" 0) }
+                    { 10 "10" "{b2}+2*{s}" ["{b1}+{s}" "0"] ("ymm14" "ymm0" 0) }
+                    { 11 "11" "{b2}+{s3}" ["{b1}+{s}" "1"] ("ymm15" "ymm0" 0) }
+                );
+                columns!([2 V count order sum $t sums] ["ymm" "vxorps" ["ymm0" "" "ymm1" "+32"] ["" "+32"]] []
+                    { 0 "0" "{b0}" ["{b0}" "0"] ("ymm4" "ymm0" 0) ("ymm5" "ymm1" 1) }
+                    { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("ymm6" "ymm0" 0) ("ymm7" "ymm1" 1) }
+                    { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("ymm8" "ymm0" 0) ("ymm9" "ymm1" 1) }
+                    { 3 "3" "{b0}+{s3}" ["{b0}+{s}" "1"] ("ymm10" "ymm0" 0) ("ymm11" "ymm1" 1) }
+                    { 4 "4" "{b1}" ["{b0}+2*{s}" "0"] ("ymm12" "ymm0" 0) ("ymm13" "ymm1" 1) }
+                    { 5 "5" "{b1}+{s}" ["{b0}+2*{s}" "1"] ("ymm14" "ymm0" 0) ("ymm15" "ymm1" 1) }
+                );
+                columns!([3 V count order sum $t sums] ["ymm" "vxorps" ["ymm0" "" "ymm1" "+32" "ymm2" "+64"] ["" "+64"]] []
+                    { 0 "0" "{b0}" ["{b0}" "0"] ("ymm4" "ymm0" 0) ("ymm5" "ymm1" 1) ("ymm6" "ymm2" 2) }
+                    { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("ymm7" "ymm0" 0) ("ymm8" "ymm1" 1) ("ymm9" "ymm2" 2) }
+                    { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("ymm10" "ymm0" 0) ("ymm11" "ymm1" 1) ("ymm12" "ymm2" 2) }
+                    { 3 "3" "{b0}+{s3}" ["{b0}+{s}" "1"] ("ymm13" "ymm0" 0) ("ymm14" "ymm1" 1) ("ymm15" "ymm2" 2) }
+                );
+            }
+            None
+        }
+
+        /// The sums of each column with each vector, if they can be had.
+        ///
+        /// # Safety
+        /// What is read may be; columns are `PARTS` real numbers.
+        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+        #[inline]
+        pub(super) unsafe fn $avx512<const V: usize, const N: usize, const PARTS: usize>(
+            sum: &Sum<$real>,
+        ) -> Option<Sums<$wider>> {
+            let order = sum.order(PARTS)?;
+            let count = N * PARTS;
+            let mut sums = [[$zeros(); 3]; 24];
+            // SAFETY: the caller's promise; the registers are those of the instruction set.
+            unsafe {
+                columns!([1 V count order sum $t sums] ["zmm" "vpxord" ["zmm0" ""] [""]] []
+                    { 0 "0" "{b0}" ["{b0}" "0"] ("zmm8" "zmm0" 0) }
+                    { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("zmm9" "zmm0" 0) }
+                    { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("zmm10" "zmm0" 0) }
+                    { 3 "3" "{b0}+{s3}" ["{b0}+{s}" "1"] ("zmm11" "zmm0" 0) }
+                    { 4 "4" "{b1}" ["{b0}+2*{s}" "0"] ("zmm12" "zmm0" 0) }
+                    { 5 "5" "{b1}+{s}" ["{b0}+2*{s}" "1"] ("zmm13" "zmm0" 0) }
+                    { 6 "6" "{b1}+2*{s}" ["{b0}+{s3}" "0"] ("zmm14" "zmm0" 0) }
+                    { 7 "7" "{b1}+{s3}" ["{b0}+{s3}" "1"] ("zmm15" "zmm0" 0) }
+                    { 8 "8" "{b2}" ["{b1}" "0"] ("zmm16" "zmm0" 0) }
+                    { 9 "9" "{b2}+{s}" ["{b1}" "1"] ("zmm17" "zmm0" 0) }
+                    { 10 "10" "{b2}+2*{s}" ["{b1}+{s}" "0"] ("zmm18" "zmm0" 0) }
+                    { 11 "11" "{b2}+{s3}" ["{b1}+{s}" "1"] ("zmm19" "zmm0" 0) }
+                    { 12 "12" "{b3}" ["{b1}+2*{s}" "0"] ("zmm20" "zmm0" 0) }
+                    { 13 "13" "{b3}+{s}" ["{b1}+2*{s}" "1"] ("zmm21" "zmm0" 0) }
+                    { 14 "14" "{b3}+2*{s}" ["{b1}+{s3}" "0"] ("zmm22" "zmm0" 0) }
+                    { 15 "15" "{b3}+{s3}" ["{b1}+{s3}" "1"] ("zmm23" "zmm0" 0) }
+                );
+                columns!([2 V count order sum $t sums] ["zmm" "vpxord" ["zmm0" "" "zmm1" "+64"] ["" "+64"]] []
+                    { 0 "0" "{b0}" ["{b0}" "0"] ("zmm8" "zmm0" 0) ("zmm9" "zmm1" 1) }
+                    { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("zmm10" "zmm0" 0) ("zmm11" "zmm1" 1) }
+                    { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("zmm12" "zmm0" 0) ("zmm13" "zmm1" 1) }
+                    { 3 "3" "{b0}+{s3}" ["{b0}+{s}" "1"] ("zmm14" "zmm0" 0) ("zmm15" "zmm1" 1) }
+                    { 4 "4" "{b1}" ["{b0}+2*{s}" "0"] ("zmm16" "zmm0" 0) ("zmm17" "zmm1" 1) }
+                    { 5 "5" "{b1}+{s}" ["{b0}+2*{s}" "1"] ("zmm18" "zmm0" 0) ("zmm19" "zmm1" 1) }
+                    { 6 "6" "{b1}+2*{s}" ["{b0}+{s3}" "0"] ("zmm20" "zmm0" 0) ("zmm21" "zmm1" 1) }
+                    { 7 "7" "{b1}+{s3}" ["{b0}+{s3}" "1"] ("zmm22" "zmm0" 0) ("zmm23" "zmm1" 1) }
+                    { 8 "8" "{b2}" ["{b1}" "0"] ("zmm24" "zmm0" 0) ("zmm25" "zmm1" 1) }
+                    { 9 "9" "{b2}+{s}" ["{b1}" "1"] ("zmm26" "zmm0" 0) ("zmm27" "zmm1" 1) }
+                    { 10 "10" "{b2}+2*{s}" ["{b1}+{s}" "0"] ("zmm28" "zmm0" 0) ("zmm29" "zmm1" 1) }
+                    { 11 "11" "{b2}+{s3}" ["{b1}+{s}" "1"] ("zmm30" "zmm0" 0) ("zmm31" "zmm1" 1) }
+                );
+                columns!([3 V count order sum $t sums] ["zmm" "vpxord" ["zmm0" "" "zmm1" "+64" "zmm2" "+128"] ["" "+64" "+128"]] []
+                    { 0 "0" "{b0}" ["{b0}" "0"] ("zmm8" "zmm0" 0) ("zmm9" "zmm1" 1) ("zmm10" "zmm2" 2) }
+                    { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("zmm11" "zmm0" 0) ("zmm12" "zmm1" 1) ("zmm13" "zmm2" 2) }
+                    { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("zmm14" "zmm0" 0) ("zmm15" "zmm1" 1) ("zmm16" "zmm2" 2) }
+                    { 3 "3" "{b0}+{s3}" ["{b0}+{s}" "1"] ("zmm17" "zmm0" 0) ("zmm18" "zmm1" 1) ("zmm19" "zmm2" 2) }
+                    { 4 "4" "{b1}" ["{b0}+2*{s}" "0"] ("zmm20" "zmm0" 0) ("zmm21" "zmm1" 1) ("zmm22" "zmm2" 2) }
+                    { 5 "5" "{b1}+{s}" ["{b0}+2*{s}" "1"] ("zmm23" "zmm0" 0) ("zmm24" "zmm1" 1) ("zmm25" "zmm2" 2) }
+                    { 6 "6" "{b1}+2*{s}" ["{b0}+{s3}" "0"] ("zmm26" "zmm0" 0) ("zmm27" "zmm1" 1) ("zmm28" "zmm2" 2) }
+                    { 7 "7" "{b1}+{s3}" ["{b0}+{s3}" "1"] ("zmm29" "zmm0" 0) ("zmm30" "zmm1" 1) ("zmm31" "zmm2" 2) }
+                );
+            }
+            None
+        }
+    };
+}
+
+sums!(f32, "s", avx2_f32, __m256, _mm256_setzero_ps, avx512_f32, __m512, _mm512_setzero_ps);
+sums!(f64, "d", avx2_f64, __m256d, _mm256_setzero_pd, avx512_f64, __m512d, _mm512_setzero_pd);
