@@ -88,9 +88,12 @@ impl<T: Element> Batch<T> {
     pub unsafe fn run(&mut self, [left, right, out]: [isize; 3], count: usize) {
         let parts = T::PARTS as isize;
         for tile in self.tiles[..self.count].iter().flatten() {
+            let right = tile.call.right.wrapping_offset(right * parts);
             let call = Call {
                 left: tile.call.left.wrapping_offset(left * parts),
-                right: tile.call.right.wrapping_offset(right * parts),
+                right,
+                // Asking for what is nowhere takes time.
+                next: right,
                 out: tile.call.out.wrapping_offset(out * parts),
                 ..tile.call
             };

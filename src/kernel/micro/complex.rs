@@ -29,6 +29,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
         let out = call.out.wrapping_offset(spot.out);
         prefetch::<R, V, N>(call, out, spot.vectors, 2);
         let last_read = if call.left_padded { S::LANES } else { last };
+        // The first tile asks for what comes next, the others for what is there.
         let next = if at == 0 { call.next } else { right[0] };
         if last_read == S::LANES
             && let Some(found) = S::sums::<V, N, 2>(&sum(call, left, right[0], column, next))

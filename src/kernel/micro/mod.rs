@@ -42,7 +42,7 @@ pub struct Call<R> {
     pub left_padded: bool,
     /// Out goes past the caches: whole vectors only, each at a multiple of its size; beta is 0, and a fence follows.
     pub streams: bool,
-    /// From where on to ask the memory system for a line per step: what the next call reads of right.
+    /// From where on to ask the memory system for about a line per step: what the next call reads of right.
     pub next: *const R,
     /// How far ahead of its use to ask for left; 0 for panels, which are in the cache.
     pub ahead: isize,

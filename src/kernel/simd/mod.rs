@@ -131,7 +131,8 @@ pub trait Simd<R: Real>: Copy + 'static {
 
     /// The sums of a tile of `V` vectors by `N` columns of `PARTS` real numbers, where there is code for just that.
     ///
-    /// As [`Sum`] says.
+    /// # Safety
+    /// As [`Sum`] says; the instructions exist.
     #[inline(always)]
     unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(_: &Sum<R>) -> Option<Sums<Self::Vector>> {
         None

@@ -1,14 +1,17 @@
-//! What the sums of a tile read, and how that lies.
+//! What the sums of a tile read.
 //!
-//! A complex column is two real ones here, its real and its imaginary parts.
+//! Invariant: everything of it may be read in whole vectors. Deliberately absent: adding up, which is each instruction
+//! set's.
 
-/// The sums of each real column with each vector of rows; no tile has more.
+/// The sums of each column with each vector of rows; no tile has more. A complex column is two of real numbers: its real and
+/// its imaginary parts.
 pub type Sums<V> = [[V; 3]; 24];
 
 /// For `depth` steps, the rows of left times the columns of right. Steps are in bytes.
 ///
 /// # Safety
 /// Whoever adds up promises that all of this may be read, in whole vectors.
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "the compiler's sums suffice there"))]
 pub struct Sum<R> {
     pub depth: usize,
     /// Rows of left lie side by side.
@@ -18,32 +21,8 @@ pub struct Sum<R> {
     pub ahead: isize,
     pub right: *const R,
     pub right_step: isize,
-    /// From one column to the next.
+    /// From one column to the next, which may be complex.
     pub column: isize,
     /// From where on to ask the memory system for lines.
     pub next: *const R,
-}
-
-/// What lies side by side in right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
-    Columns,
-    Terms,
-    /// Complex terms.
-    Pairs,
-}
-
-impl<R> Sum<R> {
-    /// How right lies, for columns of `parts` real numbers; none if nothing lies side by side.
-    #[inline(always)]
-    pub(super) fn order(&self, parts: usize) -> Option<Order> {
-        let one = (parts * size_of::<R>()) as isize;
-        if self.column == one {
-            Some(Order::Columns)
-        } else if self.right_step == one {
-            Some(if parts == 1 { Order::Terms } else { Order::Pairs })
-        } else {
-            None
-        }
-    }
 }

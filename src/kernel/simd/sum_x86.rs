@@ -1,13 +1,42 @@
 //! The sums of a tile on x86-64, in assembly: instructions beside the multiply-adds are what limits them, and compilers add
 //! up the addresses of columns between these.
 //!
-//! Invariants: at most 12 sums with AVX2, and as many vectors of rows and one column, so that all are in registers; four
-//! steps go through the loop together, so that strides are added up once for them. Deliberately absent: operands in place
-//! of which neither terms nor columns lie side by side, and vectors that must not be read whole; those are the compiler's.
+//! Columns are listed as `{ number "number" "address" ["address" "part"] ("sum" "row" vector) .. }`: the address that a column
+//! of terms begins at, that of complex terms and which part of them it is, and for each vector of rows the register of the
+//! sum and of the rows.
+//!
+//! Invariants: sums, one vector of rows for each and one column fill the registers and no more (12 sums with AVX2, 24 with
+//! AVX-512); four steps go through the loop together, so that strides are added up once for them. Deliberately absent, and
+//! left to the compiler: operands in place of which neither terms nor columns lie side by side, vectors that must not be
+//! read whole, and more than 16 columns of one vector.
 
 use std::arch::x86_64::*;
 
-use super::sum::{Order, Sum, Sums};
+use super::sum::{Sum, Sums};
+
+/// What lies side by side in right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Columns,
+    Terms,
+    /// Complex terms.
+    Pairs,
+}
+
+impl<R> Sum<R> {
+    /// How right lies, for columns of `parts` real numbers; none if nothing lies side by side.
+    #[inline(always)]
+    fn order(&self, parts: usize) -> Option<Order> {
+        let one = (parts * size_of::<R>()) as isize;
+        if self.column == one {
+            Some(Order::Columns)
+        } else if self.right_step == one {
+            Some(if parts == 1 { Order::Terms } else { Order::Pairs })
+        } else {
+            None
+        }
+    }
+}
 
 /// One step: for each column, its number in all lanes times each vector of rows. `$ls` and `$rs` end the addresses of left
 /// and right, `$u` is the number of the step.
@@ -71,6 +100,7 @@ macro_rules! sum {
             concat!("add {b0}, ", $($four)*), concat!("add {b1}, ", $($four)*), concat!("add {b2}, ", $($four)*), concat!("add {b3}, ", $($four)*),
         ] [
             concat!("add {b0}, ", $($one)*), concat!("add {b1}, ", $($one)*), concat!("add {b2}, ", $($one)*), concat!("add {b3}, ", $($one)*),
+            // Not every list uses all operands, which must be used.
             "/* {s} {s3} */",
         ] [
             b1 = inout(reg) $from.right.wrapping_byte_offset(4 * $from.column) => _,

@@ -214,10 +214,15 @@ impl View {
 
         // Neighbours that share a cache line of a packed or buffered tensor belong into one box, unless that breaks up
         // the one step of a tensor that is read in place.
-        let needs = |dims: &[AxisDim], tensors: [bool; 2], one_step: bool| -> Vec<usize> {
-            let together = |d: &AxisDim| !one_step && (0..2).any(|t| tensors[t] && d.strides[t] == 1);
-            let lines = |d: &AxisDim| if d.extent < 2 * line { d.extent } else { line };
-            dims.iter().map(|d| if together(d) { lines(d) } else { 1 }).collect()
+        let needs = |dims: &[AxisDim], tensors: [bool; 2], most: usize| -> Vec<usize> {
+            let together = |d: &AxisDim| (0..2).any(|t| tensors[t] && d.strides[t] == 1);
+            let need = |whole: usize| -> Vec<usize> {
+                let lines = |d: &AxisDim| if d.extent < whole { d.extent } else { line.min(d.extent) };
+                dims.iter().map(|d| if together(d) { lines(d) } else { 1 }).collect()
+            };
+            // What is less than two lines is not cut, if all of that fits.
+            let need_whole = need(2 * line);
+            if need_whole.iter().product::<usize>() <= most { need_whole } else { need(0) }
         };
         let buffered = out == OutAccess::Buffered;
 
@@ -239,29 +244,31 @@ impl View {
             single(&mut depth, 1);
         }
         let deepest = (self.l1 * 3 / 5 / (columns * self.element)).clamp(64, DEEPEST) / slab.size.clamp(1, 4);
-        let need = needs(&depth, [true; 2], in_place != [false; 2]);
-        grow(&mut depth, &need, deepest.max(32), 1);
+        let deepest = deepest.max(32);
+        let need = needs(&depth, [in_place == [false; 2]; 2], deepest);
+        grow(&mut depth, &need, deepest, 1);
         let kc: usize = depth.iter().map(|d| d.tile).product();
 
         let mut rows = rows.to_vec();
-        let need = needs(&rows, [true, buffered], false);
         let budget = self.l2 * 2 / 5 / slab.size;
         let of_rows = if buffered { kc + columns.max(all_cols.min(256)) } else { kc };
         let most = (budget / (of_rows * self.element)).max(mr) / mr * mr;
         // Sums of few terms are bound by what a tile reads: rows stay in the first cache then, and columns pass by.
         let near = self.l1 / 3 / (kc * self.element) / mr * mr;
         let most = if near >= 2 * mr && !buffered { most.min(near) } else { most };
+        let need = needs(&rows, [true, buffered], most);
         grow(&mut rows, &need, most, mr);
         let mc: usize = rows.iter().map(|d| d.tile).product();
 
         let mut cols = cols.to_vec();
-        let need = needs(&cols, [true, buffered], false);
         let most = if buffered {
             (budget / (mc * self.element)).max(columns)
         } else {
             (COLUMN_BYTES / slab.size / (kc * self.element)).max(columns)
         };
-        grow(&mut cols, &need, most / columns * columns, columns);
+        let most = most / columns * columns;
+        let need = needs(&cols, [true, buffered], most);
+        grow(&mut cols, &need, most, columns);
 
         let access = [0, 1].map(|operand| {
             if in_place[operand] {

@@ -24,6 +24,8 @@ const ALONE: f64 = 0.9;
 const FAR_TRANSPOSED: f64 = 0.5;
 /// As many lines of a set may come from the columns: half of the ways that a first cache has at least.
 const CROWD: usize = 4;
+/// Writing an element from a register tile in memory to its place in a run.
+const SCATTERED: f64 = 0.15;
 /// Writing to another page than before, in nanoseconds.
 const NEW_PAGE: f64 = 3.0;
 /// Reading from another page than before what is in no cache, in nanoseconds: nobody has asked for it ahead.
@@ -125,22 +127,24 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
         || (run >= rows && first.is_none_or(|d| d.strides[1] == 1));
     let each = match candidate.out {
         OutAccess::Direct if dense => 0.0,
-        OutAccess::Direct if run >= 2.0 => 0.15 * word + 2.0 * RUN / run,
+        OutAccess::Direct if run >= 2.0 => SCATTERED * word + 2.0 * RUN / run,
         OutAccess::Direct => ALONE * word,
         OutAccess::Buffered => (COPIED + TRANSPOSED) * word,
     };
     total += out * depth_boxes * each;
-    // Columns of a tile on pages of their own.
-    let column = candidate.cols.first().map_or(0, |d| if d.extent > 1 { d.strides[1].unsigned_abs() } else { 0 });
-    if candidate.out == OutAccess::Direct && column as f64 * element >= PAGE as f64 {
-        total += out * depth_boxes / run.min(mr as f64) * NEW_PAGE;
-    }
     let footprint = Footprint::new([&candidate.rows, &candidate.cols], [1, 1]).and(&candidate.slab, 2);
     let together = footprint.together();
-    if !cached && together * dtype.size() < PAGE {
+    let column = candidate.cols.first().map_or(0, |d| if d.extent > 1 { d.strides[1].unsigned_abs() } else { 0 });
+    let pieces = if candidate.out == OutAccess::Direct && column * dtype.size() >= PAGE {
+        // Columns of a tile on pages of their own.
+        NEW_PAGE / run.min(mr as f64)
+    } else if !cached && together * dtype.size() < PAGE {
         let each = if candidate.out == OutAccess::Direct { NEW_PAGE } else { FAR_WRITE };
-        total += out * depth_boxes / together as f64 * each;
-    }
+        each / together as f64
+    } else {
+        0.0
+    };
+    total += out * depth_boxes * pieces;
     traffic += out * element * footprint.moved(line) * (2.0 * depth_boxes - 1.0).min(8.0);
     total + traffic * if cached { CACHE } else { MEMORY }
 }

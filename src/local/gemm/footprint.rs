@@ -1,4 +1,7 @@
 //! How a box lies in one tensor: what it has of cache lines and of pages, and what of them belongs to other boxes.
+//!
+//! Invariant: dimensions of extent 1 are left out, as their strides mean nothing. Deliberately absent: when the boxes that
+//! share a line are visited, and whether it is still in a cache then.
 
 use super::{AxisDim, Slab};
 
@@ -47,12 +50,19 @@ impl Footprint {
     }
 
     /// How much of the tensor moves for all boxes, as 1 for each element once: the first and last line of what lies together
-    /// move for other boxes too, unless all boxes are whole lines. `line`: elements of a cache line.
+    /// move for other boxes too, unless all boxes are whole lines; of a tensor with gaps those move. `line`: elements of a cache line.
     pub fn moved(&self, line: usize) -> f64 {
         let together = self.together();
         let mut apart = self.0.iter().map(|side| side.stride).filter(|&stride| stride >= together);
         let whole = together.is_multiple_of(line) && apart.all(|stride| stride.is_multiple_of(line));
-        if whole { 1.0 } else { 1.0 + line as f64 / together as f64 }
+        let closest = self.0.iter().map(|side| side.stride).min().unwrap_or(1);
+        if whole {
+            1.0
+        } else if closest > 1 {
+            closest.min(line) as f64
+        } else {
+            1.0 + line as f64 / together as f64
+        }
     }
 
     /// Elements of the box that a page has, if it has any.
@@ -86,6 +96,7 @@ mod tests {
         assert_eq!(of(&[(64, 32, 1), (10, 3, 64)]).moved(16), 1.0);
         assert_eq!(of(&[(72, 32, 1), (10, 3, 72)]).moved(16), 1.5);
         assert_eq!(of(&[(64, 1, 1), (10, 10, 64)]).moved(16), 17.0);
+        assert_eq!(of(&[(64, 64, 2), (10, 10, 128)]).moved(16), 2.0);
     }
 
     #[test]
