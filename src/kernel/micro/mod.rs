@@ -6,6 +6,8 @@
 
 mod complex;
 mod real;
+#[cfg(test)]
+mod tests;
 
 use num_complex::Complex;
 

@@ -1,0 +1,120 @@
+//! Every micro-kernel on its own, for every way that its operands may lie, exactly: numbers are small and whole.
+
+use num_complex::Complex;
+
+use super::super::{Element, available};
+use super::Call;
+use crate::local::{Family, Isa, Spot, register_tiles};
+
+/// How the columns' operand lies: steps of the terms and of the columns, in elements.
+#[derive(Debug, Clone, Copy)]
+struct Right {
+    step: isize,
+    column: isize,
+    packed: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    isa: Isa,
+    vectors: usize,
+    columns: usize,
+    rows: usize,
+    depth: usize,
+    left_step: isize,
+    right: Right,
+}
+
+/// Elements that make mistakes visible, and none so large that sums round.
+fn numbers<T: Element>(count: usize) -> Vec<T> {
+    (0..count).map(|i| T::from_f64((i * 7 % 11) as f64 - 5.0, (i * 5 % 7) as f64 - 3.0)).collect()
+}
+
+/// The element of a slice from which on steps of both signs stay inside.
+fn start(steps: &[(isize, usize)]) -> (usize, usize) {
+    let reach = |&(step, count): &(isize, usize)| step.unsigned_abs() * count.saturating_sub(1);
+    let before = steps.iter().filter(|(step, _)| *step < 0).map(reach).sum();
+    (before, steps.iter().map(reach).sum::<usize>() + 1)
+}
+
+fn check<T: Element>(case: Case) {
+    let Case { isa, vectors, columns, rows, depth, left_step, right } = case;
+    let (first_left, left_len) = start(&[(left_step, depth), (1, rows)]);
+    let (first_right, right_len) = start(&[(right.step, depth), (right.column, columns)]);
+    let (left, right_numbers) = (numbers::<T>(left_len), numbers::<T>(right_len));
+    let lead = rows + 3;
+    let mut out = numbers::<T>(lead * columns);
+    let (alpha, beta) = (T::from_f64(2.0, 1.0), T::from_f64(-1.0, 2.0));
+    let offsets: Vec<isize> = (0..columns).map(|n| (n * lead) as isize).collect();
+    let mut want = out.clone();
+    for n in 0..columns {
+        for m in 0..rows {
+            let mut sum = T::ZERO;
+            for k in 0..depth as isize {
+                let from = first_left as isize + k * left_step + m as isize;
+                let times = first_right as isize + k * right.step + n as isize * right.column;
+                sum += left[from as usize] * right_numbers[times as usize];
+            }
+            let to = &mut want[n * lead + m];
+            *to = beta * *to + alpha * sum;
+        }
+    }
+    let parts = T::PARTS as isize;
+    let call = Call {
+        depth,
+        left: left[first_left.min(left_len - 1)..].as_ptr().cast::<T::Real>(),
+        left_step: left_step * parts,
+        left_next: 0,
+        right: right_numbers[first_right..].as_ptr().cast(),
+        right_step: right.step * parts,
+        right_column: right.column * parts,
+        out: out.as_mut_ptr().cast(),
+        columns: offsets.as_ptr(),
+        rows: rows * T::PARTS,
+        left_padded: false,
+        streams: false,
+        next: left.as_ptr().cast(),
+        ahead: if depth % 2 == 0 { 0 } else { 3 * left_step * parts },
+        alpha: alpha.parts(),
+        beta: beta.parts(),
+    };
+    let lanes = isa.vector_bytes() / size_of::<T::Real>();
+    // SAFETY: the slices have room for what the call says, and the instruction set is there.
+    unsafe { T::kernel(isa, vectors, columns, right.packed)(&call, &[Spot::dense(lanes)]) };
+    assert_eq!(out, want, "{} {case:?}", std::any::type_name::<T>());
+}
+
+fn all<T: Element>(isa: Isa) {
+    let lanes = isa.vector_bytes() / size_of::<T>();
+    for &(vectors, most) in register_tiles(isa, Family::Own, T::PARTS == 2) {
+        for columns in 1..=most {
+            let wide = columns as isize + 2;
+            let lies = |step, column| Right { step, column, packed: false };
+            let mut rights =
+                vec![lies(wide, 1), lies(-wide, 1), lies(1, 11), lies(1, -13), lies(2 * wide, 2), lies(17, 19)];
+            if columns == most {
+                rights.push(Right { step: most as isize, column: 1, packed: true });
+            }
+            for right in rights {
+                for depth in 0..=9 {
+                    for rows in [vectors * lanes, (vectors - 1) * lanes + 1] {
+                        let step = (vectors * lanes) as isize + 1;
+                        for left_step in [step, -step] {
+                            check::<T>(Case { isa, vectors, columns, rows, depth, left_step, right });
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tiles_of_every_size_with_operands_that_lie_anyhow() {
+    for isa in Isa::ALL.into_iter().filter(|&isa| available(isa)) {
+        all::<f32>(isa);
+        all::<f64>(isa);
+        all::<Complex<f32>>(isa);
+        all::<Complex<f64>>(isa);
+    }
+}
