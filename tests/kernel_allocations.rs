@@ -71,13 +71,18 @@ fn tensor<T: Element>(shape: &[usize]) -> ArrayD<T> {
     })
 }
 
-/// How many allocations the counted runs make; `run` gets the number of the run.
+/// How many allocations the counted runs make. Threads of other pools, which start and end beside them, allocate now and
+/// then: what runs allocate themselves they allocate every time they are counted.
 fn allocations(pool: &rayon::ThreadPool, mut run: impl FnMut() + Send) -> usize {
     pool.install(|| {
         (0..WARM).for_each(|_| run());
-        let before = COUNT.load(SeqCst);
-        (0..RUNS).for_each(|_| run());
-        COUNT.load(SeqCst) - before
+        let mut counts = (0..3).map(|_| {
+            let before = COUNT.load(SeqCst);
+            (0..RUNS).for_each(|_| run());
+            COUNT.load(SeqCst) - before
+        });
+        let first = counts.next().unwrap_or(0);
+        counts.take_while(|_| first > 0).fold(first, usize::min)
     })
 }
 

@@ -1,22 +1,21 @@
 //! The micro-kernel of real types: a tile of out, a few vectors tall and a few columns wide, stays in registers while
 //! one row of right and one column of left after the other are multiplied into it.
 
-use std::cmp::min;
-
 use super::super::simd::{Real, Simd};
 use super::{CACHE_LINE, Call, Columns, ask, columns, prefetch, sum};
 use crate::local::Spot;
 
-/// For every column: in groups where there are many, as the compiler does not unroll a loop of 16.
+/// For every column, as straight code: the compiler does not unroll a loop of 16, and an index that is no constant keeps the
+/// sums in memory.
 macro_rules! each_column {
     ($n:ident in $count:ident, $body:block) => {
-        if $count < 15 {
-            for $n in 0..$count $body
-        } else {
-            for group in 0..$count.div_ceil(3) {
-                for $n in 3 * group..min(3 * group + 3, $count) $body
-            }
-        }
+        each_column!($n $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+    };
+    ($n:ident $count:ident $body:block $($column:literal)*) => {
+        $(if $column < $count {
+            let $n = $column;
+            $body
+        })*
     };
 }
 
@@ -32,7 +31,6 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
 ) {
     // SAFETY: all reads and writes are those that `Call` promises.
     unsafe {
-        let mut sums = [[S::zero(); V]; N];
         let mut left = call.left.wrapping_offset(at as isize * call.left_next + spot.left);
         let column = if PACKED { 1 } else { call.right_column };
         let mut right = columns(call.right.wrapping_offset(spot.right), column);
@@ -45,12 +43,16 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
         if readable == S::LANES
             && let Some(found) = S::sums::<V, N, 1>(&sum(call, left, right[0], column, next))
         {
+            let mut sums = [[S::zero(); V]; N];
             for n in 0..N {
-                sums[n].copy_from_slice(&found[n][..V]);
+                for v in 0..V {
+                    sums[n][v] = found[n][v];
+                }
             }
             return put::<S, R, V, N>(call, spot, &sums);
         }
         let ahead = call.ahead;
+        let mut sums = [[S::zero(); V]; N];
         let mut rest = call.depth;
         if readable == S::LANES {
             for _ in 0..call.depth / 2 {
@@ -98,9 +100,28 @@ unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
     // SAFETY: the caller's promise.
     unsafe {
         let out = call.out.wrapping_offset(spot.out);
-        let (alpha, beta) = (S::splat(call.alpha[0]), S::splat(call.beta[0]));
         let plain = call.alpha[0] == R::ONE;
         let reads = call.beta[0] != R::ZERO;
+        // What most calls do, in loops so small that the compiler unrolls them and keeps the sums in registers.
+        if plain && !reads && whole {
+            if call.streams {
+                for n in 0..N {
+                    let to = out.offset(*call.columns.add(n));
+                    for v in 0..V {
+                        S::stream(to.offset(spot.vectors[v]), sums[n][v]);
+                    }
+                }
+            } else {
+                for n in 0..N {
+                    let to = out.offset(*call.columns.add(n));
+                    for v in 0..V {
+                        S::store(to.offset(spot.vectors[v]), sums[n][v]);
+                    }
+                }
+            }
+            return;
+        }
+        let (alpha, beta) = (S::splat(call.alpha[0]), S::splat(call.beta[0]));
         each_column!(n in N, {
             let to = out.offset(*call.columns.add(n));
             for v in 0..V {
