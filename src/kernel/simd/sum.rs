@@ -11,7 +11,6 @@ pub type Sums<V> = [[V; 3]; 24];
 ///
 /// # Safety
 /// Whoever adds up promises that all of this may be read, in whole vectors.
-#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "the compiler's sums suffice there"))]
 pub struct Sum<R> {
     pub depth: usize,
     /// Rows of left lie side by side.
