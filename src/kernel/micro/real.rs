@@ -102,25 +102,6 @@ unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
         let out = call.out.wrapping_offset(spot.out);
         let plain = call.alpha[0] == R::ONE;
         let reads = call.beta[0] != R::ZERO;
-        // What most calls do, in loops so small that the compiler unrolls them and keeps the sums in registers.
-        if plain && !reads && whole {
-            if call.streams {
-                for n in 0..N {
-                    let to = out.offset(*call.columns.add(n));
-                    for v in 0..V {
-                        S::stream(to.offset(spot.vectors[v]), sums[n][v]);
-                    }
-                }
-            } else {
-                for n in 0..N {
-                    let to = out.offset(*call.columns.add(n));
-                    for v in 0..V {
-                        S::store(to.offset(spot.vectors[v]), sums[n][v]);
-                    }
-                }
-            }
-            return;
-        }
         let (alpha, beta) = (S::splat(call.alpha[0]), S::splat(call.beta[0]));
         each_column!(n in N, {
             let to = out.offset(*call.columns.add(n));

@@ -144,10 +144,11 @@ impl View {
         if self.rows.len() < 3 || plain.len() < 2 {
             return plain;
         }
+        let (by_out, by_operand) = (&plain[0], &plain[1]);
         let mut lists = Vec::with_capacity(4);
-        for (first, others) in [(1, 0), (0, 1)] {
-            let mut list = vec![plain[first][0]];
-            list.extend(plain[others].iter().filter(|&&i| i != list[0]).copied().collect::<Vec<_>>());
+        for (first, others) in [(by_operand, by_out), (by_out, by_operand)] {
+            let mut list = vec![first[0]];
+            list.extend(others.iter().filter(|&&i| i != list[0]).copied().collect::<Vec<_>>());
             lists.push(list);
         }
         for list in plain {

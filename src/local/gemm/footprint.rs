@@ -50,7 +50,8 @@ impl Footprint {
     }
 
     /// How much of the tensor moves for all boxes, as 1 for each element once: the first and last line of what lies together
-    /// move for other boxes too, unless all boxes are whole lines; of a tensor with gaps those move. `line`: elements of a cache line.
+    /// move for other boxes too, unless all boxes are whole lines; of a tensor with gaps those move. `line`: elements of a
+    /// cache line.
     pub fn moved(&self, line: usize) -> f64 {
         let together = self.together();
         let mut apart = self.0.iter().map(|side| side.stride).filter(|&stride| stride >= together);
