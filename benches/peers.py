@@ -38,10 +38,19 @@ class Case:
         values = noise(count, seed)
         if self.dtype[0] == "c":
             values = values + 1j * noise(count, seed + 1)
-        return values.astype(DTYPES[self.dtype]).reshape(shape)
+        array = self.aligned(shape)
+        array[...] = values.reshape(shape)
+        return array
 
     def empty(self):
-        return np.empty(self.shape, DTYPES[self.dtype])
+        return self.aligned(self.shape)
+
+    def aligned(self, shape):
+        """An array that begins at a cache line, as those of benches/local.rs do."""
+        size = int(np.prod(shape)) * np.dtype(DTYPES[self.dtype]).itemsize
+        room = np.empty(size + 64, np.uint8)
+        first = -room.ctypes.data % 64
+        return room[first : first + size].view(DTYPES[self.dtype]).reshape(shape)
 
 
 def noise(count, first):

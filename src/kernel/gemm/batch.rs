@@ -8,23 +8,26 @@ use crate::local::{Access, Axis, GemmPlan, Lie, OutAccess, Spot, Table};
 
 /// Most register tiles of a product; larger products do not notice what it takes to start one.
 const MOST: usize = 24;
+/// Most tiles of all products that are computed with one call, and of the product after.
+const SPOTS: usize = 64;
 /// Most products whose tiles are computed with one call.
-const TOGETHER: usize = 8;
+const TOGETHER: usize = 16;
 /// Bytes of the products that stay in the first cache from one tile to the next.
 const NEAR: usize = 24 << 10;
 
-/// One register tile of each product: the call for the first, where those of the next lie, and the code.
+/// One register tile of each product: the call for the first, and the code.
 #[derive(Clone, Copy)]
 struct Tile<R> {
     call: Call<R>,
     kernel: Kernel<R>,
-    spots: [Spot; TOGETHER],
 }
 
 /// The register tiles of the products of a batch.
 pub(super) struct Batch<T: Element> {
     tiles: [Option<Tile<T::Real>>; MOST],
     count: usize,
+    /// Where those of each product lie, and of the one after: all of the first tile, then all of the second.
+    spots: [Spot; SPOTS],
     /// How many products to compute together.
     pub together: usize,
 }
@@ -40,12 +43,19 @@ impl<T: Element> Batch<T> {
         }
         let [cols, depth] = [&plan.cols, &plan.depth].map(|axis| &axis.tables()[0]);
         let (tiles, col_panels) = (plan.row_tiles(0), plan.col_panels(0));
-        if tiles.panels.len() * col_panels.len() > MOST || tiles.groups.iter().any(|g| g.lie == Lie::Scattered) {
+        if tiles.panels.is_empty()
+            || col_panels.is_empty()
+            || tiles.panels.len() * col_panels.len() > MOST
+            || tiles.groups.iter().any(|g| g.lie == Lie::Scattered)
+        {
             return None;
         }
         let [m, n, k] = [&plan.rows, &plan.cols, &plan.depth].map(Axis::longest);
         let bytes = (m * k + k * n + m * n) * size_of::<T>();
-        let mut batch = Batch { tiles: [None; MOST], count: 0, together: (NEAR / bytes).clamp(1, TOGETHER) };
+        let count = tiles.panels.len() * col_panels.len();
+        let near = if count == 1 { TOGETHER } else { NEAR / bytes };
+        let together = near.clamp(1, TOGETHER.min(SPOTS / count - 1));
+        let mut batch = Batch { tiles: [None; MOST], count: 0, spots: [Spot::default(); SPOTS], together };
         let parts = T::PARTS as isize;
         let step = |table: &Table, tensor: usize| table.run(tensor, 0, 2).1 * parts;
         for col in col_panels {
@@ -63,16 +73,18 @@ impl<T: Element> Batch<T> {
                     rows: row.len * T::PARTS,
                     left_padded: false,
                     streams: false,
+                    out_is_near: true,
                     next: std::ptr::null(),
                     ahead: 0,
                     alpha: arguments.alpha.parts(),
                     beta: arguments.beta.parts(),
                 };
-                let spots = std::array::from_fn(|product| {
+                for product in 0..=together {
                     let [left, right, out] = inner.map(|stride| product as isize * stride * parts);
-                    Spot { left: spot.left + left, right, out: spot.out + out, vectors: spot.vectors }
-                });
-                batch.tiles[batch.count] = Some(Tile { call, kernel: own.get(&call, col.len), spots });
+                    batch.spots[batch.count * (together + 1) + product] =
+                        Spot { left: spot.left + left, right, out: spot.out + out, vectors: spot.vectors };
+                }
+                batch.tiles[batch.count] = Some(Tile { call, kernel: own.get(&call, col.len) });
                 batch.count += 1;
             }
         }
@@ -87,18 +99,19 @@ impl<T: Element> Batch<T> {
     #[inline(always)]
     pub unsafe fn run(&mut self, [left, right, out]: [isize; 3], count: usize) {
         let parts = T::PARTS as isize;
-        for tile in self.tiles[..self.count].iter().flatten() {
+        let spots = self.spots.chunks_exact(self.together + 1);
+        for (tile, spots) in self.tiles[..self.count].iter().flatten().zip(spots) {
             let right = tile.call.right.wrapping_offset(right * parts);
             let call = Call {
                 left: tile.call.left.wrapping_offset(left * parts),
                 right,
-                // Asking for what is nowhere takes time.
-                next: right,
+                // What the next product reads.
+                next: right.wrapping_offset(spots[1].right),
                 out: tile.call.out.wrapping_offset(out * parts),
                 ..tile.call
             };
             // SAFETY: the caller's promise, for the first product moved to others; the plan outlives the batch.
-            unsafe { (tile.kernel)(&call, &tile.spots[..count]) };
+            unsafe { (tile.kernel)(&call, &spots[..count]) };
         }
     }
 }

@@ -3,12 +3,42 @@
 //! left's elements times right's real part and left's elements times right's imaginary part are two real products; they
 //! are put together once, after the sum: real parts subtract, imaginary parts add crosswise.
 
-use super::super::simd::{Real, Simd};
-use super::{Call, columns, prefetch, sum};
+use std::mem::MaybeUninit;
+
+use super::super::simd::{Real, Simd, Store};
+use super::{Call, Left, columns, dense_columns, place, prefetch, sum};
 use crate::local::Spot;
 
-/// `V` vectors, of half as many complex elements, by `N` columns. `PACKED`: one step of the sum finds its `N` elements of
-/// right side by side.
+/// For each column, the sums of each vector with its real and with its imaginary parts.
+pub(super) type Sums<Vector, const V: usize, const N: usize> = [[[Vector; V]; 2]; N];
+
+/// The sums of a tile of `V` vectors, of half as many complex elements, by `N` columns, where there is code for just that.
+/// `PACKED`: one step of the sum finds its `N` elements of right side by side.
+///
+/// # Safety
+/// As [`Call`] says; the instructions of `S` exist.
+#[inline(always)]
+pub(super) unsafe fn quick<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
+    call: &Call<R>,
+    spot: &Spot,
+    at: usize,
+    _store: Option<Store>,
+    sums: &mut MaybeUninit<Sums<S::Vector, V, N>>,
+) -> Left {
+    prefetch::<R, V, N>(call, spot, 2);
+    if call.rows != V * S::LANES && !call.left_padded {
+        return Left::Everything;
+    }
+    let place = place(sums.as_mut_ptr().cast(), const { &dense_columns(V * S::LANES) }, S::LANES);
+    let column = if PACKED { 2 } else { call.right_column };
+    // SAFETY: vectors may be read whole and go to sums, which has room for them.
+    match unsafe { S::sums::<V, N, 2>(&sum(call, spot, at, column), &place) } {
+        true => Left::Put,
+        false => Left::Everything,
+    }
+}
+
+/// `V` vectors by `N` columns. `PACKED`: as for [`quick`].
 ///
 /// # Safety
 /// As [`Call`] says; the instructions of `S` exist.
@@ -21,26 +51,12 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
 ) {
     // SAFETY: all reads and writes are those that `Call` promises.
     unsafe {
-        let mut sums = [[[S::zero(); V]; N]; 2];
-        let mut left = call.left.wrapping_offset(at as isize * call.left_next + spot.left);
         let column = if PACKED { 2 } else { call.right_column };
-        let mut right = columns(call.right.wrapping_offset(spot.right), column);
+        let mut left = call.left_of(spot, at);
+        let mut right = columns(call.right_of(spot), column);
         let last = call.rows - (V - 1) * S::LANES;
-        let out = call.out.wrapping_offset(spot.out);
-        prefetch::<R, V, N>(call, out, spot.vectors, 2);
         let last_read = if call.left_padded { S::LANES } else { last };
-        // The first tile asks for what comes next, the others for what is there.
-        let next = if at == 0 { call.next } else { right[0] };
-        if last_read == S::LANES
-            && let Some(found) = S::sums::<V, N, 2>(&sum(call, left, right[0], column, next))
-        {
-            for n in 0..N {
-                for part in 0..2 {
-                    sums[part][n].copy_from_slice(&found[2 * n + part][..V]);
-                }
-            }
-            return put::<S, R, V, N>(call, spot, &sums);
-        }
+        let mut sums = [[[S::zero(); V]; 2]; N];
         for _ in 0..call.depth {
             let mut rows = [S::zero(); V];
             for v in 0..V {
@@ -51,8 +67,8 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
                 let from = right[n / 3].offset((n % 3) as isize * column);
                 let (re, im) = (S::splat(*from), S::splat(*from.add(1)));
                 for v in 0..V {
-                    sums[0][n][v] = S::mul_add(rows[v], re, sums[0][n][v]);
-                    sums[1][n][v] = S::mul_add(rows[v], im, sums[1][n][v]);
+                    sums[n][0][v] = S::mul_add(rows[v], re, sums[n][0][v]);
+                    sums[n][1][v] = S::mul_add(rows[v], im, sums[n][1][v]);
                 }
             }
             left = left.wrapping_offset(call.left_step);
@@ -68,10 +84,10 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
 /// As [`tile`].
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
-unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
+pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
     call: &Call<R>,
     spot: &Spot,
-    sums: &[[[S::Vector; V]; N]; 2],
+    sums: &Sums<S::Vector, V, N>,
 ) {
     let last = call.rows - (V - 1) * S::LANES;
     let whole = last == S::LANES;
@@ -86,7 +102,7 @@ unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
             let to = out.offset(2 * *call.columns.add(n));
             for v in 0..V {
                 let to = to.offset(spot.vectors[v]);
-                let sum = S::sub_add(sums[0][n][v], S::swap_pairs(sums[1][n][v]));
+                let sum = S::sub_add(sums[n][0][v], S::swap_pairs(sums[n][1][v]));
                 let value = if scales { times::<S, R>(sum, alpha) } else { sum };
                 if call.streams {
                     S::stream(to, value);

@@ -9,13 +9,15 @@ mod real;
 #[cfg(test)]
 mod tests;
 
+use std::mem::MaybeUninit;
+
 use num_complex::Complex;
 
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512};
-use super::simd::{Generic, Real, Simd, Sum, prefetch as ask};
+use super::simd::{Generic, Place, Real, Simd, Store, Sum, prefetch as ask};
 use crate::local::{CACHE_LINE, Isa, Spot};
 
 /// What a micro-kernel is called with, beside the spots of the tiles that it computes one after the other. Counts and
@@ -44,6 +46,8 @@ pub struct Call<R> {
     pub left_padded: bool,
     /// Out goes past the caches: whole vectors only, each at a multiple of its size; beta is 0, and a fence follows.
     pub streams: bool,
+    /// Out need not be asked for.
+    pub out_is_near: bool,
     /// From where on to ask the memory system for about a line per step: what the next call reads of right.
     pub next: *const R,
     /// How far ahead of its use to ask for left; 0 for panels, which are in the cache.
@@ -51,6 +55,39 @@ pub struct Call<R> {
     /// Real and imaginary part; real types have no second.
     pub alpha: [R; 2],
     pub beta: [R; 2],
+}
+
+impl<R: Real> Call<R> {
+    /// How sums that fill their vectors are written, if as they are.
+    pub fn store(&self) -> Option<Store> {
+        let [alpha, beta] = [self.alpha[0], self.beta[0]];
+        match (alpha == R::ONE, beta == R::ZERO) {
+            (true, true) if self.streams => Some(Store::Past),
+            (true, true) => Some(Store::Over),
+            (true, false) if beta == R::ONE => Some(Store::Onto),
+            _ => None,
+        }
+    }
+}
+
+impl<R> Call<R> {
+    /// Where the rows of the tile begin that is so many from the first.
+    #[inline(always)]
+    fn left_of(&self, spot: &Spot, at: usize) -> *const R {
+        self.left.wrapping_offset(at as isize * self.left_next + spot.left)
+    }
+
+    #[inline(always)]
+    fn right_of(&self, spot: &Spot) -> *const R {
+        self.right.wrapping_offset(spot.right)
+    }
+
+    /// From where on the tile asks for lines: those of one panel first for what comes next, then for what is there; those of
+    /// other products each for what comes next.
+    #[inline(always)]
+    fn next_of(&self, spot: &Spot, at: usize) -> *const R {
+        if at == 0 || spot.right != 0 { self.next.wrapping_offset(spot.right) } else { self.right }
+    }
 }
 
 /// # Safety
@@ -81,39 +118,67 @@ fn columns<R>(right: *const R, column: isize) -> Columns<R> {
     std::array::from_fn(|group| right.wrapping_offset(3 * group as isize * column))
 }
 
-/// What a call sums up for a tile whose operands begin there.
+/// What is left to do for a tile.
+enum Left {
+    Nothing,
+    /// The sums are where they were to be put.
+    Put,
+    Everything,
+}
+
+/// What a call sums up for one of its tiles. `column`: from one column of right to the next.
 #[inline(always)]
-fn sum<R>(call: &Call<R>, left: *const R, right: *const R, column: isize, next: *const R) -> Sum<R> {
+fn sum<R>(call: &Call<R>, spot: &Spot, at: usize, column: isize) -> Sum<R> {
     let bytes = |reals: isize| reals * size_of::<R>() as isize;
     Sum {
         depth: call.depth,
-        left,
+        left: call.left_of(spot, at),
         left_step: bytes(call.left_step),
         ahead: bytes(call.ahead),
-        right,
+        right: call.right_of(spot),
         right_step: bytes(call.right_step),
         column: bytes(column),
-        next,
+        next: call.next_of(spot, at),
     }
+}
+
+/// Columns of so many reals, one after the other.
+fn place<R>(out: *mut R, columns: &'static [isize; MOST_SUMS], lanes: usize) -> Place<R> {
+    let vectors = [1, 2].map(|vector| (vector * lanes) as isize);
+    Place { out, columns: columns.as_ptr(), vectors, store: Store::Over }
+}
+
+/// Most columns of sums.
+const MOST_SUMS: usize = 24;
+
+const fn dense_columns(reals: usize) -> [isize; MOST_SUMS] {
+    let mut columns = [0; MOST_SUMS];
+    let mut n = 1;
+    while n < MOST_SUMS {
+        columns[n] = columns[n - 1] + reals as isize;
+        n += 1;
+    }
+    columns
 }
 
 /// Asks the memory system for the tile of out, which is needed after the sum.
 #[inline(always)]
-fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, out: *mut R, vectors: [isize; 3], parts: isize) {
-    if call.streams {
+fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, spot: &Spot, parts: isize) {
+    if call.streams || call.out_is_near {
         return;
     }
+    let out = call.out.wrapping_offset(spot.out);
     for n in 0..N {
         // SAFETY: there are as many offsets as columns.
         let to = out.wrapping_offset(parts * unsafe { *call.columns.add(n) });
-        (0..V).for_each(|v| ask(to.wrapping_offset(vectors[v])));
+        (0..V).for_each(|v| ask(to.wrapping_offset(spot.vectors[v])));
     }
 }
 
 /// Defines the function that looks up a kernel of one instruction set; the widest tiles are compiled once more for packed
 /// columns.
 ///
-/// A tile is a function of its own, as the compiler keeps its sums in memory when it puts it into the loop over tiles.
+/// What is rare is a function of its own, which keeps the loop over tiles short.
 macro_rules! kernels {
     ($find:ident, $real:ident, $complex:ident, $isa:ident, $(#[$feature:meta])?
      real { $($v:literal: $($n:literal)* and $packed:literal;)* }
@@ -143,23 +208,37 @@ macro_rules! kernels {
             $isa: Simd<R>,
         {
             /// # Safety
-            /// As [`Call`] says; the instructions exist.
+            /// As [`Call`] says; the instructions exist; sums are given if there are any.
             $(#[$feature])?
             #[inline(never)]
-            unsafe fn tile<R: Real, const V: usize, const N: usize, const P: bool>(
+            unsafe fn rest<R: Real, const V: usize, const N: usize, const P: bool>(
                 call: &Call<R>,
                 spot: &Spot,
                 at: usize,
+                sums: Option<&$parts::Sums<<$isa as Simd<R>>::Vector, V, N>>,
             ) where
                 $isa: Simd<R>,
             {
                 // SAFETY: the caller's promise.
-                unsafe { $parts::tile::<$isa, R, V, N, P>(call, spot, at) }
+                unsafe {
+                    match sums {
+                        Some(sums) => $parts::put::<$isa, R, V, N>(call, spot, sums),
+                        None => $parts::tile::<$isa, R, V, N, P>(call, spot, at),
+                    }
+                }
             }
 
+            let mut sums = MaybeUninit::uninit();
+            let store = call.store();
             for (at, spot) in spots.iter().enumerate() {
                 // SAFETY: the caller's promise.
-                unsafe { tile::<R, V, N, P>(call, spot, at) };
+                unsafe {
+                    match $parts::quick::<$isa, R, V, N, P>(call, spot, at, store, &mut sums) {
+                        Left::Nothing => (),
+                        Left::Put => rest::<R, V, N, P>(call, spot, at, Some(sums.assume_init_ref())),
+                        Left::Everything => rest::<R, V, N, P>(call, spot, at, None),
+                    }
+                }
             }
         }
     };

@@ -1,8 +1,10 @@
 //! The micro-kernel of real types: a tile of out, a few vectors tall and a few columns wide, stays in registers while
 //! one row of right and one column of left after the other are multiplied into it.
 
-use super::super::simd::{Real, Simd};
-use super::{CACHE_LINE, Call, Columns, ask, columns, prefetch, sum};
+use std::mem::MaybeUninit;
+
+use super::super::simd::{Place, Real, Simd, Store};
+use super::{CACHE_LINE, Call, Columns, Left, ask, columns, dense_columns, place, prefetch, sum};
 use crate::local::Spot;
 
 /// For every column, as straight code: the compiler does not unroll a loop of 16, and an index that is no constant keeps the
@@ -19,7 +21,46 @@ macro_rules! each_column {
     };
 }
 
-/// `V` vectors by `N` columns. `PACKED`: one step of the sum finds its `N` values of right side by side.
+/// The sums of each column with each vector.
+pub(super) type Sums<Vector, const V: usize, const N: usize> = [[Vector; V]; N];
+
+/// A tile of `V` vectors by `N` columns, or its sums, where there is code for just that. `PACKED`: one step of the sum finds
+/// its `N` values of right side by side. `store`: as the call says.
+///
+/// # Safety
+/// As [`Call`] says; the instructions of `S` exist.
+#[inline(always)]
+pub(super) unsafe fn quick<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
+    call: &Call<R>,
+    spot: &Spot,
+    at: usize,
+    store: Option<Store>,
+    sums: &mut MaybeUninit<Sums<S::Vector, V, N>>,
+) -> Left {
+    prefetch::<R, V, N>(call, spot, 1);
+    let whole = call.rows == V * S::LANES;
+    if !whole && !call.left_padded {
+        return Left::Everything;
+    }
+    let store = if whole { store } else { None };
+    let place = match store {
+        Some(store) => {
+            let [_, second, third] = spot.vectors;
+            let out = call.out.wrapping_offset(spot.out);
+            Place { out, columns: call.columns, vectors: [second, third], store }
+        }
+        None => place(sums.as_mut_ptr().cast(), const { &dense_columns(V * S::LANES) }, S::LANES),
+    };
+    let column = if PACKED { 1 } else { call.right_column };
+    // SAFETY: vectors are whole, or may be read whole and go to sums, which has room for them.
+    match unsafe { S::sums::<V, N, 1>(&sum(call, spot, at, column), &place) } {
+        false => Left::Everything,
+        true if store.is_some() => Left::Nothing,
+        true => Left::Put,
+    }
+}
+
+/// `V` vectors by `N` columns. `PACKED`: as for [`quick`].
 ///
 /// # Safety
 /// As [`Call`] says; the instructions of `S` exist.
@@ -31,26 +72,12 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
 ) {
     // SAFETY: all reads and writes are those that `Call` promises.
     unsafe {
-        let mut left = call.left.wrapping_offset(at as isize * call.left_next + spot.left);
         let column = if PACKED { 1 } else { call.right_column };
-        let mut right = columns(call.right.wrapping_offset(spot.right), column);
+        let mut left = call.left_of(spot, at);
+        let mut right = columns(call.right_of(spot), column);
+        let mut next = call.next_of(spot, at);
         let last = call.rows - (V - 1) * S::LANES;
-        let out = call.out.wrapping_offset(spot.out);
-        prefetch::<R, V, N>(call, out, spot.vectors, 1);
-        // The first tile asks for what comes next, the others for what is there.
-        let mut next = if at == 0 { call.next } else { call.right.wrapping_offset(spot.right) };
         let readable = if call.left_padded { S::LANES } else { last };
-        if readable == S::LANES
-            && let Some(found) = S::sums::<V, N, 1>(&sum(call, left, right[0], column, next))
-        {
-            let mut sums = [[S::zero(); V]; N];
-            for n in 0..N {
-                for v in 0..V {
-                    sums[n][v] = found[n][v];
-                }
-            }
-            return put::<S, R, V, N>(call, spot, &sums);
-        }
         let ahead = call.ahead;
         let mut sums = [[S::zero(); V]; N];
         let mut rest = call.depth;
@@ -88,12 +115,11 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
 ///
 /// # Safety
 /// As [`tile`].
-#[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
-unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
+pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
     call: &Call<R>,
     spot: &Spot,
-    sums: &[[S::Vector; V]; N],
+    sums: &Sums<S::Vector, V, N>,
 ) {
     let last = call.rows - (V - 1) * S::LANES;
     let whole = last == S::LANES;
@@ -128,7 +154,7 @@ unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 unsafe fn step<S: Simd<R>, R: Real, const V: usize, const N: usize>(
-    sums: &mut [[S::Vector; V]; N],
+    sums: &mut Sums<S::Vector, V, N>,
     left: *const R,
     last: usize,
     right: &Columns<R>,

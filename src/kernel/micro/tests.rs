@@ -23,6 +23,29 @@ struct Case {
     depth: usize,
     left_step: isize,
     right: Right,
+    factors: Factors,
+}
+
+/// What kernels tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Factors {
+    Any,
+    /// Out is the product.
+    One,
+    /// As before, past the caches.
+    Streams,
+    /// Out gets the product added.
+    Adds,
+}
+
+impl Factors {
+    fn values<T: Element>(self) -> (T, T) {
+        match self {
+            Factors::Any => (T::from_f64(2.0, 1.0), T::from_f64(-1.0, 2.0)),
+            Factors::One | Factors::Streams => (T::ONE, T::ZERO),
+            Factors::Adds => (T::ONE, T::ONE),
+        }
+    }
 }
 
 /// Elements that make mistakes visible, and none so large that sums round.
@@ -38,15 +61,19 @@ fn start(steps: &[(isize, usize)]) -> (usize, usize) {
 }
 
 fn check<T: Element>(case: Case) {
-    let Case { isa, vectors, columns, rows, depth, left_step, right } = case;
+    let Case { isa, vectors, columns, rows, depth, left_step, right, factors } = case;
     let (first_left, left_len) = start(&[(left_step, depth), (1, rows)]);
     let (first_right, right_len) = start(&[(right.step, depth), (right.column, columns)]);
     let (left, right_numbers) = (numbers::<T>(left_len), numbers::<T>(right_len));
-    let lead = rows + 3;
-    let mut out = numbers::<T>(lead * columns);
-    let (alpha, beta) = (T::from_f64(2.0, 1.0), T::from_f64(-1.0, 2.0));
+    // What goes past the caches begins at multiples of vectors.
+    let bytes = isa.vector_bytes();
+    let lead = if factors == Factors::Streams { rows + bytes / size_of::<T>() } else { rows + 3 };
+    let mut room = numbers::<T>(lead * columns + bytes);
+    let first = room.as_ptr().align_offset(bytes);
+    let out = &mut room[first..][..lead * columns];
+    let (alpha, beta) = factors.values::<T>();
     let offsets: Vec<isize> = (0..columns).map(|n| (n * lead) as isize).collect();
-    let mut want = out.clone();
+    let mut want = out.to_vec();
     for n in 0..columns {
         for m in 0..rows {
             let mut sum = T::ZERO;
@@ -72,13 +99,14 @@ fn check<T: Element>(case: Case) {
         columns: offsets.as_ptr(),
         rows: rows * T::PARTS,
         left_padded: false,
-        streams: false,
+        streams: factors == Factors::Streams,
+        out_is_near: false,
         next: left.as_ptr().cast(),
         ahead: if depth % 2 == 0 { 0 } else { 3 * left_step * parts },
         alpha: alpha.parts(),
         beta: beta.parts(),
     };
-    let lanes = isa.vector_bytes() / size_of::<T::Real>();
+    let lanes = bytes / size_of::<T::Real>();
     // SAFETY: the slices have room for what the call says, and the instruction set is there.
     unsafe { T::kernel(isa, vectors, columns, right.packed)(&call, &[Spot::dense(lanes)]) };
     assert_eq!(out, want, "{} {case:?}", std::any::type_name::<T>());
@@ -97,10 +125,17 @@ fn all<T: Element>(isa: Isa) {
             }
             for right in rights {
                 for depth in 0..=9 {
-                    for rows in [vectors * lanes, (vectors - 1) * lanes + 1] {
-                        let step = (vectors * lanes) as isize + 1;
-                        for left_step in [step, -step] {
-                            check::<T>(Case { isa, vectors, columns, rows, depth, left_step, right });
+                    let whole = vectors * lanes;
+                    for (rows, factors) in [
+                        (whole, Factors::Any),
+                        (whole, Factors::One),
+                        (whole, Factors::Streams),
+                        (whole, Factors::Adds),
+                        ((vectors - 1) * lanes + 1, Factors::Any),
+                        ((vectors - 1) * lanes + 1, Factors::One),
+                    ] {
+                        for left_step in [whole as isize + 1, -(whole as isize) - 1] {
+                            check::<T>(Case { isa, vectors, columns, rows, depth, left_step, right, factors });
                         }
                     }
                 }

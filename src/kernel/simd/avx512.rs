@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Simd, Sum, Sums, sum_x86};
+use super::{Place, Simd, Sum, sum_x86};
 
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx512;
@@ -49,9 +49,10 @@ macro_rules! avx512 {
             #[inline(always)]
             unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(
                 sum: &Sum<$real>,
-            ) -> Option<Sums<$vector>> {
+                place: &Place<$real>,
+            ) -> bool {
                 // SAFETY: the trait's promise, and the caller's.
-                unsafe { sum_x86::$sums::<V, N, PARTS>(sum) }
+                unsafe { sum_x86::$sums::<V, N, PARTS>(sum, place) }
             }
 
             #[inline(always)]

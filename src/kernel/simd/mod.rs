@@ -24,7 +24,7 @@ use std::ops::{Add, Mul, Sub};
 
 pub(super) use generic::Generic;
 pub(super) use merge::{Blend, Factor, Merge, Plus, Put};
-pub(super) use sum::{Sum, Sums};
+pub(super) use sum::{Place, Store, Sum};
 pub(super) use tile::transpose_tile;
 pub(super) use tile::{Size, transpose_square};
 
@@ -129,13 +129,13 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// a b + c
     unsafe fn mul_add(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
 
-    /// The sums of a tile of `V` vectors by `N` columns of `PARTS` real numbers, where there is code for just that.
+    /// Sums up and writes a tile of `V` vectors by `N` columns of `PARTS` real numbers; false if there is no code for that.
     ///
     /// # Safety
-    /// As [`Sum`] says; the instructions exist.
+    /// As [`Sum`] says; whole vectors may be written to the place; the instructions exist.
     #[inline(always)]
-    unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(_: &Sum<R>) -> Option<Sums<Self::Vector>> {
-        None
+    unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(_: &Sum<R>, _: &Place<R>) -> bool {
+        false
     }
 
     /// Lanes 2 i and 2 i + 1 exchanged: real and imaginary parts.

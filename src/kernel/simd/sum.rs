@@ -1,11 +1,7 @@
-//! What the sums of a tile read.
+//! The sums of a tile: what they read, and where they go.
 //!
-//! Invariant: everything of it may be read in whole vectors. Deliberately absent: adding up, which is each instruction
-//! set's.
-
-/// The sums of each column with each vector of rows; no tile has more. A complex column is two of real numbers: its real and
-/// its imaginary parts.
-pub type Sums<V> = [[V; 3]; 24];
+//! Invariant: everything may be read, and written, in whole vectors. Deliberately absent: adding up, which is each
+//! instruction set's.
 
 /// For `depth` steps, the rows of left times the columns of right. Steps are in bytes.
 ///
@@ -24,4 +20,25 @@ pub struct Sum<R> {
     pub column: isize,
     /// From where on to ask the memory system for lines.
     pub next: *const R,
+}
+
+/// Where sums go, column by column. A complex column is two: sums with its real and with its imaginary parts. Offsets are in
+/// real numbers.
+pub struct Place<R> {
+    pub out: *mut R,
+    pub columns: *const isize,
+    /// Of the second and the third vector of each column.
+    pub vectors: [isize; 2],
+    pub store: Store,
+}
+
+/// How sums are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Store {
+    Over,
+    /// Past the caches; vectors begin at multiples of their size.
+    Past,
+    /// Added to what is there.
+    Onto,
 }

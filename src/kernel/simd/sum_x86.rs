@@ -1,5 +1,5 @@
-//! The sums of a tile on x86-64, in assembly: instructions beside the multiply-adds are what limits them, and compilers add
-//! up the addresses of columns between these.
+//! The sums of a tile on x86-64, in assembly: instructions beside the multiply-adds are what limits them. Compilers add up
+//! the addresses of columns between these, and let the sums go through memory before they write them to out.
 //!
 //! Columns are listed as `{ number "number" "address" ["address" "part"] ("sum" "row" vector) .. }`: the address that a column
 //! of terms begins at, that of complex terms and which part of them it is, and for each vector of rows the register of the
@@ -10,9 +10,10 @@
 //! left to the compiler: operands in place of which neither terms nor columns lie side by side, vectors that must not be
 //! read whole, and more than 16 columns of one vector.
 
-use std::arch::x86_64::*;
+use std::arch::x86_64::_mm256_zeroupper;
+use std::mem::offset_of;
 
-use super::sum::{Sum, Sums};
+use super::sum::{Place, Store, Sum};
 
 /// What lies side by side in right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,22 +82,46 @@ macro_rules! size { ("s") => { "4" }; ("d") => { "8" }; }
 #[rustfmt::skip]
 macro_rules! lanes { ("s") => { "16" }; ("d") => { "8" }; }
 
+/// Writes the sums of one column.
+#[rustfmt::skip]
+macro_rules! put {
+    ($move:tt $t:tt { $c:tt $n:tt $term:tt $pair:tt $(($sum:tt $row:tt $v:tt))* }) => {
+        concat!("mov {l}, [{next}+8*", $n, "]\n", $($move, $t, " ", at!($t $v), ", ", $sum, "\n",)*)
+    };
+}
+
+/// Adds what is there to the sums of one column.
+#[rustfmt::skip]
+macro_rules! add {
+    ($t:tt { $c:tt $n:tt $term:tt $pair:tt $(($sum:tt $row:tt $v:tt))* }) => {
+        concat!("mov {l}, [{next}+8*", $n, "]\n", $("vaddp", $t, " ", $sum, ", ", $sum, ", ", at!($t $v), "\n",)*)
+    };
+}
+
+/// A vector of the column in hand.
+#[rustfmt::skip]
+macro_rules! at {
+    ($t:tt 0) => { concat!("[{n}+", size!($t), "*{l}]") };
+    ($t:tt 1) => { concat!("[{ahead}+", size!($t), "*{l}]") };
+    ($t:tt 2) => { concat!("[{b0}+", size!($t), "*{l}]") };
+}
+
 /// How right moves on: its steps as the ends of addresses, what moves it by four and by one, and its operands.
 #[rustfmt::skip]
 macro_rules! sum {
-    (columns $from:ident $t:tt $($rest:tt)*) => {
-        steps!(columns $from $t ["" "+{rs}" "+2*{rs}" "+{rs3}"] ["lea {b0}, [{b0}+4*{rs}]",] ["add {b0}, {rs}",] [
+    (columns $from:ident $place:ident $t:tt $($rest:tt)*) => {
+        steps!(columns $from $place $t ["" "+{rs}" "+2*{rs}" "+{rs3}"] ["lea {b0}, [{b0}+4*{rs}]",] ["add {b0}, {rs}",] [
             rs = in(reg) $from.right_step, rs3 = in(reg) 3 * $from.right_step,
         ] $($rest)*)
     };
-    (terms $from:ident $t:tt $($rest:tt)*) => {
-        sum!(@ terms $from $t ["4*", size!($t)] [size!($t)] $($rest)*)
+    (terms $from:ident $place:ident $t:tt $($rest:tt)*) => {
+        sum!(@ terms $from $place $t ["4*", size!($t)] [size!($t)] $($rest)*)
     };
-    (pairs $from:ident $t:tt $($rest:tt)*) => {
-        sum!(@ pairs $from $t ["8*", size!($t)] ["2*", size!($t)] $($rest)*)
+    (pairs $from:ident $place:ident $t:tt $($rest:tt)*) => {
+        sum!(@ pairs $from $place $t ["8*", size!($t)] ["2*", size!($t)] $($rest)*)
     };
-    (@ $order:tt $from:ident $t:tt [$($four:tt)*] [$($one:tt)*] $($rest:tt)*) => {
-        steps!($order $from $t ["" "" "" ""] [
+    (@ $order:tt $from:ident $place:ident $t:tt [$($four:tt)*] [$($one:tt)*] $($rest:tt)*) => {
+        steps!($order $from $place $t ["" "" "" ""] [
             concat!("add {b0}, ", $($four)*), concat!("add {b1}, ", $($four)*), concat!("add {b2}, ", $($four)*), concat!("add {b3}, ", $($four)*),
         ] [
             concat!("add {b0}, ", $($one)*), concat!("add {b1}, ", $($one)*), concat!("add {b2}, ", $($one)*), concat!("add {b3}, ", $($one)*),
@@ -114,14 +139,14 @@ macro_rules! sum {
 /// The whole sum.
 #[rustfmt::skip]
 macro_rules! steps {
-    ($order:tt $from:ident $t:tt [$r0:tt $r1:tt $r2:tt $r3:tt] [$($four:expr,)*] [$($one:expr,)*] [$($operand:tt)*]
-     $sums:ident $w:tt $zero:tt $rows:tt [$($far:tt)*] $($column:tt)*) => {
-        steps!(@ ($($column)*) $order $from $t [$r0 $r1 $r2 $r3] [$($four,)*] [$($one,)*] [$($operand)*]
-            $sums $w $zero $rows [$($far)*] $($column)*)
+    ($order:tt $from:ident $place:ident $t:tt [$r0:tt $r1:tt $r2:tt $r3:tt] [$($four:expr,)*] [$($one:expr,)*] [$($operand:tt)*]
+     $real:ident $w:tt $zero:tt $rows:tt [$($far:tt)*] $($column:tt)*) => {
+        steps!(@ ($($column)*) $order $from $place $t [$r0 $r1 $r2 $r3] [$($four,)*] [$($one,)*] [$($operand)*]
+            $real $w $zero $rows [$($far)*] $($column)*)
     };
-    (@ ($({ $c:tt $n:tt $term:tt $pair:tt $(($sum:tt $row:tt $v:tt))* })*) $order:tt $from:ident $t:tt
+    (@ ($({ $c:tt $n:tt $term:tt $pair:tt $(($sum:tt $row:tt $v:tt))* })*) $order:tt $from:ident $place:ident $t:tt
      [$r0:tt $r1:tt $r2:tt $r3:tt] [$($four:expr,)*] [$($one:expr,)*] [$($operand:tt)*]
-     $sums:ident $w:tt $zero:tt $rows:tt [$($far:tt)*] $($column:tt)*) => {
+     $real:ident $w:tt $zero:tt $rows:tt [$($far:tt)*] $($column:tt)*) => {
         std::arch::asm!(
             $($(concat!($zero, " ", $sum, ", ", $sum, ", ", $sum),)*)*
             "sub {n}, 4",
@@ -160,6 +185,22 @@ macro_rules! steps {
             "dec {n}",
             "jnz 4b",
             "5:",
+            "mov {n}, [{place}+{out}]",
+            "mov {next}, [{place}+{columns}]",
+            "mov {ahead}, [{place}+{vectors}]",
+            "mov {b0}, [{place}+{vectors}+8]",
+            concat!("lea {ahead}, [{n}+", size!($t), "*{ahead}]"),
+            concat!("lea {b0}, [{n}+", size!($t), "*{b0}]"),
+            "cmp byte ptr [{place}+{store}], {past}",
+            "jb 8f",
+            "je 7f",
+            $(add!($t $column),)*
+            "8:",
+            $(put!("vmovup" $t $column),)*
+            "jmp 9f",
+            "7:",
+            $(put!("vmovntp" $t $column),)*
+            "9:",
             n = inout(reg) $from.depth => _,
             l = inout(reg) $from.left => _,
             ls = in(reg) $from.left_step,
@@ -167,10 +208,16 @@ macro_rules! steps {
             ahead = inout(reg) $from.ahead => _,
             next = inout(reg) $from.next => _,
             b0 = inout(reg) $from.right => _,
+            place = in(reg) &raw const *$place,
+            out = const offset_of!(Place<$real>, out),
+            columns = const offset_of!(Place<$real>, columns),
+            vectors = const offset_of!(Place<$real>, vectors),
+            store = const offset_of!(Place<$real>, store),
+            past = const Store::Past as u8,
             $($operand)*
             out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
-            $($(out($sum) $sums[$c][$v],)*)*
-            options(nostack, readonly),
+            $($(out($sum) _,)*)*
+            options(nostack),
         )
     };
 }
@@ -179,39 +226,41 @@ macro_rules! steps {
 #[rustfmt::skip]
 macro_rules! columns {
     ($shape:tt [$($set:tt)*] [$($done:tt)*]) => {};
-    ([$v:tt $vectors:ident $count:ident $order:ident $from:ident $t:tt $sums:ident] [$($set:tt)*] [$($done:tt)*]
+    ([$v:tt $vectors:ident $count:ident $order:ident $from:ident $place:ident $t:tt $real:ident] [$($set:tt)*] [$($done:tt)*]
      { $c:tt $($column:tt)* } $($rest:tt)*) => {
         if $vectors == $v && $count == $c + 1 {
             match $order {
-                Order::Columns => sum!(columns $from $t $sums $($set)* $($done)* { $c $($column)* }),
-                Order::Terms => sum!(terms $from $t $sums $($set)* $($done)* { $c $($column)* }),
-                Order::Pairs => sum!(pairs $from $t $sums $($set)* $($done)* { $c $($column)* }),
+                Order::Columns => sum!(columns $from $place $t $real $($set)* $($done)* { $c $($column)* }),
+                Order::Terms => sum!(terms $from $place $t $real $($set)* $($done)* { $c $($column)* }),
+                Order::Pairs => sum!(pairs $from $place $t $real $($set)* $($done)* { $c $($column)* }),
             }
-            return Some($sums);
+            // The compiler does not know that the upper halves are in use, which slows down what follows without AVX.
+            _mm256_zeroupper();
+            return true;
         }
-        columns!([$v $vectors $count $order $from $t $sums] [$($set)*] [$($done)* { $c $($column)* }] $($rest)*);
+        columns!([$v $vectors $count $order $from $place $t $real] [$($set)*] [$($done)* { $c $($column)* }] $($rest)*);
     };
 }
 
 /// Defines the sums of one type with AVX2 and with AVX-512.
 #[rustfmt::skip]
 macro_rules! sums {
-    ($real:ty, $t:tt, $avx2:ident, $wide:ty, $zero:ident, $avx512:ident, $wider:ty, $zeros:ident) => {
-        /// The sums of each column with each vector, if they can be had.
+    ($real:ident, $t:tt, $avx2:ident, $avx512:ident) => {
+        /// Sums up and writes each column with each vector; false if there is no code for that.
         ///
         /// # Safety
-        /// What is read may be; columns are `PARTS` real numbers.
+        /// As [`Sum`] says, whole vectors may be written to the place, and the instructions exist; columns are `PARTS` real numbers.
         #[target_feature(enable = "avx2,fma")]
         #[inline]
         pub(super) unsafe fn $avx2<const V: usize, const N: usize, const PARTS: usize>(
             sum: &Sum<$real>,
-        ) -> Option<Sums<$wide>> {
-            let order = sum.order(PARTS)?;
+            place: &Place<$real>,
+        ) -> bool {
+            let Some(order) = sum.order(PARTS) else { return false };
             let count = N * PARTS;
-            let mut sums = [[$zero(); 3]; 24];
             // SAFETY: the caller's promise; the registers are those of the instruction set.
             unsafe {
-                columns!([1 V count order sum $t sums] ["ymm" "vxorps" ["ymm0" ""] [""]] []
+                columns!([1 V count order sum place $t $real] ["ymm" "vxorps" ["ymm0" ""] [""]] []
                     { 0 "0" "{b0}" ["{b0}" "0"] ("ymm4" "ymm0" 0) }
                     { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("ymm5" "ymm0" 0) }
                     { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("ymm6" "ymm0" 0) }
@@ -225,7 +274,7 @@ macro_rules! sums {
                     { 10 "10" "{b2}+2*{s}" ["{b1}+{s}" "0"] ("ymm14" "ymm0" 0) }
                     { 11 "11" "{b2}+{s3}" ["{b1}+{s}" "1"] ("ymm15" "ymm0" 0) }
                 );
-                columns!([2 V count order sum $t sums] ["ymm" "vxorps" ["ymm0" "" "ymm1" "+32"] ["" "+32"]] []
+                columns!([2 V count order sum place $t $real] ["ymm" "vxorps" ["ymm0" "" "ymm1" "+32"] ["" "+32"]] []
                     { 0 "0" "{b0}" ["{b0}" "0"] ("ymm4" "ymm0" 0) ("ymm5" "ymm1" 1) }
                     { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("ymm6" "ymm0" 0) ("ymm7" "ymm1" 1) }
                     { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("ymm8" "ymm0" 0) ("ymm9" "ymm1" 1) }
@@ -233,31 +282,31 @@ macro_rules! sums {
                     { 4 "4" "{b1}" ["{b0}+2*{s}" "0"] ("ymm12" "ymm0" 0) ("ymm13" "ymm1" 1) }
                     { 5 "5" "{b1}+{s}" ["{b0}+2*{s}" "1"] ("ymm14" "ymm0" 0) ("ymm15" "ymm1" 1) }
                 );
-                columns!([3 V count order sum $t sums] ["ymm" "vxorps" ["ymm0" "" "ymm1" "+32" "ymm2" "+64"] ["" "+64"]] []
+                columns!([3 V count order sum place $t $real] ["ymm" "vxorps" ["ymm0" "" "ymm1" "+32" "ymm2" "+64"] ["" "+64"]] []
                     { 0 "0" "{b0}" ["{b0}" "0"] ("ymm4" "ymm0" 0) ("ymm5" "ymm1" 1) ("ymm6" "ymm2" 2) }
                     { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("ymm7" "ymm0" 0) ("ymm8" "ymm1" 1) ("ymm9" "ymm2" 2) }
                     { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("ymm10" "ymm0" 0) ("ymm11" "ymm1" 1) ("ymm12" "ymm2" 2) }
                     { 3 "3" "{b0}+{s3}" ["{b0}+{s}" "1"] ("ymm13" "ymm0" 0) ("ymm14" "ymm1" 1) ("ymm15" "ymm2" 2) }
                 );
             }
-            None
+            false
         }
 
-        /// The sums of each column with each vector, if they can be had.
+        /// Sums up and writes each column with each vector; false if there is no code for that.
         ///
         /// # Safety
-        /// What is read may be; columns are `PARTS` real numbers.
+        /// As [`Sum`] says, whole vectors may be written to the place, and the instructions exist; columns are `PARTS` real numbers.
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
         #[inline]
         pub(super) unsafe fn $avx512<const V: usize, const N: usize, const PARTS: usize>(
             sum: &Sum<$real>,
-        ) -> Option<Sums<$wider>> {
-            let order = sum.order(PARTS)?;
+            place: &Place<$real>,
+        ) -> bool {
+            let Some(order) = sum.order(PARTS) else { return false };
             let count = N * PARTS;
-            let mut sums = [[$zeros(); 3]; 24];
             // SAFETY: the caller's promise; the registers are those of the instruction set.
             unsafe {
-                columns!([1 V count order sum $t sums] ["zmm" "vpxord" ["zmm0" ""] [""]] []
+                columns!([1 V count order sum place $t $real] ["zmm" "vpxord" ["zmm0" ""] [""]] []
                     { 0 "0" "{b0}" ["{b0}" "0"] ("zmm8" "zmm0" 0) }
                     { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("zmm9" "zmm0" 0) }
                     { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("zmm10" "zmm0" 0) }
@@ -275,7 +324,7 @@ macro_rules! sums {
                     { 14 "14" "{b3}+2*{s}" ["{b1}+{s3}" "0"] ("zmm22" "zmm0" 0) }
                     { 15 "15" "{b3}+{s3}" ["{b1}+{s3}" "1"] ("zmm23" "zmm0" 0) }
                 );
-                columns!([2 V count order sum $t sums] ["zmm" "vpxord" ["zmm0" "" "zmm1" "+64"] ["" "+64"]] []
+                columns!([2 V count order sum place $t $real] ["zmm" "vpxord" ["zmm0" "" "zmm1" "+64"] ["" "+64"]] []
                     { 0 "0" "{b0}" ["{b0}" "0"] ("zmm8" "zmm0" 0) ("zmm9" "zmm1" 1) }
                     { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("zmm10" "zmm0" 0) ("zmm11" "zmm1" 1) }
                     { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("zmm12" "zmm0" 0) ("zmm13" "zmm1" 1) }
@@ -289,7 +338,7 @@ macro_rules! sums {
                     { 10 "10" "{b2}+2*{s}" ["{b1}+{s}" "0"] ("zmm28" "zmm0" 0) ("zmm29" "zmm1" 1) }
                     { 11 "11" "{b2}+{s3}" ["{b1}+{s}" "1"] ("zmm30" "zmm0" 0) ("zmm31" "zmm1" 1) }
                 );
-                columns!([3 V count order sum $t sums] ["zmm" "vpxord" ["zmm0" "" "zmm1" "+64" "zmm2" "+128"] ["" "+64" "+128"]] []
+                columns!([3 V count order sum place $t $real] ["zmm" "vpxord" ["zmm0" "" "zmm1" "+64" "zmm2" "+128"] ["" "+64" "+128"]] []
                     { 0 "0" "{b0}" ["{b0}" "0"] ("zmm8" "zmm0" 0) ("zmm9" "zmm1" 1) ("zmm10" "zmm2" 2) }
                     { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("zmm11" "zmm0" 0) ("zmm12" "zmm1" 1) ("zmm13" "zmm2" 2) }
                     { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("zmm14" "zmm0" 0) ("zmm15" "zmm1" 1) ("zmm16" "zmm2" 2) }
@@ -300,10 +349,10 @@ macro_rules! sums {
                     { 7 "7" "{b1}+{s3}" ["{b0}+{s3}" "1"] ("zmm29" "zmm0" 0) ("zmm30" "zmm1" 1) ("zmm31" "zmm2" 2) }
                 );
             }
-            None
+            false
         }
     };
 }
 
-sums!(f32, "s", avx2_f32, __m256, _mm256_setzero_ps, avx512_f32, __m512, _mm512_setzero_ps);
-sums!(f64, "d", avx2_f64, __m256d, _mm256_setzero_pd, avx512_f64, __m512d, _mm512_setzero_pd);
+sums!(f32, "s", avx2_f32, avx512_f32);
+sums!(f64, "d", avx2_f64, avx512_f64);
