@@ -9,6 +9,8 @@ use crate::local::{CACHE_LINE, Dim, Target};
 const OUT: usize = 2;
 /// The deepest box: sums of more terms stay in registers no longer than this.
 const DEEPEST: usize = 512;
+/// The same where operands lie side by side along different dimensions of it.
+const DEEPEST_CROSSED: usize = 896;
 /// Bytes of packed columns: more than one core's share of the last cache gains nothing.
 const COLUMN_BYTES: usize = 4 << 20;
 
@@ -244,10 +246,14 @@ impl View {
         if in_place[1] {
             single(&mut depth, 1);
         }
-        let deepest = (self.l1 * 3 / 5 / (columns * self.element)).clamp(64, DEEPEST) / slab.size.clamp(1, 4);
+        let unit = |t: usize| depth.iter().position(|d| d.extent > 1 && d.strides[t] == 1).filter(|_| !in_place[t]);
+        // Boxes that are whole lines of both operands move less of each.
+        let crossed = unit(0).is_some() && unit(1).is_some() && unit(0) != unit(1);
+        let deepest = if crossed { DEEPEST_CROSSED } else { DEEPEST };
+        let deepest = (self.l1 * 3 / 5 / (columns * self.element)).clamp(64, deepest) / slab.size.clamp(1, 4);
         let deepest = deepest.max(32);
         let need = needs(&depth, [in_place == [false; 2]; 2], deepest);
-        grow(&mut depth, &need, deepest, 1);
+        grow(&mut depth, &need, deepest, (1, 1));
         let kc: usize = depth.iter().map(|d| d.tile).product();
 
         let mut rows = rows.to_vec();
@@ -258,7 +264,8 @@ impl View {
         let near = self.l1 / 3 / (kc * self.element) / mr * mr;
         let most = if near >= 2 * mr && !buffered { most.min(near) } else { most };
         let need = needs(&rows, [true, buffered], most);
-        grow(&mut rows, &need, most, mr);
+        let in_run = if even { run_dims(&rows, runs[0]) } else { 1 };
+        grow(&mut rows, &need, most, (mr, in_run));
         let mc: usize = rows.iter().map(|d| d.tile).product();
 
         let mut cols = cols.to_vec();
@@ -269,7 +276,7 @@ impl View {
         };
         let most = most / columns * columns;
         let need = needs(&cols, [true, buffered], most);
-        grow(&mut cols, &need, most, columns);
+        grow(&mut cols, &need, most, (columns, 1));
 
         let access = [0, 1].map(|operand| {
             if in_place[operand] {
@@ -334,18 +341,16 @@ impl View {
 
 /// How many leading indices lie evenly apart in the chosen tensors.
 pub(super) fn run(dims: &[AxisDim], tensors: [bool; 2]) -> usize {
-    let mut run = dims.first().map_or(1, |d| d.extent);
-    if tensors == [false; 2] {
-        return dims.iter().map(|d| d.extent).product();
-    }
-    for pair in dims.windows(2) {
-        let goes_on = |t: usize| pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize;
-        if !(0..2).all(|t| !tensors[t] || goes_on(t)) {
-            break;
-        }
-        run *= pair[1].extent;
-    }
-    run
+    dims[..run_dims(dims, tensors)].iter().map(|d| d.extent).product()
+}
+
+/// How many dimensions those indices have.
+fn run_dims(dims: &[AxisDim], tensors: [bool; 2]) -> usize {
+    let goes_on = |pair: &[AxisDim]| {
+        (0..2).all(|t| !tensors[t] || pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize)
+    };
+    let more = dims.windows(2).take_while(|pair| goes_on(pair)).count();
+    dims.len().min(1 + more)
 }
 
 /// Columns of a panel, such that the panels of few columns are about even.
@@ -369,8 +374,9 @@ fn orders(dims: &[AxisDim], tensors: [usize; 2]) -> Vec<Vec<usize>> {
 
 /// Gives every dimension as much of a box as `most` indices allow, the fastest first; those of tile 0 stay at 1.
 ///
-/// `need`: the least that a dimension should get. `unit`: what tiles of the first dimension are rounded to.
-pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, unit: usize) {
+/// `need`: the least that a dimension should get. `unit`: of what boxes are multiples, as far as the first `in_run`
+/// dimensions go and there is room.
+pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, (unit, in_run): (usize, usize)) {
     let fixed: Vec<bool> = dims.iter().map(|d| d.tile == 0).collect();
     for (dim, &need) in dims.iter_mut().zip(need) {
         dim.tile = if dim.tile == 0 { 1 } else { need };
@@ -380,6 +386,7 @@ pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, unit: usiz
             continue;
         }
         let others: usize = dims.iter().enumerate().filter(|&(j, _)| j != i).map(|(_, d)| d.tile).product();
+        let before: usize = dims[..i].iter().map(|d| d.tile).product();
         let room = most / others;
         let dim = &mut dims[i];
         if room >= dim.extent {
@@ -388,9 +395,15 @@ pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, unit: usiz
         }
         if room > dim.tile {
             let even = dim.extent.div_ceil(dim.extent.div_ceil(room));
-            let rounded = if i == 0 { even.next_multiple_of(unit) } else { even };
-            dim.tile = if rounded <= room.max(unit) { rounded.min(dim.extent) } else { even };
+            let rounded = if i < in_run { even.next_multiple_of(unit / gcd(unit, before)) } else { even };
+            // Whole tiles are worth a little more room.
+            let most = if i == 0 { room.max(unit) } else { room + room / 10 };
+            dim.tile = if rounded <= most { rounded.min(dim.extent) } else { even };
         }
         break;
     }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
