@@ -25,10 +25,10 @@ use std::time::Instant;
 use einsum_dist::dims::Label;
 use einsum_dist::exec::Contractor;
 use einsum_dist::kernel::{Workspace, contract_planned, plan, target, unary};
-use einsum_dist::local::{CACHE_LINE, Target};
+use einsum_dist::local::Target;
 use einsum_dist::plan::KernelChoice;
 use einsum_dist::{Dtype, Element, Machine, Options, Problem, Program, World};
-use ndarray::{Array1, ArrayD, s};
+use ndarray::{ArrayD, IxDyn};
 use num_complex::Complex;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -194,9 +194,10 @@ impl<T: Element> Tensors<T> {
             let shape = shape(text)?;
             let count: usize = shape.iter().product();
             let at = |i: u32, part| noise(i.wrapping_mul(2).wrapping_add(seed + part));
-            operands.push(aligned(&shape, (0..count as u32).map(|i| T::from_f64(at(i, 0), at(i, 1))))?);
+            let values = (0..count as u32).map(|i| T::from_f64(at(i, 0), at(i, 1))).collect();
+            operands.push(ArrayD::from_shape_vec(shape, values)?);
         }
-        let out = aligned(&shape(&case.out)?, std::iter::repeat(T::from_f64(f64::NAN, f64::NAN)))?;
+        let out = ArrayD::from_elem(IxDyn(&shape(&case.out)?), T::from_f64(f64::NAN, f64::NAN));
         let labels_of = case.operands.iter().map(|(text, _)| labels(text)).collect();
         Ok(Tensors { labels: labels_of, operands, out_labels: labels(&case.out), out })
     }
@@ -204,16 +205,6 @@ impl<T: Element> Tensors<T> {
     fn sample(&self, count: usize) -> Vec<[f64; 2]> {
         sample(&self.out, count)
     }
-}
-
-/// A dense array that begins at a cache line, as those of the peers do: elsewhere half of all vectors lie in two lines.
-fn aligned<T: Element>(shape: &[usize], values: impl Iterator<Item = T>) -> Result<ArrayD<T>, Failure> {
-    let count: usize = shape.iter().product();
-    let mut room: Vec<T> = Vec::with_capacity(count + CACHE_LINE / size_of::<T>());
-    let first = room.as_ptr().align_offset(CACHE_LINE);
-    room.resize(first, T::ZERO);
-    room.extend(values.take(count));
-    Ok(Array1::from_vec(room).slice_move(s![first..]).into_shape_with_order(shape)?)
 }
 
 /// Elements of a dense array, at places that depend on their number only.

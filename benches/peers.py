@@ -46,7 +46,7 @@ class Case:
         return self.aligned(self.shape)
 
     def aligned(self, shape):
-        """An array that begins at a cache line, as those of benches/local.rs do."""
+        """An array that begins at a cache line, as all of benches/local.rs do; NumPy's own results need not."""
         size = int(np.prod(shape)) * np.dtype(DTYPES[self.dtype]).itemsize
         room = np.empty(size + 64, np.uint8)
         first = -room.ctypes.data % 64

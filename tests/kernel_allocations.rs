@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Element, Workspace, contract_planned, plan, unary_planned};
+use einsum_dist::kernel::{Element, Workspace, contract_planned, has_xsmm, plan, unary_planned};
 use einsum_dist::local::{self, Caches};
 use einsum_dist::local::{Access, Body, LocalContract, OutAccess, Target, UnaryBody, plan_unary};
 use ndarray::{ArrayD, IxDyn};
@@ -101,6 +101,7 @@ fn kind(planned: &LocalContract) -> &'static str {
         Body::Nothing => "nothing",
         Body::Scale => "scale",
         Body::Loops(_) => "loops",
+        Body::Products(_) => "small products",
         Body::Gemm(plan) => match (plan.access, plan.out) {
             (_, OutAccess::Buffered) => "out buffered",
             ([Access::InPlace, Access::InPlace], _) => "in place",
@@ -168,7 +169,8 @@ impl Found {
             let pool = pool.start_handler(move |_| POOL_OF_THREAD.set(number)).build().unwrap();
             // Every thread has looked for work of the others at least once.
             pool.broadcast(|_| std::thread::sleep(std::time::Duration::from_millis(1)));
-            // What counts does count.
+            // What counts does count, of every thread.
+            assert!(pool.broadcast(|_| POOL_OF_THREAD.get()).iter().all(|&of| of == number));
             assert_eq!(allocations(&pool, || drop(std::hint::black_box(vec![0u8; 100]))), RUNS);
             for kernel in targets::kernels(T::DTYPE) {
                 for caches in [Caches::default(), Caches { l1: 2 << 10, l2: 16 << 10 }] {
@@ -235,6 +237,7 @@ fn repeated_runs_allocate_nothing() {
     for kind in ["nothing", "scale", "loops", "in place", "operands packed", "out buffered", "permute", "sum"] {
         assert!(found.kinds.contains(&kind), "no case was planned as {kind}");
     }
+    assert!(found.kinds.contains(&"small products") || !has_xsmm(), "no case was left to LIBXSMM as a whole");
     assert!(found.runs_on_threads > 0, "no product was shared by threads");
     found.faults.sort();
     assert!(found.faults.is_empty(), "{} cases allocate:\n{}", found.faults.len(), found.faults.join("\n"));

@@ -28,8 +28,8 @@ fn shape(text: &str) -> Vec<usize> {
     text.chars().map(|c| EXTENTS.iter().find(|(label, _)| *label == c).unwrap().1).collect()
 }
 
-/// `offset`: elements from a cache line to out. Returns whether the plan would write past the caches.
-fn check<T: Element>(target: &Target, offset: usize, beta: f64) -> bool {
+/// `offset`: elements from a cache line to out. `scale`: alpha. Returns whether the plan would write past the caches.
+fn check<T: Element>(target: &Target, offset: usize, scale: f64, beta: f64) -> bool {
     let mut rng = Rng::new(3);
     let mut random = |text: &str| ArrayD::<T>::from_shape_simple_fn(IxDyn(&shape(text)), || rng.element());
     let (left, right) = (random(LEFT), random(RIGHT));
@@ -45,18 +45,18 @@ fn check<T: Element>(target: &Target, offset: usize, beta: f64) -> bool {
     let [l, r] = [(operands[0].0, &operands[0].1), (operands[1].0, &operands[1].1)];
     let planned = plan(l, r, (&out_labels, &out.view()), target);
     let streams = matches!(planned.body(), Body::Gemm(gemm) if gemm.streams);
-    let (alpha, factor) = (T::from_f64(0.5, 0.0), T::from_f64(beta, 0.0));
+    let (alpha, factor) = (T::from_f64(scale, 0.0), T::from_f64(beta, 0.0));
     contract_planned(&planned, alpha, left.view(), right.view(), factor, out.view_mut(), &mut Workspace::new())
         .unwrap();
     let got = ArrayView::from_shape(IxDyn(&shape(OUT)), &memory[start..start + count]).unwrap();
-    let what = format!("{} {} offset {offset} beta {beta}", T::DTYPE.name(), targets::name(target));
+    let what = format!("{} {} offset {offset} alpha {scale} beta {beta}", T::DTYPE.name(), targets::name(target));
     assert!(got.iter().all(|value| value.to_c64().is_finite()), "{what}");
     assert!(memory[..start].iter().chain(&memory[start + count..]).all(|value| *value == mark), "{what}");
     let tolerance = error_bound(T::DTYPE, 4, 2);
     for _ in 0..200 {
         let index: Vec<usize> = shape(OUT).into_iter().map(|extent| rng.below(extent)).collect();
         let sum = reference_element(&operands, &out_labels, &index);
-        let want = sum.value * 0.5 + beta * if beta == 0.0 { 0.0 } else { before };
+        let want = sum.value * scale + beta * if beta == 0.0 { 0.0 } else { before };
         let error = (got[IxDyn(&index)].to_c64() - want).norm();
         assert!(error <= tolerance * (sum.magnitude + 2.0), "{what} at {index:?}: {error}");
     }
@@ -68,10 +68,13 @@ fn everywhere<T: Element>() {
     for target in targets::kernels(T::DTYPE) {
         for threads in [1, 3] {
             let target = Target { threads, ..target };
-            let streams = check::<T>(&target, 0, 0.0);
-            streamed |= streams && target.isa == Isa::Avx512 && target.family == Family::Own;
-            check::<T>(&target, 1, 0.0);
-            check::<T>(&target, 0, 0.5);
+            for alpha in [0.5, 1.0] {
+                let streams = check::<T>(&target, 0, alpha, 0.0);
+                streamed |= streams && target.isa == Isa::Avx512 && target.family == Family::Own;
+                check::<T>(&target, 1, alpha, 0.0);
+                check::<T>(&target, 0, alpha, 0.5);
+                check::<T>(&target, 0, alpha, 1.0);
+            }
         }
     }
     // There a vector is a cache line, so that every tile is made of whole ones.

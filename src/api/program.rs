@@ -83,7 +83,8 @@ impl<T: Element> Program<T> {
 
     /// The name of what contracts in this process.
     pub fn kernel(&self) -> &'static str {
-        self.contractor.name()
+        let families = || self.ranks.iter().map(RankProgram::families);
+        self.contractor.name_of(families().any(|[xsmm, _]| xsmm), families().any(|[_, own]| own))
     }
 
     /// Contracts whole operands, which every rank holds, and returns the whole result on every rank.

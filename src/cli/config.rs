@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use einsum_dist::api::host;
 use einsum_dist::dtype::Dtype;
-use einsum_dist::exec::Contractor;
+use einsum_dist::exec::{Contractor, kernel_name};
 use einsum_dist::plan::AlgorithmName;
 use einsum_dist::tree::Tree;
 use einsum_dist::{Machine, Options, Plan, Problem, World};
@@ -26,7 +26,7 @@ pub struct RunConfig {
     /// Seconds that planning took.
     pub plan_seconds: f64,
     /// What contracts on this machine.
-    pub kernel: &'static str,
+    pub contractor: Contractor,
     pub operands: Vec<PathBuf>,
     pub output: Option<PathBuf>,
     pub accumulate: Option<PathBuf>,
@@ -52,6 +52,11 @@ impl RunConfig {
         let text = inputs::expression(world, args.expression.as_deref().unwrap_or_default())?;
         let workers = default_workers(world, &args)?;
         agree(world, RunConfig::local(world, args, &text, workers))
+    }
+
+    /// The name of what multiplies the tasks of rank 0.
+    pub fn kernel(&self) -> &'static str {
+        kernel_name(self.contractor, self.plan.dtype, &self.plan.schedule(0))
     }
 
     /// What one rank can find out by itself.
@@ -81,7 +86,7 @@ impl RunConfig {
             _ => {}
         }
         let options = options(&args, dtype)?;
-        let kernel = Contractor::resolve(options.kernel, dtype)?.name();
+        let contractor = Contractor::resolve(options.kernel, dtype)?;
         let started = Instant::now();
         let plan = shaped.plan(&Machine::new(ranks, workers), &options)?;
         let plan_seconds = started.elapsed().as_secs_f64();
@@ -92,7 +97,7 @@ impl RunConfig {
             tree: shaped.tree().clone(),
             plan,
             plan_seconds,
-            kernel,
+            contractor,
             operands: args.operands,
             output: args.output,
             accumulate: args.accumulate,

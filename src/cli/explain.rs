@@ -33,6 +33,6 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<Option<String>> {
         return Ok(Some(json(world, config, None)));
     }
     let default = if config.default_sizes { "\nextents are the default; --size sets them" } else { "" };
-    let kernel = config.kernel;
+    let kernel = config.kernel();
     Ok(Some(format!("{}\nkernel    {kernel} on this machine\nverified: {verified}{default}\n", plan.explain())))
 }

@@ -44,7 +44,7 @@ pub fn json(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Str
 fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Report {
     let mut report = config.plan.report(outcome.map(|outcome| outcome.measured.as_slice()));
     report.transport = Some(world.transport().to_owned());
-    report.kernel = config.kernel.to_owned();
+    report.kernel = outcome.map_or_else(|| config.kernel(), |outcome| outcome.kernel).to_owned();
     if let Some(outcome) = outcome {
         report.plan_seconds = Some(config.plan_seconds);
         report.compile_seconds = Some(outcome.compile_seconds);

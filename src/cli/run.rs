@@ -19,6 +19,8 @@ pub struct Outcome {
     pub seconds: Seconds,
     pub norm: f64,
     pub check: Option<CheckReport>,
+    /// What contracted.
+    pub kernel: &'static str,
 }
 
 /// Runs the plan. Collective.
@@ -31,7 +33,7 @@ pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
     // Random operands, and a rank without peers, compute in the global pool. It fails only where one exists, which then serves.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(workers).build_global();
     if config.verbose && world.is_root() {
-        eprintln!("{}\nkernel    {}\n", config.plan.explain(), config.kernel);
+        eprintln!("{}\nkernel    {}\n", config.plan.explain(), config.kernel());
     }
     match config.plan.dtype {
         Dtype::Float32 => typed::<f32>(world, config),
@@ -67,13 +69,14 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     }
     let seconds = slowest(world, &seconds)?;
     let measured = program.measured()?;
+    let kernel = program.kernel();
     drop(program);
     let norm = norm(world, &out)?;
     let checked = if config.check { Some(check::check(world, config, prior.as_ref(), &out)?) } else { None };
     if let (Some(path), true) = (&config.output, checked.is_none_or(|check| check.ok)) {
         out.write_npy(world, path)?;
     }
-    Ok(Outcome { measured, compile_seconds, seconds, norm, check: checked })
+    Ok(Outcome { measured, compile_seconds, seconds, norm, check: checked, kernel })
 }
 
 fn operand<T: Element>(world: &World, config: &RunConfig, index: usize) -> Result<DistTensor<T>> {

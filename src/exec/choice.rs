@@ -4,7 +4,7 @@
 //! absent: another kernel in place of one that is missing; whoever forces a kernel wants that one.
 
 use crate::dtype::Dtype;
-use crate::kernel::{available, has_xsmm, widest};
+use crate::kernel::{available, best, has_xsmm, widest};
 use crate::local::{Family, Isa};
 use crate::plan::KernelChoice;
 
@@ -45,12 +45,26 @@ impl Contractor {
         })
     }
 
-    /// The name in reports.
+    /// The name in reports, before anything is planned.
     pub const fn name(self) -> &'static str {
         match self {
             Contractor::Planned { family: Family::Xsmm, .. } => "xsmm",
-            Contractor::Planned { isa, family: Family::Own } => isa.name(),
+            Contractor::Planned { isa, family: Family::Own | Family::Best } => isa.name(),
             Contractor::Reference => "reference",
+        }
+    }
+
+    /// The name in reports of what multiplies, given whether anything is left to LIBXSMM, and anything not.
+    pub const fn name_of(self, xsmm: bool, own: bool) -> &'static str {
+        match self {
+            Contractor::Planned { isa, family: Family::Best } if xsmm => match (own, isa) {
+                (false, _) => "xsmm",
+                (true, Isa::Avx512) => "avx512+xsmm",
+                (true, Isa::Avx2) => "avx2+xsmm",
+                (true, Isa::Neon) => "neon+xsmm",
+                (true, Isa::Generic) => "generic+xsmm",
+            },
+            _ => self.name(),
         }
     }
 
@@ -68,7 +82,8 @@ fn find(kernel: KernelChoice, dtype: Dtype) -> Result<Contractor, String> {
     let own = |isa| Contractor::Planned { isa, family: Family::Own };
     let forced = |isa| if available(isa) { Ok(own(isa)) } else { Err(missing(isa)) };
     match kernel {
-        KernelChoice::Auto | KernelChoice::Portable => Ok(own(widest())),
+        KernelChoice::Auto => Ok(Contractor::Planned { isa: widest(), family: best() }),
+        KernelChoice::Portable => Ok(own(widest())),
         KernelChoice::Avx2 => forced(Isa::Avx2),
         KernelChoice::Avx512 => forced(Isa::Avx512),
         KernelChoice::Neon => forced(Isa::Neon),

@@ -29,6 +29,7 @@ mod rank;
 pub use choice::{Contractor, KernelError};
 pub use fault::{Injection, RunError, panic_message};
 pub use metrics::{Metrics, Moved, TaskMetric};
+pub use planned::kernel_name;
 pub use program::{Factors, RankProgram};
 
 use crate::comm::Endpoint;

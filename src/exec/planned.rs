@@ -11,7 +11,7 @@ use super::Contractor;
 use crate::dims::Label;
 use crate::dtype::Dtype;
 use crate::kernel::{Workspace, plan_unary, target};
-use crate::local::{Isa, Layout, LocalContract, UnaryPlan, plan_contract};
+use crate::local::{Family, Isa, Layout, LocalContract, UnaryPlan, plan_contract};
 use crate::memory::Strided;
 use crate::schedule::{Schedule, TaskId, View, Work};
 
@@ -99,6 +99,14 @@ impl<const N: usize, P: Fits> Kept<N, P> {
     }
 }
 
+/// The name of what multiplies in a schedule.
+pub fn kernel_name(contractor: Contractor, dtype: Dtype, schedule: &Schedule) -> &'static str {
+    let mut planned = Planned::new(contractor, dtype, schedule.tasks.len());
+    planned.expect(schedule, 1);
+    let [xsmm, own] = planned.families();
+    contractor.name_of(xsmm, own)
+}
+
 impl Planned {
     pub fn new(contractor: Contractor, dtype: Dtype, tasks: usize) -> Planned {
         let (contracts, unary) = (Kept::new(tasks), Kept::new(tasks));
@@ -153,6 +161,12 @@ impl Planned {
         Some((self.contracts.of(task, layouts, threads, make), &mut self.workspace))
     }
 
+    /// Whether LIBXSMM multiplies anything that is planned, and whether anything else does.
+    pub fn families(&self) -> [bool; 2] {
+        let plans = || self.contracts.plans.iter().flatten().map(|entry| entry.plan.kernel().1.family);
+        [plans().any(|family| family == Family::Xsmm), plans().any(|family| family != Family::Xsmm)]
+    }
+
     /// The plan of a unary step, and the instructions to run it with.
     pub fn unary(&mut self, task: TaskId, layouts: &[Layout; 2], threads: usize) -> (&UnaryPlan, Isa) {
         let [input, out] = layouts;
@@ -166,7 +180,6 @@ impl Planned {
 mod tests {
     use super::*;
     use crate::kernel::widest;
-    use crate::local::Family;
 
     #[test]
     fn like_tasks_share_a_plan_and_changed_ones_get_another() {

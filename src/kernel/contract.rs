@@ -4,6 +4,8 @@
 //! a packed block for as long as the loops stay on it; within one call only, so new data is never mistaken for old.
 
 use super::pointer::{Const, Mut};
+#[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
+use super::products;
 use super::{Element, OutOfMemory, Workspace, available, gemm, has_xsmm, host, loops, scale};
 use crate::dims::Label;
 use crate::local::{Body, Family, Layout, LocalContract, Target, plan_contract};
@@ -89,6 +91,19 @@ pub fn contract_planned<T: Element>(
             // is borrowed mutably, and the workspace is as large as the plan says.
             unsafe { gemm::run(body, isa, family, arguments, packed) }
         }
+        #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
+        Body::Products(body) => {
+            let buffers = workspace.slice(plan.workspace_elements())?;
+            let mut operands = [Const(left.as_ptr()), Const(right.as_ptr())];
+            if body.swapped {
+                operands.reverse();
+            }
+            let arguments = gemm::Arguments { operands, out: Mut(out.as_mut_ptr()), alpha, beta };
+            // SAFETY: as above; there are such plans for real types only.
+            unsafe { products::run(body, arguments, buffers) }
+        }
+        #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+        Body::Products(_) => unreachable!("a plan for LIBXSMM, which the assertion above refuses"),
     }
     Ok(())
 }

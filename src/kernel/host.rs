@@ -6,9 +6,14 @@ use std::sync::OnceLock;
 use super::simd::widest;
 use crate::local::{Caches, Family, Isa, Target};
 
-/// The widest instructions, the caches, and the threads of the current rayon pool.
+/// The widest instructions, what multiplies best, the caches, and the threads of the current rayon pool.
 pub fn host() -> Target {
-    target(widest(), Family::Own, rayon::current_num_threads())
+    target(widest(), best(), rayon::current_num_threads())
+}
+
+/// What multiplies best in this build.
+pub fn best() -> Family {
+    if has_xsmm() { Family::Best } else { Family::Own }
 }
 
 /// This machine's caches, with instructions, a family and threads of the caller's choice. Starts no thread pool.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `element` | the four element types |
 //! | `contract` | out = alpha left right + beta out, as planned by [`crate::local`] |
-//! | `loops`, `gemm` | its two innermost parts: plain loops and matrix products |
+//! | `loops`, `gemm`, `products` | its innermost parts: plain loops, matrix products, batches of small ones by LIBXSMM |
 //! | `unary` | permute, diagonal, sum |
 //! | `permute`, `sum` | what carries these out, and every other copy |
 //! | `simd` | vectors of every instruction set |
@@ -27,6 +27,8 @@ mod loops;
 mod micro;
 mod permute;
 mod pointer;
+#[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod products;
 mod reference;
 mod simd;
 mod sum;
@@ -40,7 +42,7 @@ pub use bound::error_bound;
 pub use contract::{contract, contract_planned, plan};
 pub use element::Element;
 pub use elementwise::{add, copy, fill, scale};
-pub use host::{has_xsmm, host, target};
+pub use host::{best, has_xsmm, host, target};
 pub use reference::{Checked, contract_slowly, reference, reference_element};
 pub use simd::{available, widest};
 pub use unary::{plan_unary, unary, unary_planned};

@@ -4,7 +4,7 @@
 //! of out, so any assignment of blocks to threads gives the same bits; the plan depends on layouts and thread count only.
 
 use super::gemm::plan_gemm;
-use super::{Dim, Family, GemmPlan, Layout, LoopPlan, Target, fold, plan_loops};
+use super::{Dim, Family, GemmPlan, Layout, LoopPlan, ProductsPlan, Target, fold, plan_loops};
 use crate::dims::{Kind, Label, classify};
 use crate::dtype::Dtype;
 
@@ -32,6 +32,8 @@ pub enum Body {
     Scale,
     Loops(LoopPlan),
     Gemm(Box<GemmPlan>),
+    /// For LIBXSMM only.
+    Products(ProductsPlan),
 }
 
 /// Plans `left, right -> out`.
@@ -41,7 +43,7 @@ pub enum Body {
 pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> LocalContract {
     // LIBXSMM has no complex types.
     let family = if dtype.is_complex() { Family::Own } else { target.family };
-    let target = Target { family, ..*target };
+    let mut target = Target { family, ..*target };
     let tensors = [left, right, out];
     let kinds = match classify(left.labels, right.labels, out.labels) {
         Ok(kinds) => kinds,
@@ -66,6 +68,9 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
     } else {
         plan_body(dims.map(fold), dtype, &target)
     };
+    if target.family == Family::Best {
+        target.family = if matches!(body, Body::Products(_)) { Family::Xsmm } else { Family::Own };
+    }
     LocalContract {
         extents: tensors.map(|t| t.extents.to_vec()),
         strides: tensors.map(|t| t.strides.to_vec()),
@@ -90,7 +95,8 @@ impl LocalContract {
         &self.body
     }
 
-    /// The element type and the machine's part that it was planned for.
+    /// The element type and the machine's part that it was planned for; the family is [`Family::Own`] or [`Family::Xsmm`],
+    /// whichever multiplies.
     pub fn kernel(&self) -> (Dtype, Target) {
         (self.dtype, self.target)
     }
@@ -100,7 +106,8 @@ impl LocalContract {
         match &self.body {
             Body::Gemm(plan) => plan.workspace_elements(),
             Body::Loops(plan) => plan.workspace_elements(),
-            _ => 0,
+            Body::Products(plan) => plan.workspace_elements(),
+            Body::Nothing | Body::Scale => 0,
         }
     }
 
@@ -122,6 +129,11 @@ impl LocalContract {
 fn plan_body(dims: [Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Body {
     let multiply_adds: f64 = dims.iter().flatten().map(|d| d.extent as f64).product();
     let threads = if multiply_adds < WORTH_THREADS { 1 } else { target.threads.max(1) };
+    if target.family != Family::Own
+        && let Some(products) = ProductsPlan::new(&dims, threads)
+    {
+        return Body::Products(products);
+    }
     let loops = plan_loops(&dims, dtype, threads);
     // Without rows, columns or a sum there is nothing that a matrix product would use twice.
     if multiply_adds <= TINY || dims[1..].iter().any(Vec::is_empty) {

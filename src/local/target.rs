@@ -10,6 +10,8 @@ pub enum Family {
     Own,
     /// Those that LIBXSMM generates for each size.
     Xsmm,
+    /// LIBXSMM's for batches of small products, and those of this crate for all else.
+    Best,
 }
 
 /// Bytes of a cache line on every machine that matters.

@@ -39,6 +39,7 @@ impl Coverage {
                 }
             }
             Body::Gemm(plan) => self.gemm(kernel, plan),
+            Body::Products(_) => self.count(format!("{kernel}: small products")),
         }
     }
 

@@ -8,11 +8,11 @@ use crate::local::{Access, Axis, GemmPlan, Lie, OutAccess, Spot, Table};
 
 /// Most register tiles of a product; larger products do not notice what it takes to start one.
 const MOST: usize = 24;
-/// Most tiles of all products that are computed with one call, and of the product after.
+/// Most tiles of all products that are computed together, and of the product after them.
 const SPOTS: usize = 64;
 /// Most products whose tiles are computed with one call.
 const TOGETHER: usize = 16;
-/// Bytes of the products that stay in the first cache from one tile to the next.
+/// Bytes of the products that stay in the first cache from one tile to the next, if they have several.
 const NEAR: usize = 24 << 10;
 
 /// One register tile of each product: the call for the first, and the code.
@@ -43,16 +43,12 @@ impl<T: Element> Batch<T> {
         }
         let [cols, depth] = [&plan.cols, &plan.depth].map(|axis| &axis.tables()[0]);
         let (tiles, col_panels) = (plan.row_tiles(0), plan.col_panels(0));
-        if tiles.panels.is_empty()
-            || col_panels.is_empty()
-            || tiles.panels.len() * col_panels.len() > MOST
-            || tiles.groups.iter().any(|g| g.lie == Lie::Scattered)
-        {
+        let count = tiles.panels.len() * col_panels.len();
+        if count == 0 || count > MOST || tiles.groups.iter().any(|g| g.lie == Lie::Scattered) {
             return None;
         }
         let [m, n, k] = [&plan.rows, &plan.cols, &plan.depth].map(Axis::longest);
         let bytes = (m * k + k * n + m * n) * size_of::<T>();
-        let count = tiles.panels.len() * col_panels.len();
         let near = if count == 1 { TOGETHER } else { NEAR / bytes };
         let together = near.clamp(1, TOGETHER.min(SPOTS / count - 1));
         let mut batch = Batch { tiles: [None; MOST], count: 0, spots: [Spot::default(); SPOTS], together };
@@ -73,7 +69,7 @@ impl<T: Element> Batch<T> {
                     rows: row.len * T::PARTS,
                     left_padded: false,
                     streams: false,
-                    out_is_near: true,
+                    asks_for_out: false,
                     next: std::ptr::null(),
                     ahead: 0,
                     alpha: arguments.alpha.parts(),

@@ -262,7 +262,7 @@ impl<'a, T: Element> Share<'a, T> {
             ahead: if in_place { AHEAD * left.step * parts } else { 0 },
             left_padded: !in_place,
             streams: self.streams,
-            out_is_near: false,
+            asks_for_out: true,
             alpha: self.arguments.alpha.parts(),
             beta: beta.parts(),
         };

@@ -3,42 +3,18 @@
 //! left's elements times right's real part and left's elements times right's imaginary part are two real products; they
 //! are put together once, after the sum: real parts subtract, imaginary parts add crosswise.
 
-use std::mem::MaybeUninit;
-
-use super::super::simd::{Real, Simd, Store};
-use super::{Call, Left, columns, dense_columns, place, prefetch, sum};
+use super::super::simd::{Real, Simd};
+use super::{Call, columns};
 use crate::local::Spot;
+
+/// Real numbers of an element.
+pub(super) const PARTS: usize = 2;
 
 /// For each column, the sums of each vector with its real and with its imaginary parts.
 pub(super) type Sums<Vector, const V: usize, const N: usize> = [[[Vector; V]; 2]; N];
 
-/// The sums of a tile of `V` vectors, of half as many complex elements, by `N` columns, where there is code for just that.
-/// `PACKED`: one step of the sum finds its `N` elements of right side by side.
-///
-/// # Safety
-/// As [`Call`] says; the instructions of `S` exist.
-#[inline(always)]
-pub(super) unsafe fn quick<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
-    call: &Call<R>,
-    spot: &Spot,
-    at: usize,
-    _store: Option<Store>,
-    sums: &mut MaybeUninit<Sums<S::Vector, V, N>>,
-) -> Left {
-    prefetch::<R, V, N>(call, spot, 2);
-    if call.rows != V * S::LANES && !call.left_padded {
-        return Left::Everything;
-    }
-    let place = place(sums.as_mut_ptr().cast(), const { &dense_columns(V * S::LANES) }, S::LANES);
-    let column = if PACKED { 2 } else { call.right_column };
-    // SAFETY: vectors may be read whole and go to sums, which has room for them.
-    match unsafe { S::sums::<V, N, 2>(&sum(call, spot, at, column), &place) } {
-        true => Left::Put,
-        false => Left::Everything,
-    }
-}
-
-/// `V` vectors by `N` columns. `PACKED`: as for [`quick`].
+/// A tile of `V` vectors, of half as many complex elements, by `N` columns. `PACKED`: one step of the sum finds its `N` elements
+/// of right side by side.
 ///
 /// # Safety
 /// As [`Call`] says; the instructions of `S` exist.

@@ -46,9 +46,10 @@ pub struct Call<R> {
     pub left_padded: bool,
     /// Out goes past the caches: whole vectors only, each at a multiple of its size; beta is 0, and a fence follows.
     pub streams: bool,
-    /// Out need not be asked for.
-    pub out_is_near: bool,
-    /// From where on to ask the memory system for about a line per step: what the next call reads of right.
+    /// Whether to ask the memory system for out before the sum; for the products of a batch that takes longer than it saves.
+    pub asks_for_out: bool,
+    /// From where on to ask the memory system for about a line per step: what the next call, or in a batch the next product,
+    /// reads of right.
     pub next: *const R,
     /// How far ahead of its use to ask for left; 0 for panels, which are in the cache.
     pub ahead: isize,
@@ -59,7 +60,7 @@ pub struct Call<R> {
 
 impl<R: Real> Call<R> {
     /// How sums that fill their vectors are written, if as they are.
-    pub fn store(&self) -> Option<Store> {
+    fn store(&self) -> Option<Store> {
         let [alpha, beta] = [self.alpha[0], self.beta[0]];
         match (alpha == R::ONE, beta == R::ZERO) {
             (true, true) if self.streams => Some(Store::Past),
@@ -82,8 +83,8 @@ impl<R> Call<R> {
         self.right.wrapping_offset(spot.right)
     }
 
-    /// From where on the tile asks for lines: those of one panel first for what comes next, then for what is there; those of
-    /// other products each for what comes next.
+    /// From where on the tile asks for lines. Tiles that share a panel of right: the first for what the call says, the others
+    /// for their panel, which is there. Those of a batch, with panels of their own: each for what comes next.
     #[inline(always)]
     fn next_of(&self, spot: &Spot, at: usize) -> *const R {
         if at == 0 || spot.right != 0 { self.next.wrapping_offset(spot.right) } else { self.right }
@@ -119,11 +120,53 @@ fn columns<R>(right: *const R, column: isize) -> Columns<R> {
 }
 
 /// What is left to do for a tile.
-enum Left {
+enum Rest {
     Nothing,
-    /// The sums are where they were to be put.
-    Put,
-    Everything,
+    /// The sums are found, and wait to be scaled, merged or masked.
+    Write,
+    All,
+}
+
+/// A tile of `V` vectors by `N` columns of `PARTS` real numbers, or its sums, where there is code for just that: asks for
+/// its part of out in any case. `PACKED`: one step of the sum finds its columns of right side by side. `store`: as the call
+/// says. `sums`: room for the sums of each column, or of its real and of its imaginary parts, with each vector.
+///
+/// # Safety
+/// As [`Call`] says; the instructions of `S` exist; sums may be written to `sums`.
+#[inline(always)]
+unsafe fn quick<S: Simd<R>, R: Real, const V: usize, const N: usize, const PARTS: usize, const PACKED: bool>(
+    call: &Call<R>,
+    spot: &Spot,
+    at: usize,
+    store: Option<Store>,
+    sums: *mut R,
+) -> Rest {
+    const { assert!(N * PARTS <= MOST_SUMS) };
+    prefetch::<R, V, N>(call, spot, PARTS as isize);
+    let whole = call.rows == V * S::LANES;
+    if !whole && !call.left_padded {
+        return Rest::All;
+    }
+    let store = if whole { store } else { None };
+    let place = match store {
+        Some(store) => {
+            let [_, second, third] = spot.vectors;
+            let out = call.out.wrapping_offset(spot.out);
+            Place { out, columns: call.columns, vectors: [second, third], store }
+        }
+        None => {
+            let columns = const { &columns_of(V * S::LANES) };
+            let vectors = [1, 2].map(|vector| (vector * S::LANES) as isize);
+            Place { out: sums, columns: columns.as_ptr(), vectors, store: Store::Over }
+        }
+    };
+    let column = if PACKED { PARTS as isize } else { call.right_column };
+    // SAFETY: vectors are whole, or may be read whole and go to sums, which has room for them.
+    match unsafe { S::sums::<V, N, PARTS>(&sum(call, spot, at, column), &place) } {
+        false => Rest::All,
+        true if store.is_some() => Rest::Nothing,
+        true => Rest::Write,
+    }
 }
 
 /// What a call sums up for one of its tiles. `column`: from one column of right to the next.
@@ -142,16 +185,11 @@ fn sum<R>(call: &Call<R>, spot: &Spot, at: usize, column: isize) -> Sum<R> {
     }
 }
 
-/// Columns of so many reals, one after the other.
-fn place<R>(out: *mut R, columns: &'static [isize; MOST_SUMS], lanes: usize) -> Place<R> {
-    let vectors = [1, 2].map(|vector| (vector * lanes) as isize);
-    Place { out, columns: columns.as_ptr(), vectors, store: Store::Over }
-}
-
-/// Most columns of sums.
+/// Most columns of sums; a complex column has two.
 const MOST_SUMS: usize = 24;
 
-const fn dense_columns(reals: usize) -> [isize; MOST_SUMS] {
+/// Where columns of so many real numbers begin, one after the other.
+const fn columns_of(reals: usize) -> [isize; MOST_SUMS] {
     let mut columns = [0; MOST_SUMS];
     let mut n = 1;
     while n < MOST_SUMS {
@@ -164,7 +202,7 @@ const fn dense_columns(reals: usize) -> [isize; MOST_SUMS] {
 /// Asks the memory system for the tile of out, which is needed after the sum.
 #[inline(always)]
 fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, spot: &Spot, parts: isize) {
-    if call.streams || call.out_is_near {
+    if call.streams || !call.asks_for_out {
         return;
     }
     let out = call.out.wrapping_offset(spot.out);
@@ -178,7 +216,8 @@ fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, spot: &Spot, part
 /// Defines the function that looks up a kernel of one instruction set; the widest tiles are compiled once more for packed
 /// columns.
 ///
-/// What is rare is a function of its own, which keeps the loop over tiles short.
+/// What is left of a tile is done by a function of its own: the compiler keeps sums in memory when it puts them into the
+/// loop over tiles.
 macro_rules! kernels {
     ($find:ident, $real:ident, $complex:ident, $isa:ident, $(#[$feature:meta])?
      real { $($v:literal: $($n:literal)* and $packed:literal;)* }
@@ -228,15 +267,17 @@ macro_rules! kernels {
                 }
             }
 
-            let mut sums = MaybeUninit::uninit();
-            let store = call.store();
+            let mut sums = MaybeUninit::<$parts::Sums<<$isa as Simd<R>>::Vector, V, N>>::uninit();
+            // Sums of complex numbers are merged first.
+            let store = if $parts::PARTS == 1 { call.store() } else { None };
             for (at, spot) in spots.iter().enumerate() {
                 // SAFETY: the caller's promise.
                 unsafe {
-                    match $parts::quick::<$isa, R, V, N, P>(call, spot, at, store, &mut sums) {
-                        Left::Nothing => (),
-                        Left::Put => rest::<R, V, N, P>(call, spot, at, Some(sums.assume_init_ref())),
-                        Left::Everything => rest::<R, V, N, P>(call, spot, at, None),
+                    let room = sums.as_mut_ptr().cast();
+                    match quick::<$isa, R, V, N, { $parts::PARTS }, P>(call, spot, at, store, room) {
+                        Rest::Nothing => (),
+                        Rest::Write => rest::<R, V, N, P>(call, spot, at, Some(sums.assume_init_ref())),
+                        Rest::All => rest::<R, V, N, P>(call, spot, at, None),
                     }
                 }
             }

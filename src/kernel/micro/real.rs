@@ -1,10 +1,8 @@
 //! The micro-kernel of real types: a tile of out, a few vectors tall and a few columns wide, stays in registers while
 //! one row of right and one column of left after the other are multiplied into it.
 
-use std::mem::MaybeUninit;
-
-use super::super::simd::{Place, Real, Simd, Store};
-use super::{CACHE_LINE, Call, Columns, Left, ask, columns, dense_columns, place, prefetch, sum};
+use super::super::simd::{Real, Simd};
+use super::{CACHE_LINE, Call, Columns, ask, columns};
 use crate::local::Spot;
 
 /// For every column, as straight code: the compiler does not unroll a loop of 16, and an index that is no constant keeps the
@@ -21,46 +19,14 @@ macro_rules! each_column {
     };
 }
 
+/// Real numbers of an element.
+pub(super) const PARTS: usize = 1;
+
 /// The sums of each column with each vector.
 pub(super) type Sums<Vector, const V: usize, const N: usize> = [[Vector; V]; N];
 
-/// A tile of `V` vectors by `N` columns, or its sums, where there is code for just that. `PACKED`: one step of the sum finds
-/// its `N` values of right side by side. `store`: as the call says.
-///
-/// # Safety
-/// As [`Call`] says; the instructions of `S` exist.
-#[inline(always)]
-pub(super) unsafe fn quick<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
-    call: &Call<R>,
-    spot: &Spot,
-    at: usize,
-    store: Option<Store>,
-    sums: &mut MaybeUninit<Sums<S::Vector, V, N>>,
-) -> Left {
-    prefetch::<R, V, N>(call, spot, 1);
-    let whole = call.rows == V * S::LANES;
-    if !whole && !call.left_padded {
-        return Left::Everything;
-    }
-    let store = if whole { store } else { None };
-    let place = match store {
-        Some(store) => {
-            let [_, second, third] = spot.vectors;
-            let out = call.out.wrapping_offset(spot.out);
-            Place { out, columns: call.columns, vectors: [second, third], store }
-        }
-        None => place(sums.as_mut_ptr().cast(), const { &dense_columns(V * S::LANES) }, S::LANES),
-    };
-    let column = if PACKED { 1 } else { call.right_column };
-    // SAFETY: vectors are whole, or may be read whole and go to sums, which has room for them.
-    match unsafe { S::sums::<V, N, 1>(&sum(call, spot, at, column), &place) } {
-        false => Left::Everything,
-        true if store.is_some() => Left::Nothing,
-        true => Left::Put,
-    }
-}
-
-/// `V` vectors by `N` columns. `PACKED`: as for [`quick`].
+/// A tile of `V` vectors by `N` columns. `PACKED`: one step of the sum finds its `N` elements
+/// of right side by side.
 ///
 /// # Safety
 /// As [`Call`] says; the instructions of `S` exist.
@@ -115,6 +81,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
 ///
 /// # Safety
 /// As [`tile`].
+#[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
     call: &Call<R>,

@@ -32,8 +32,9 @@ enum Factors {
     Any,
     /// Out is the product.
     One,
-    /// As before, past the caches.
+    /// Past the caches: the product, and a multiple of it.
     Streams,
+    StreamsAny,
     /// Out gets the product added.
     Adds,
 }
@@ -43,8 +44,13 @@ impl Factors {
         match self {
             Factors::Any => (T::from_f64(2.0, 1.0), T::from_f64(-1.0, 2.0)),
             Factors::One | Factors::Streams => (T::ONE, T::ZERO),
+            Factors::StreamsAny => (T::from_f64(2.0, 1.0), T::ZERO),
             Factors::Adds => (T::ONE, T::ONE),
         }
+    }
+
+    fn stream(self) -> bool {
+        matches!(self, Factors::Streams | Factors::StreamsAny)
     }
 }
 
@@ -67,13 +73,12 @@ fn check<T: Element>(case: Case) {
     let (left, right_numbers) = (numbers::<T>(left_len), numbers::<T>(right_len));
     // What goes past the caches begins at multiples of vectors.
     let bytes = isa.vector_bytes();
-    let lead = if factors == Factors::Streams { rows + bytes / size_of::<T>() } else { rows + 3 };
+    let lead = if factors.stream() { rows + bytes / size_of::<T>() } else { rows + 3 };
     let mut room = numbers::<T>(lead * columns + bytes);
     let first = room.as_ptr().align_offset(bytes);
-    let out = &mut room[first..][..lead * columns];
     let (alpha, beta) = factors.values::<T>();
+    let mut want = room.clone();
     let offsets: Vec<isize> = (0..columns).map(|n| (n * lead) as isize).collect();
-    let mut want = out.to_vec();
     for n in 0..columns {
         for m in 0..rows {
             let mut sum = T::ZERO;
@@ -82,8 +87,11 @@ fn check<T: Element>(case: Case) {
                 let times = first_right as isize + k * right.step + n as isize * right.column;
                 sum += left[from as usize] * right_numbers[times as usize];
             }
-            let to = &mut want[n * lead + m];
-            *to = beta * *to + alpha * sum;
+            let at = first + n * lead + m;
+            want[at] = beta * want[at] + alpha * sum;
+            if beta == T::ZERO {
+                room[at] = T::from_f64(f64::NAN, f64::NAN);
+            }
         }
     }
     let parts = T::PARTS as isize;
@@ -95,12 +103,12 @@ fn check<T: Element>(case: Case) {
         right: right_numbers[first_right..].as_ptr().cast(),
         right_step: right.step * parts,
         right_column: right.column * parts,
-        out: out.as_mut_ptr().cast(),
+        out: room[first..].as_mut_ptr().cast(),
         columns: offsets.as_ptr(),
         rows: rows * T::PARTS,
         left_padded: false,
-        streams: factors == Factors::Streams,
-        out_is_near: false,
+        streams: factors.stream(),
+        asks_for_out: true,
         next: left.as_ptr().cast(),
         ahead: if depth % 2 == 0 { 0 } else { 3 * left_step * parts },
         alpha: alpha.parts(),
@@ -109,7 +117,7 @@ fn check<T: Element>(case: Case) {
     let lanes = bytes / size_of::<T::Real>();
     // SAFETY: the slices have room for what the call says, and the instruction set is there.
     unsafe { T::kernel(isa, vectors, columns, right.packed)(&call, &[Spot::dense(lanes)]) };
-    assert_eq!(out, want, "{} {case:?}", std::any::type_name::<T>());
+    assert_eq!(room, want, "{} {case:?}", std::any::type_name::<T>());
 }
 
 fn all<T: Element>(isa: Isa) {
@@ -130,9 +138,11 @@ fn all<T: Element>(isa: Isa) {
                         (whole, Factors::Any),
                         (whole, Factors::One),
                         (whole, Factors::Streams),
+                        (whole, Factors::StreamsAny),
                         (whole, Factors::Adds),
                         ((vectors - 1) * lanes + 1, Factors::Any),
                         ((vectors - 1) * lanes + 1, Factors::One),
+                        ((vectors - 1) * lanes + 1, Factors::Adds),
                     ] {
                         for left_step in [whole as isize + 1, -(whole as isize) - 1] {
                             check::<T>(Case { isa, vectors, columns, rows, depth, left_step, right, factors });

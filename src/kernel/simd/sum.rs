@@ -24,6 +24,10 @@ pub struct Sum<R> {
 
 /// Where sums go, column by column. A complex column is two: sums with its real and with its imaginary parts. Offsets are in
 /// real numbers.
+///
+/// # Safety
+/// Whoever adds up promises an offset for every column, and that whole vectors may be written there; those of the tile's
+/// vectors only, and with [`Store::Onto`] they hold values.
 pub struct Place<R> {
     pub out: *mut R,
     pub columns: *const isize,
@@ -32,13 +36,13 @@ pub struct Place<R> {
     pub store: Store,
 }
 
-/// How sums are written.
+/// How sums are written; the assembly tells them apart by their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Store {
-    Over,
+    Over = 0,
     /// Past the caches; vectors begin at multiples of their size.
-    Past,
+    Past = 1,
     /// Added to what is there.
-    Onto,
+    Onto = 2,
 }

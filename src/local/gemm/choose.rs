@@ -9,7 +9,7 @@ use crate::local::{CACHE_LINE, Dim, Target};
 const OUT: usize = 2;
 /// The deepest box: sums of more terms stay in registers no longer than this.
 const DEEPEST: usize = 512;
-/// The same where operands lie side by side along different dimensions of it.
+/// The deepest where operands lie side by side along different dimensions of it, and boxes of whole lines of both move less.
 const DEEPEST_CROSSED: usize = 896;
 /// Bytes of packed columns: more than one core's share of the last cache gains nothing.
 const COLUMN_BYTES: usize = 4 << 20;
@@ -247,7 +247,6 @@ impl View {
             single(&mut depth, 1);
         }
         let unit = |t: usize| depth.iter().position(|d| d.extent > 1 && d.strides[t] == 1).filter(|_| !in_place[t]);
-        // Boxes that are whole lines of both operands move less of each.
         let crossed = unit(0).is_some() && unit(1).is_some() && unit(0) != unit(1);
         let deepest = if crossed { DEEPEST_CROSSED } else { DEEPEST };
         let deepest = (self.l1 * 3 / 5 / (columns * self.element)).clamp(64, deepest) / slab.size.clamp(1, 4);
@@ -264,7 +263,8 @@ impl View {
         let near = self.l1 / 3 / (kc * self.element) / mr * mr;
         let most = if near >= 2 * mr && !buffered { most.min(near) } else { most };
         let need = needs(&rows, [true, buffered], most);
-        let in_run = if even { run_dims(&rows, runs[0]) } else { 1 };
+        // Panels that go on over the ends of runs have but one shorter one.
+        let in_run = if runs[0] == [false; 2] { 1 } else { run_dims(&rows, runs[0]) };
         grow(&mut rows, &need, most, (mr, in_run));
         let mc: usize = rows.iter().map(|d| d.tile).product();
 
@@ -397,7 +397,7 @@ pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, (unit, in_
             let even = dim.extent.div_ceil(dim.extent.div_ceil(room));
             let rounded = if i < in_run { even.next_multiple_of(unit / gcd(unit, before)) } else { even };
             // Whole tiles are worth a little more room.
-            let most = if i == 0 { room.max(unit) } else { room + room / 10 };
+            let most = (room + room / 10).max(if i == 0 { unit } else { 0 });
             dim.tile = if rounded <= most { rounded.min(dim.extent) } else { even };
         }
         break;
@@ -406,4 +406,47 @@ pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, (unit, in_
 
 fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dims<const N: usize>(extents: [usize; N]) -> [AxisDim; N] {
+        extents.map(|extent| AxisDim { extent, tile: extent, strides: [1, 1] })
+    }
+
+    fn grown<const N: usize>(extents: [usize; N], need: [usize; N], most: usize, units: (usize, usize)) -> [usize; N] {
+        let mut dims = dims(extents);
+        grow(&mut dims, &need, most, units);
+        dims.map(|dim| dim.tile)
+    }
+
+    #[test]
+    fn boxes_grow_as_far_as_there_is_room() {
+        assert_eq!(grown([], [], 10, (4, 1)), [0; 0]);
+        assert_eq!(grown([52, 52], [1, 1], 5000, (16, 1)), [52, 52], "all fits");
+        assert_eq!(grown([100], [1], 40, (16, 1)), [34], "three even pieces");
+        assert_eq!(grown([100], [1], 45, (16, 1)), [48], "whole units, with a tenth more room");
+        assert_eq!(grown([100], [1], 8, (16, 1)), [16], "a unit at least");
+        assert_eq!(grown([52, 52], [26, 16], 416, (1, 1)), [26, 16], "as much as is needed");
+        assert_eq!(grown([8, 32, 8], [1, 1, 8], 704, (48, 1)), [8, 11, 8]);
+        assert_eq!(grown([8, 32, 8], [1, 1, 8], 704, (48, 2)), [8, 12, 8], "8 times 12 are two units of 48");
+        let mut fixed = dims([8, 32]);
+        fixed[1].tile = 0;
+        grow(&mut fixed, &[1, 1], 100, (4, 1));
+        assert_eq!(fixed.map(|dim| dim.tile), [8, 1], "what has no tile stays alone");
+    }
+
+    #[test]
+    fn runs_go_on_while_strides_do() {
+        let dim = |extent, strides| AxisDim { extent, tile: extent, strides };
+        let dims = [dim(4, [1, 8]), dim(2, [4, 1]), dim(3, [8, 100])];
+        let of = |tensors| (run_dims(&dims, tensors), run(&dims, tensors));
+        assert_eq!(of([true, false]), (3, 24));
+        assert_eq!(of([false, true]), (1, 4));
+        assert_eq!(of([true, true]), (1, 4));
+        assert_eq!(of([false, false]), (3, 24));
+        assert_eq!(run(&[], [true, true]), 1);
+    }
 }

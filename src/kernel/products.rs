@@ -1,0 +1,89 @@
+//! Carries out a [`ProductsPlan`] by LIBXSMM's code for the size.
+//!
+//! That code knows alpha 1 and beta 0 or 1; with others a product goes through a buffer. Where LIBXSMM has no code, plain
+//! loops multiply, so that every plan runs.
+
+use rayon::prelude::*;
+
+use super::Element;
+use super::gemm::Arguments;
+use super::xsmm::Tile;
+use crate::local::ProductsPlan;
+
+/// # Safety
+/// The plan is for tensors of which `arguments` holds the first elements: all its offsets may be read in the operands and
+/// written in out, which nobody else touches and which holds values unless beta is 0. `workspace` has as many elements as
+/// the plan asks for. The element type is real.
+pub(super) unsafe fn run<T: Element>(plan: &ProductsPlan, arguments: Arguments<T>, workspace: &mut [T]) {
+    let adds = arguments.beta == T::ONE;
+    let direct = arguments.alpha == T::ONE && (adds || arguments.beta == T::ZERO);
+    let [left, right, out] = plan.leads;
+    let leads = if direct { plan.leads } else { [left, right, plan.extents[0]] };
+    let code = Tile::<T::Real>::get(plan.extents, leads, plan.right_by_rows, direct && adds);
+    let share = |number: usize, buffer: &mut [T]| {
+        let products = plan.share(number);
+        let mut next = products.start;
+        while next < products.end {
+            let (start, count, step) = plan.run(next);
+            let count = count.min(products.end - next);
+            for i in 0..count as isize {
+                let [a, b] = [0, 1].map(|t| arguments.operands[t].at(start[t] + i * step[t]));
+                let c = arguments.out.at(start[2] + i * step[2]);
+                // SAFETY: the caller's promise: a product of the plan, and a buffer for one.
+                unsafe {
+                    match code {
+                        Some(code) if direct => code.call(a.cast(), b.cast(), c.cast()),
+                        Some(code) => {
+                            code.call(a.cast(), b.cast(), buffer.as_mut_ptr().cast());
+                            merge(plan, &arguments, |row, column| buffer[column * plan.extents[0] + row], c, out);
+                        }
+                        None => merge(plan, &arguments, |row, column| sum(plan, a, b, row, column), c, out),
+                    }
+                }
+            }
+            next += count;
+        }
+    };
+    if plan.shares == 1 {
+        share(0, workspace);
+    } else {
+        let parts = workspace.par_chunks_exact_mut(plan.share_elements()).with_max_len(1);
+        parts.take(plan.shares).enumerate().for_each(|(number, buffer)| share(number, buffer));
+    }
+}
+
+/// One element of a product.
+///
+/// # Safety
+/// The product's elements may be read.
+unsafe fn sum<T: Element>(plan: &ProductsPlan, a: *const T, b: *const T, row: usize, column: usize) -> T {
+    let [left, right, _] = plan.leads;
+    let across = if plan.right_by_rows { [right, 1] } else { [1, right] };
+    // SAFETY: the caller's promise.
+    let term = |k: usize| unsafe { *a.add(k * left + row) * *b.add(k * across[0] + column * across[1]) };
+    (0..plan.extents[2]).fold(T::ZERO, |sum, k| sum + term(k))
+}
+
+/// out = alpha product + beta out; with beta 0, out is not read.
+///
+/// # Safety
+/// Out's elements, in columns `lead` apart, may be written, and hold values unless beta is 0.
+unsafe fn merge<T: Element>(
+    plan: &ProductsPlan,
+    arguments: &Arguments<T>,
+    product: impl Fn(usize, usize) -> T,
+    out: *mut T,
+    lead: usize,
+) {
+    let [rows, columns, _] = plan.extents;
+    for column in 0..columns {
+        for row in 0..rows {
+            let value = arguments.alpha * product(row, column);
+            // SAFETY: the caller's promise.
+            unsafe {
+                let to = out.add(column * lead + row);
+                *to = if arguments.beta == T::ZERO { value } else { value + arguments.beta * *to };
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Many products of one small size that are read and written where they lie, each computed whole by code that is generated
+//! for the size.
+//!
+//! Invariants: each of m, n and k is one dimension; the leading dimensions hold the extents, as generated code asks for.
+//! Deliberately absent: packing, cutting, and products beyond the sizes that generated code is good at.
+
+use std::ops::Range;
+
+use super::Dim;
+
+/// LIBXSMM is made for products up to this in every direction.
+const LARGEST: usize = 64;
+/// Below this many multiply-adds a call takes longer than the product.
+const SMALLEST: usize = 256;
+/// Fewer are no batch.
+const FEWEST: usize = 4;
+/// Below this many multiply-adds, waking a second thread costs more than it gains.
+const WORTH_THREADS: f64 = 400_000.0;
+
+/// Column-major products, out = left right. Strides of three tensors are in the order left, right, out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProductsPlan {
+    /// Whether left is the contraction's right: a row-major product is the column-major one with its operands exchanged.
+    pub swapped: bool,
+    /// Rows, columns, terms of the sum.
+    pub extents: [usize; 3],
+    /// From one column to the next of left, right and out; of right from one row to the next if that is stored by rows.
+    pub leads: [usize; 3],
+    pub right_by_rows: bool,
+    /// Loops over the products, outermost first.
+    pub batch: Vec<Dim<3>>,
+    /// Parts that threads may take.
+    pub shares: usize,
+}
+
+impl ProductsPlan {
+    /// The plan, if these dimensions of kind c, m, n and k are such a batch.
+    pub(super) fn new(dims: &[Vec<Dim<3>>; 4], threads: usize) -> Option<ProductsPlan> {
+        let [batch, m, n, k] = dims;
+        let (&[m], &[n], &[k]) = (m.as_slice(), n.as_slice(), k.as_slice()) else { return None };
+        let count: usize = batch.iter().map(|d| d.extent).product();
+        let sizes = [m, n, k].map(|d| d.extent);
+        let each: usize = sizes.iter().product();
+        if count < FEWEST || sizes.iter().any(|&size| size > LARGEST) || each < SMALLEST {
+            return None;
+        }
+        let (swapped, rows, cols, [left, right]) = match (m.strides[2], n.strides[2]) {
+            (1, _) => (false, m, n, [0, 1]),
+            (_, 1) => (true, n, m, [1, 0]),
+            _ => return None,
+        };
+        let lead = |stride: isize, least: usize| usize::try_from(stride).ok().filter(|&stride| stride >= least);
+        let right_by_rows = k.strides[right] != 1;
+        let (step, across, least) = match right_by_rows {
+            false => (k.strides[right], cols.strides[right], k.extent),
+            true => (cols.strides[right], k.strides[right], cols.extent),
+        };
+        if rows.strides[left] != 1 || step != 1 {
+            return None;
+        }
+        let leads = [lead(k.strides[left], rows.extent)?, lead(across, least)?, lead(cols.strides[2], rows.extent)?];
+        let worth = count as f64 * each as f64 >= WORTH_THREADS;
+        let order = |dim: &Dim<3>| Dim { strides: [left, right, 2].map(|t| dim.strides[t]), ..*dim };
+        Some(ProductsPlan {
+            swapped,
+            extents: [rows.extent, cols.extent, k.extent],
+            leads,
+            right_by_rows,
+            batch: batch.iter().map(order).collect(),
+            shares: if worth { threads.clamp(1, count) } else { 1 },
+        })
+    }
+
+    /// How many products there are.
+    pub fn products(&self) -> usize {
+        self.batch.iter().map(|d| d.extent).product()
+    }
+
+    /// The products of a share.
+    pub fn share(&self, number: usize) -> Range<usize> {
+        let count = self.products();
+        count * number / self.shares..count * (number + 1) / self.shares
+    }
+
+    /// Where a product lies in left, right and out, and how many from it on lie evenly apart, by how much.
+    pub fn run(&self, product: usize) -> ([isize; 3], usize, [isize; 3]) {
+        let (mut start, mut rest) = ([0; 3], product);
+        for dim in self.batch.iter().rev() {
+            (0..3).for_each(|t| start[t] += (rest % dim.extent) as isize * dim.strides[t]);
+            rest /= dim.extent;
+        }
+        let (extent, step) = self.batch.last().map_or((1, [0; 3]), |dim| (dim.extent, dim.strides));
+        (start, extent - product % extent, step)
+    }
+
+    /// Elements of a product that is kept until it is scaled or added.
+    pub fn share_elements(&self) -> usize {
+        self.extents[0] * self.extents[1]
+    }
+
+    pub fn workspace_elements(&self) -> usize {
+        self.shares * self.share_elements()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dim(extent: usize, strides: [isize; 3]) -> Dim<3> {
+        Dim { extent, strides }
+    }
+
+    /// `bmk,bkn->bmn` with these extents.
+    fn row_major(b: usize, [m, n, k]: [isize; 3]) -> [Vec<Dim<3>>; 4] {
+        [
+            vec![dim(b, [m * k, k * n, m * n])],
+            vec![dim(m as usize, [k, 0, n])],
+            vec![dim(n as usize, [0, 1, 1])],
+            vec![dim(k as usize, [1, n, 0])],
+        ]
+    }
+
+    #[test]
+    fn row_major_products_are_column_major_ones_exchanged() {
+        let plan = ProductsPlan::new(&row_major(10, [8, 16, 4]), 4).unwrap();
+        assert!(plan.swapped && !plan.right_by_rows);
+        assert_eq!((plan.extents, plan.leads, plan.shares), ([16, 8, 4], [16, 4, 16], 1));
+        assert_eq!(plan.batch, [dim(10, [64, 32, 128])]);
+        assert_eq!(plan.run(7), ([448, 224, 896], 3, [64, 32, 128]));
+    }
+
+    #[test]
+    fn shares_are_all_products_once() {
+        let plan = ProductsPlan::new(&row_major(103, [32, 32, 32]), 4).unwrap();
+        let all: Vec<usize> = (0..plan.shares).flat_map(|number| plan.share(number)).collect();
+        assert!(plan.shares == 4 && all.iter().copied().eq(0..103));
+    }
+
+    #[test]
+    fn what_is_no_such_batch() {
+        let none = |dims: &[Vec<Dim<3>>; 4]| ProductsPlan::new(dims, 1).is_none();
+        assert!(none(&row_major(3, [16, 16, 16])), "few");
+        assert!(none(&row_major(10, [65, 16, 16])), "large");
+        assert!(none(&row_major(10, [2, 2, 2])), "tiny");
+        let mut apart = row_major(10, [16, 16, 16]);
+        apart[2][0].strides[2] = 2;
+        assert!(none(&apart), "no side by side in out");
+        let mut backwards = row_major(10, [16, 16, 16]);
+        backwards[1][0].strides[2] = -16;
+        assert!(none(&backwards), "backwards");
+        let mut two = row_major(10, [16, 16, 16]);
+        two[3].push(dim(2, [5000, 5000, 0]));
+        assert!(none(&two), "two dimensions of a kind");
+    }
+}
