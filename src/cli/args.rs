@@ -63,7 +63,8 @@ pub struct Args {
     pub cut: Option<String>,
 
     /// auto, xsmm, portable (our own, on the widest instructions here), avx2, avx512, neon, or reference (one product after
-    /// the other, to compare with: slow); one that is not available is an error
+    /// the other, to compare with: slow); one that is not available is an error. auto is portable, with xsmm for batches of
+    /// small products where the build has it
     #[arg(long, value_name = "KERNEL", default_value = "auto")]
     pub kernel: String,
 

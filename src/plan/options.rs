@@ -56,7 +56,7 @@ impl FromStr for AlgorithmName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelChoice {
-    /// Whatever is best on the machine.
+    /// Whatever is best on the machine: our own, and LIBXSMM for batches of small products if the build has it.
     #[default]
     Auto,
     /// Micro-kernels that LIBXSMM generates.
