@@ -25,7 +25,7 @@ use std::time::Instant;
 use einsum_dist::dims::Label;
 use einsum_dist::exec::Contractor;
 use einsum_dist::kernel::{Workspace, contract_planned, plan, target, unary};
-use einsum_dist::local::Target;
+use einsum_dist::local::{Family, Target};
 use einsum_dist::plan::KernelChoice;
 use einsum_dist::{Dtype, Element, Machine, Options, Problem, Program, World};
 use ndarray::{ArrayD, IxDyn};
@@ -233,13 +233,15 @@ struct Contraction<T> {
 
 impl<T: Element> Contraction<T> {
     fn new(case: &Case) -> Result<Self, Failure> {
-        let (kernel, target) = contractor::<T>(case)?;
+        let (contractor, target) = contractor::<T>(case)?;
         let tensors = Tensors::new(case)?;
         let ([l, r], [left, right]) = (&tensors.labels[..], &tensors.operands[..]) else {
             return Err("a contraction has two operands".into());
         };
         let out = (&tensors.out_labels[..], &tensors.out.view());
         let plan = plan((l, &left.view()), (r, &right.view()), out, &target);
+        let xsmm = plan.kernel().1.family == Family::Xsmm;
+        let kernel = contractor.name_of(xsmm, !xsmm);
         Ok(Contraction { tensors, plan, kernel, workspace: Workspace::new() })
     }
 }
@@ -249,13 +251,11 @@ fn choice(case: &Case) -> Result<KernelChoice, Failure> {
     Ok(case.kernel.as_deref().filter(|name| !name.is_empty()).unwrap_or("auto").parse()?)
 }
 
-/// What that is on this machine: its name, and what to plan for.
-fn contractor<T: Element>(case: &Case) -> Result<(&'static str, Target), Failure> {
+/// What that is on this machine, and what to plan for.
+fn contractor<T: Element>(case: &Case) -> Result<(Contractor, Target), Failure> {
     let contractor = Contractor::resolve(choice(case)?, T::DTYPE)?;
     match contractor {
-        Contractor::Planned { isa, family } => {
-            Ok((contractor.name(), target(isa, family, rayon::current_num_threads())))
-        }
+        Contractor::Planned { isa, family } => Ok((contractor, target(isa, family, rayon::current_num_threads()))),
         Contractor::Reference => Err("the reference is not timed".into()),
     }
 }

@@ -81,9 +81,9 @@ impl<T: Element> Program<T> {
         &self.plan
     }
 
-    /// The name of what contracts in this process.
+    /// The name of what contracts in this process, in the run that was last if there was one.
     pub fn kernel(&self) -> &'static str {
-        let families = || self.ranks.iter().map(RankProgram::families);
+        let families = || self.measuring().ranks.iter().map(RankProgram::families);
         self.contractor.name_of(families().any(|[xsmm, _]| xsmm), families().any(|[_, own]| own))
     }
 

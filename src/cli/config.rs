@@ -54,9 +54,10 @@ impl RunConfig {
         agree(world, RunConfig::local(world, args, &text, workers))
     }
 
-    /// The name of what multiplies the tasks of rank 0.
+    /// The name of what multiplies, of the ranks that are looked at.
     pub fn kernel(&self) -> &'static str {
-        kernel_name(self.contractor, self.plan.dtype, &self.plan.schedule(0))
+        let ranks = self.plan.looked_at();
+        kernel_name(self.contractor, self.plan.dtype, ranks.iter().map(|&rank| self.plan.schedule(rank)))
     }
 
     /// What one rank can find out by itself.

@@ -19,7 +19,7 @@ pub struct Outcome {
     pub seconds: Seconds,
     pub norm: f64,
     pub check: Option<CheckReport>,
-    /// What contracted.
+    /// What contracted in this process.
     pub kernel: &'static str,
 }
 

@@ -4,7 +4,7 @@
 //! absent: another kernel in place of one that is missing; whoever forces a kernel wants that one.
 
 use crate::dtype::Dtype;
-use crate::kernel::{available, best, has_xsmm, widest};
+use crate::kernel::{available, default_family, has_xsmm, widest};
 use crate::local::{Family, Isa};
 use crate::plan::KernelChoice;
 
@@ -49,7 +49,7 @@ impl Contractor {
     pub const fn name(self) -> &'static str {
         match self {
             Contractor::Planned { family: Family::Xsmm, .. } => "xsmm",
-            Contractor::Planned { isa, family: Family::Own | Family::Best } => isa.name(),
+            Contractor::Planned { isa, family: Family::Own | Family::Mixed } => isa.name(),
             Contractor::Reference => "reference",
         }
     }
@@ -57,7 +57,7 @@ impl Contractor {
     /// The name in reports of what multiplies, given whether anything is left to LIBXSMM, and anything not.
     pub const fn name_of(self, xsmm: bool, own: bool) -> &'static str {
         match self {
-            Contractor::Planned { isa, family: Family::Best } if xsmm => match (own, isa) {
+            Contractor::Planned { isa, family: Family::Mixed } if xsmm => match (own, isa) {
                 (false, _) => "xsmm",
                 (true, Isa::Avx512) => "avx512+xsmm",
                 (true, Isa::Avx2) => "avx2+xsmm",
@@ -82,7 +82,7 @@ fn find(kernel: KernelChoice, dtype: Dtype) -> Result<Contractor, String> {
     let own = |isa| Contractor::Planned { isa, family: Family::Own };
     let forced = |isa| if available(isa) { Ok(own(isa)) } else { Err(missing(isa)) };
     match kernel {
-        KernelChoice::Auto => Ok(Contractor::Planned { isa: widest(), family: best() }),
+        KernelChoice::Auto => Ok(Contractor::Planned { isa: widest(), family: default_family() }),
         KernelChoice::Portable => Ok(own(widest())),
         KernelChoice::Avx2 => forced(Isa::Avx2),
         KernelChoice::Avx512 => forced(Isa::Avx512),
@@ -130,6 +130,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_ran_is_named() {
+        let planned = |isa, family| Contractor::Planned { isa, family };
+        let mixed = planned(Isa::Avx2, Family::Mixed);
+        assert_eq!(mixed.name_of(false, false), "avx2");
+        assert_eq!(mixed.name_of(false, true), "avx2");
+        assert_eq!(mixed.name_of(true, false), "xsmm");
+        assert_eq!(mixed.name_of(true, true), "avx2+xsmm");
+        assert_eq!(planned(Isa::Avx512, Family::Xsmm).name_of(true, true), "xsmm");
+        assert_eq!(planned(Isa::Avx512, Family::Own).name_of(false, true), "avx512");
+        assert_eq!(Contractor::Reference.name_of(false, false), "reference");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::Contractor;
 use crate::dims::Label;
 use crate::dtype::Dtype;
 use crate::kernel::{Workspace, plan_unary, target};
-use crate::local::{Family, Isa, Layout, LocalContract, UnaryPlan, plan_contract};
+use crate::local::{Body, Family, Isa, Layout, LocalContract, UnaryPlan, plan_contract};
 use crate::memory::Strided;
 use crate::schedule::{Schedule, TaskId, View, Work};
 
@@ -99,11 +99,15 @@ impl<const N: usize, P: Fits> Kept<N, P> {
     }
 }
 
-/// The name of what multiplies in a schedule.
-pub fn kernel_name(contractor: Contractor, dtype: Dtype, schedule: &Schedule) -> &'static str {
-    let mut planned = Planned::new(contractor, dtype, schedule.tasks.len());
-    planned.expect(schedule, 1);
-    let [xsmm, own] = planned.families();
+/// The name of what multiplies in some schedules.
+pub fn kernel_name(contractor: Contractor, dtype: Dtype, schedules: impl Iterator<Item = Schedule>) -> &'static str {
+    let (mut xsmm, mut own) = (false, false);
+    for schedule in schedules {
+        let mut planned = Planned::new(contractor, dtype, schedule.tasks.len());
+        planned.expect(&schedule, 1);
+        let families = planned.families();
+        (xsmm, own) = (xsmm || families[0], own || families[1]);
+    }
     contractor.name_of(xsmm, own)
 }
 
@@ -163,8 +167,10 @@ impl Planned {
 
     /// Whether LIBXSMM multiplies anything that is planned, and whether anything else does.
     pub fn families(&self) -> [bool; 2] {
-        let plans = || self.contracts.plans.iter().flatten().map(|entry| entry.plan.kernel().1.family);
-        [plans().any(|family| family == Family::Xsmm), plans().any(|family| family != Family::Xsmm)]
+        let plans = self.contracts.plans.iter().flatten().map(|entry| &entry.plan);
+        let multiply = plans.filter(|plan| !matches!(plan.body(), Body::Nothing | Body::Scale));
+        let families: Vec<Family> = multiply.map(|plan| plan.kernel().1.family).collect();
+        [families.contains(&Family::Xsmm), families.contains(&Family::Own)]
     }
 
     /// The plan of a unary step, and the instructions to run it with.

@@ -119,12 +119,12 @@ impl RankProgram {
         self.kernels
     }
 
-    /// The plans of the tasks. Tasks of one rank run one after another, so nobody waits here.
     /// Whether LIBXSMM multiplies anything that is planned, and whether anything else does.
     pub fn families(&self) -> [bool; 2] {
         self.planned().families()
     }
 
+    /// The plans of the tasks. Tasks of one rank run one after another, so nobody waits here.
     pub(super) fn planned(&self) -> MutexGuard<'_, Planned> {
         // What a panic leaves behind is whole: plans are put in place by one assignment each.
         self.planned.lock().unwrap_or_else(|poisoned| poisoned.into_inner())

@@ -6,14 +6,30 @@ use std::sync::OnceLock;
 use super::simd::widest;
 use crate::local::{Caches, Family, Isa, Target};
 
-/// The widest instructions, what multiplies best, the caches, and the threads of the current rayon pool.
+/// The widest instructions, the default family, the caches, and the threads of the current rayon pool.
 pub fn host() -> Target {
-    target(widest(), best(), rayon::current_num_threads())
+    target(widest(), default_family(), rayon::current_num_threads())
 }
 
-/// What multiplies best in this build.
-pub fn best() -> Family {
-    if has_xsmm() { Family::Best } else { Family::Own }
+/// What multiplies if nobody asks for anything else.
+pub fn default_family() -> Family {
+    if generates() { Family::Mixed } else { Family::Own }
+}
+
+/// Whether LIBXSMM generates code here for every way that small products may lie: it may be kept from it at run time.
+fn generates() -> bool {
+    #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        use super::xsmm::{Real, Tile};
+        fn all<R: Real>() -> bool {
+            let tile = |by_rows| Tile::<R>::get([16; 3], [16; 3], by_rows, false);
+            [false, true].into_iter().all(|by_rows| tile(by_rows).is_some())
+        }
+        static GENERATES: OnceLock<bool> = OnceLock::new();
+        *GENERATES.get_or_init(|| has_xsmm() && all::<f32>() && all::<f64>())
+    }
+    #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    false
 }
 
 /// This machine's caches, with instructions, a family and threads of the caller's choice. Starts no thread pool.

@@ -42,7 +42,7 @@ pub use bound::error_bound;
 pub use contract::{contract, contract_planned, plan};
 pub use element::Element;
 pub use elementwise::{add, copy, fill, scale};
-pub use host::{best, has_xsmm, host, target};
+pub use host::{default_family, has_xsmm, host, target};
 pub use reference::{Checked, contract_slowly, reference, reference_element};
 pub use simd::{available, widest};
 pub use unary::{plan_unary, unary, unary_planned};

@@ -2,6 +2,8 @@
 //!
 //! That code knows alpha 1 and beta 0 or 1; with others a product goes through a buffer. Where LIBXSMM has no code, plain
 //! loops multiply, so that every plan runs.
+//!
+//! Invariants: shares write disjoint products of out and each has a buffer of its own; with beta 0, out is not read.
 
 use rayon::prelude::*;
 
@@ -48,7 +50,7 @@ pub(super) unsafe fn run<T: Element>(plan: &ProductsPlan, arguments: Arguments<T
         share(0, workspace);
     } else {
         let parts = workspace.par_chunks_exact_mut(plan.share_elements()).with_max_len(1);
-        parts.take(plan.shares).enumerate().for_each(|(number, buffer)| share(number, buffer));
+        parts.enumerate().for_each(|(number, buffer)| share(number, buffer));
     }
 }
 

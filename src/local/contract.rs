@@ -10,8 +10,8 @@ use crate::dtype::Dtype;
 
 /// Below this many multiply-adds, planning a matrix product costs more than it gains.
 const TINY: f64 = 512.0;
-/// Below this many multiply-adds, waking a second thread costs more than it gains.
-const WORTH_THREADS: f64 = 65_536.0;
+/// Below this many multiply-adds, waking a second thread for loops costs more than it gains.
+const LOOPS_WORTH_THREADS: f64 = 65_536.0;
 
 /// How to contract two tensors of given layouts on a given number of threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub enum Body {
     Scale,
     Loops(LoopPlan),
     Gemm(Box<GemmPlan>),
-    /// For LIBXSMM only.
+    /// For LIBXSMM only: whoever carries it out has to have that.
     Products(ProductsPlan),
 }
 
@@ -68,7 +68,7 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
     } else {
         plan_body(dims.map(fold), dtype, &target)
     };
-    if target.family == Family::Best {
+    if target.family == Family::Mixed {
         target.family = if matches!(body, Body::Products(_)) { Family::Xsmm } else { Family::Own };
     }
     LocalContract {
@@ -128,7 +128,7 @@ impl LocalContract {
 /// Dimensions are folded and none is empty.
 fn plan_body(dims: [Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Body {
     let multiply_adds: f64 = dims.iter().flatten().map(|d| d.extent as f64).product();
-    let threads = if multiply_adds < WORTH_THREADS { 1 } else { target.threads.max(1) };
+    let threads = if multiply_adds < LOOPS_WORTH_THREADS { 1 } else { target.threads.max(1) };
     if target.family != Family::Own
         && let Some(products) = ProductsPlan::new(&dims, threads)
     {

@@ -1,12 +1,15 @@
 //! Many products of one small size that are read and written where they lie, each computed whole by code that is generated
 //! for the size.
 //!
-//! Invariants: each of m, n and k is one dimension; the leading dimensions hold the extents, as generated code asks for.
-//! Deliberately absent: packing, cutting, and products beyond the sizes that generated code is good at.
+//! Invariants: each of m, n and k is one dimension; the leading dimensions hold the extents, as generated code asks for, and
+//! are in its range; no two products have an element of out in common, as no two elements of a tensor are the same.
+//! Deliberately absent: packing, cutting, products beyond the sizes that generated code is good at, and whether there is code.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::Dim;
+use super::target::WORTH_THREADS;
 
 /// LIBXSMM is made for products up to this in every direction.
 const LARGEST: usize = 64;
@@ -14,8 +17,8 @@ const LARGEST: usize = 64;
 const SMALLEST: usize = 256;
 /// Fewer are no batch.
 const FEWEST: usize = 4;
-/// Below this many multiply-adds, waking a second thread costs more than it gains.
-const WORTH_THREADS: f64 = 400_000.0;
+/// Generated code counts bytes in 32 bits; there is none for leading dimensions beyond this.
+const FARTHEST: usize = (1 << 24) - 1;
 
 /// Column-major products, out = left right. Strides of three tensors are in the order left, right, out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +27,7 @@ pub struct ProductsPlan {
     pub swapped: bool,
     /// Rows, columns, terms of the sum.
     pub extents: [usize; 3],
-    /// From one column to the next of left, right and out; of right from one row to the next if that is stored by rows.
+    /// From one column to the next of left, of right and of out. If right is stored by rows: from one row to the next.
     pub leads: [usize; 3],
     pub right_by_rows: bool,
     /// Loops over the products, outermost first.
@@ -40,8 +43,11 @@ impl ProductsPlan {
         let (&[m], &[n], &[k]) = (m.as_slice(), n.as_slice(), k.as_slice()) else { return None };
         let count: usize = batch.iter().map(|d| d.extent).product();
         let sizes = [m, n, k].map(|d| d.extent);
+        if count < FEWEST || sizes.iter().any(|&size| size > LARGEST) {
+            return None;
+        }
         let each: usize = sizes.iter().product();
-        if count < FEWEST || sizes.iter().any(|&size| size > LARGEST) || each < SMALLEST {
+        if each < SMALLEST {
             return None;
         }
         let (swapped, rows, cols, [left, right]) = match (m.strides[2], n.strides[2]) {
@@ -49,7 +55,9 @@ impl ProductsPlan {
             (_, 1) => (true, n, m, [1, 0]),
             _ => return None,
         };
-        let lead = |stride: isize, least: usize| usize::try_from(stride).ok().filter(|&stride| stride >= least);
+        let lead = |stride: isize, least: usize| {
+            usize::try_from(stride).ok().filter(|stride| (least..=FARTHEST).contains(stride))
+        };
         let right_by_rows = k.strides[right] != 1;
         let (step, across, least) = match right_by_rows {
             false => (k.strides[right], cols.strides[right], k.extent),
@@ -61,12 +69,14 @@ impl ProductsPlan {
         let leads = [lead(k.strides[left], rows.extent)?, lead(across, least)?, lead(cols.strides[2], rows.extent)?];
         let worth = count as f64 * each as f64 >= WORTH_THREADS;
         let order = |dim: &Dim<3>| Dim { strides: [left, right, 2].map(|t| dim.strides[t]), ..*dim };
+        let mut batch: Vec<Dim<3>> = batch.iter().map(order).collect();
+        batch.sort_by_key(|dim| Reverse(dim.strides[2].unsigned_abs()));
         Some(ProductsPlan {
             swapped,
             extents: [rows.extent, cols.extent, k.extent],
             leads,
             right_by_rows,
-            batch: batch.iter().map(order).collect(),
+            batch,
             shares: if worth { threads.clamp(1, count) } else { 1 },
         })
     }
@@ -82,15 +92,17 @@ impl ProductsPlan {
         count * number / self.shares..count * (number + 1) / self.shares
     }
 
-    /// Where a product lies in left, right and out, and how many from it on lie evenly apart, by how much.
+    /// Where a product lies in left, right and out, how many from it on lie evenly apart, and how far apart.
     pub fn run(&self, product: usize) -> ([isize; 3], usize, [isize; 3]) {
         let (mut start, mut rest) = ([0; 3], product);
         for dim in self.batch.iter().rev() {
             (0..3).for_each(|t| start[t] += (rest % dim.extent) as isize * dim.strides[t]);
             rest /= dim.extent;
         }
-        let (extent, step) = self.batch.last().map_or((1, [0; 3]), |dim| (dim.extent, dim.strides));
-        (start, extent - product % extent, step)
+        match self.batch.last() {
+            Some(dim) => (start, dim.extent - product % dim.extent, dim.strides),
+            None => (start, 1, [0; 3]),
+        }
     }
 
     /// Elements of a product that is kept until it is scaled or added.
@@ -98,6 +110,7 @@ impl ProductsPlan {
         self.extents[0] * self.extents[1]
     }
 
+    /// Elements of workspace that all shares take.
     pub fn workspace_elements(&self) -> usize {
         self.shares * self.share_elements()
     }
@@ -143,6 +156,10 @@ mod tests {
         assert!(none(&row_major(3, [16, 16, 16])), "few");
         assert!(none(&row_major(10, [65, 16, 16])), "large");
         assert!(none(&row_major(10, [2, 2, 2])), "tiny");
+        assert!(none(&row_major(10, [1 << 40, 1 << 40, 1 << 40])), "larger than memory");
+        let mut far = row_major(10, [16, 16, 16]);
+        far[1][0].strides[2] = 1 << 24;
+        assert!(none(&far), "columns too far apart");
         let mut apart = row_major(10, [16, 16, 16]);
         apart[2][0].strides[2] = 2;
         assert!(none(&apart), "no side by side in out");

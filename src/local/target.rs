@@ -11,11 +11,14 @@ pub enum Family {
     /// Those that LIBXSMM generates for each size.
     Xsmm,
     /// LIBXSMM's for batches of small products, and those of this crate for all else.
-    Best,
+    Mixed,
 }
 
 /// Bytes of a cache line on every machine that matters.
 pub const CACHE_LINE: usize = 64;
+
+/// Below this many multiply-adds, waking a second thread for products costs more than it gains.
+pub(super) const WORTH_THREADS: f64 = 400_000.0;
 
 /// Bytes of out from which on it may go past the caches: none keeps so much until it is read.
 pub(super) const FAR_BYTES: usize = 16 << 20;

@@ -16,6 +16,6 @@ pub fn name(target: &Target) -> String {
     match target.family {
         Family::Own => target.isa.name().to_owned(),
         Family::Xsmm => format!("libxsmm {}", target.isa.name()),
-        Family::Best => format!("best {}", target.isa.name()),
+        Family::Mixed => format!("best {}", target.isa.name()),
     }
 }

@@ -6,9 +6,7 @@ use std::ops::Range;
 
 use super::AxisDim;
 use super::choose::Candidate;
-
-/// Below this many multiply-adds, waking a second thread costs more than it gains.
-const WORTH_THREADS: f64 = 400_000.0;
+use crate::local::target::WORTH_THREADS;
 
 /// How many parts batches, row boxes and column boxes are cut into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
