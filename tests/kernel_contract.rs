@@ -68,10 +68,11 @@ const RARE: [&str; 11] = [
 const OF_EVERY_KERNEL: [&str; 6] =
     ["loops", "rows in place", "rows by depth", "columns in place", "out direct", "out buffered"];
 /// And large cases.
-const LARGE_ONES: [&str; 6] = [
+const LARGE_ONES: [&str; 7] = [
     "grid along batches",
     "grid along rows",
     "grid along columns",
+    "grid along depth",
     "boxes of rows, columns and depth",
     "loops on threads",
     "loops that split the sum",

@@ -50,6 +50,7 @@ fn large(left: &str, right: &str, out: &str, extents: &[(char, usize)]) {
 #[test]
 fn large_contractions() {
     large("mk", "kn", "mn", &[('m', 130), ('n', 140), ('k', 150)]);
+    large("kxm", "nxk", "mn", &[('m', 20), ('n', 24), ('k', 1500), ('x', 20)]);
     large("mk", "kn", "nm", &[('m', 130), ('n', 140), ('k', 150)]);
     large("mkc", "knc", "mnc", &[('m', 20), ('n', 12), ('k', 17), ('c', 101)]);
     large("cmk", "ckn", "cmn", &[('m', 20), ('n', 12), ('k', 17), ('c', 101)]);

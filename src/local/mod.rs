@@ -25,8 +25,8 @@ pub use contract::{Body, LocalContract, plan_contract};
 pub use fixed_loops::Loops;
 pub use fold::{Dim, fold, partition};
 pub use gemm::{
-    Access, Axis, AxisDim, BoxAt, GemmPlan, Grid, Group, Lie, MOST_COLUMNS, OutAccess, PackBy, Panel, RowTiles, Slab,
-    Spot, Table, register_tiles,
+    Access, Axis, AxisDim, BoxAt, GemmPlan, Grid, Group, Lie, MOST_COLUMNS, OutAccess, PackBy, Panel, Partial,
+    RowTiles, Slab, Spot, Table, register_tiles,
 };
 pub use isa::Isa;
 pub use layout::Layout;

@@ -74,7 +74,7 @@ impl Coverage {
         }
         let all = [&plan.rows, &plan.cols, &plan.depth].iter().all(|axis| axis.boxes() > 1);
         note("boxes of rows, columns and depth", all);
-        for (parts, what) in plan.grid.parts.into_iter().zip(["batches", "rows", "columns"]) {
+        for (parts, what) in plan.grid.parts.into_iter().zip(["batches", "rows", "columns", "depth"]) {
             note(&format!("grid along {what}"), parts > 1);
         }
     }

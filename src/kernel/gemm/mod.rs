@@ -1,6 +1,7 @@
 //! Contracts as matrix products: packs boxes, multiplies panels, stores tiles, as a [`GemmPlan`] says.
 //!
-//! Shares of the grid write disjoint boxes of out, each packs into its own part of the workspace and waits for nobody.
+//! Shares of the grid write disjoint boxes of out, or of partial sums that are added to it in a fixed order at the end. Each
+//! packs into its own part of the workspace and waits for nobody.
 
 mod batch;
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -14,6 +15,7 @@ mod store;
 use rayon::prelude::*;
 
 use super::Element;
+use super::permute::{Factors, permute};
 use super::pointer::{Const, Mut};
 use crate::local::{Family, GemmPlan, Isa};
 use share::Share;
@@ -40,14 +42,29 @@ pub(super) unsafe fn run<T: Element>(
 ) {
     let shares = plan.grid.shares();
     let each: usize = plan.share_elements().iter().sum();
+    let (workspace, partials) = workspace.split_at_mut(shares * each);
+    let partials = Mut(partials.as_mut_ptr());
+    // Where out's first element has its counterpart in the partial sum of a part of the depth that is not the first.
+    let partial = |part: usize| partials.at(((part - 1) * plan.partial_elements() + plan.partial.first) as isize);
     let share = |number: usize, workspace: &mut [T]| {
-        // SAFETY: the caller's promise; shares are disjoint in out, and each has its part of the workspace.
+        let arguments = match plan.grid.depth_part(number) {
+            0 => arguments,
+            part => Arguments { out: Mut(partial(part)), beta: T::ZERO, ..arguments },
+        };
+        // SAFETY: the caller's promise; shares are disjoint in out or in a partial sum, which has room for all that lies as
+        // out does, and each has its part of the workspace.
         unsafe { Share::new(plan, isa, family, arguments, workspace).run(number) }
     };
     if shares == 1 {
         share(0, workspace);
     } else {
         let parts = workspace.par_chunks_exact_mut(each).with_max_len(1);
-        parts.take(shares).enumerate().for_each(|(number, workspace)| share(number, workspace));
+        parts.enumerate().for_each(|(number, workspace)| share(number, workspace));
+    }
+    if let Some(merge) = &plan.merge {
+        for part in 1..plan.grid.parts[3] {
+            // SAFETY: all shares have ended; every element of the partial sum that has a counterpart in out was written.
+            unsafe { permute(merge, isa, partial(part), arguments.out.at(0), Factors::PLUS) };
+        }
     }
 }

@@ -76,8 +76,8 @@ impl<'a, T: Element> Share<'a, T> {
     /// As [`super::run`] says; no other share has this number, or this workspace.
     pub unsafe fn run(&mut self, number: usize) {
         let plan = self.plan;
-        let counts = [plan.batches(), plan.rows.boxes(), plan.cols.boxes()];
-        let [batches, rows, cols] = plan.grid.share(number, counts);
+        let counts = [plan.batches(), plan.rows.boxes(), plan.cols.boxes(), plan.depth.boxes()];
+        let [batches, rows, cols, steps] = plan.grid.share(number, counts);
         let (inner, extent) = plan.batch.last().map_or(([0; 3], 1), |dim| (dim.strides, dim.extent));
         if let Multiply::Own(own) = &mut self.multiply
             && rows.len() == 1
@@ -97,9 +97,9 @@ impl<'a, T: Element> Share<'a, T> {
             let (start, slabs) = self.batch(batch);
             for col in cols.clone() {
                 let cols = plan.cols.at(col);
-                for step in 0..plan.depth.boxes() {
+                for step in steps.clone() {
                     let depth = plan.depth.at(step);
-                    let beta = if step == 0 { self.arguments.beta } else { T::ONE };
+                    let beta = if step == steps.start { self.arguments.beta } else { T::ONE };
                     // SAFETY: boxes of the plan.
                     unsafe {
                         let right = self.columns(start[1], cols, depth, slabs);

@@ -1,6 +1,7 @@
 //! Chooses rows, columns, boxes and packing: the cheapest of a few candidates by [`super::cost`].
 
 use super::grid::grid;
+use super::partial::Partial;
 use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, Slab, cost, cycles_of_step, register_tiles};
 use crate::dtype::Dtype;
 use crate::local::{CACHE_LINE, Dim, Target};
@@ -47,7 +48,8 @@ pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target:
     }
     let (price, candidate) = best.expect("every view has the candidate that packs everything");
     let view = View::new(dims, candidate.swapped, dtype, target);
-    let (grid, candidate) = grid(candidate, target.lanes(dtype), target.threads);
+    let partial = Partial::new(dims);
+    let (grid, candidate) = grid(candidate, target.lanes(dtype), target.threads, partial.is_dense());
     let price = price * cost::PARALLEL_LOSS.powi(i32::from(grid.shares() > 1)) / grid.shares() as f64;
     let mut batch = view.batch;
     batch.sort_by_key(|d| std::cmp::Reverse(d.strides[OUT].unsigned_abs()));
@@ -65,6 +67,8 @@ pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target:
         out: candidate.out,
         columns_inside: candidate.columns_inside,
         grid,
+        partial,
+        merge: None,
         unpack: Vec::new(),
         row_tiles: Vec::new(),
         col_panels: Vec::new(),
@@ -72,6 +76,7 @@ pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target:
     };
     plan.plan_tiles(dtype);
     plan.plan_unpack(dtype.size());
+    plan.plan_merge(dims, dtype.size(), target.threads);
     (price, plan)
 }
 

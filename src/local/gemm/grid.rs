@@ -1,6 +1,7 @@
-//! How threads share the boxes: a grid over batches, row boxes and column boxes.
+//! How threads share the boxes: a grid over batches, row boxes, column boxes and depth boxes.
 //!
-//! Each share packs for itself and waits for nobody. Invariant: shares are disjoint and cover all boxes.
+//! Each share packs for itself and waits for nobody. Invariants: shares are disjoint and cover all boxes; shares of one part of
+//! the depth write disjoint elements, and all parts but the first write to a partial sum of their own.
 
 use std::ops::Range;
 
@@ -8,10 +9,10 @@ use super::AxisDim;
 use super::choose::Candidate;
 use crate::local::target::WORTH_THREADS;
 
-/// How many parts batches, row boxes and column boxes are cut into.
+/// How many parts batches, row boxes, column boxes and depth boxes are cut into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
-    pub parts: [usize; 3],
+    pub parts: [usize; 4],
 }
 
 impl Grid {
@@ -19,47 +20,66 @@ impl Grid {
         self.parts.iter().product()
     }
 
-    /// What a share has of batches, row boxes and column boxes, of which there are `counts`.
-    pub fn share(&self, number: usize, counts: [usize; 3]) -> [Range<usize>; 3] {
-        let [_, rows, cols] = self.parts;
-        let at = [number / (rows * cols), number / cols % rows, number % cols];
-        [0, 1, 2].map(|i| counts[i] * at[i] / self.parts[i]..counts[i] * (at[i] + 1) / self.parts[i])
+    /// Which part of the depth a share has.
+    pub fn depth_part(&self, number: usize) -> usize {
+        number % self.parts[3]
+    }
+
+    /// What a share has of batches, row boxes, column boxes and depth boxes, of which there are `counts`.
+    pub fn share(&self, number: usize, counts: [usize; 4]) -> [Range<usize>; 4] {
+        let [_, rows, cols, depth] = self.parts;
+        let at =
+            [number / (rows * cols * depth), number / (cols * depth) % rows, number / depth % cols, number % depth];
+        [0, 1, 2, 3].map(|i| counts[i] * at[i] / self.parts[i]..counts[i] * (at[i] + 1) / self.parts[i])
     }
 }
 
 /// The grid that leaves threads least idle and packs least twice, and the candidate with boxes small enough for it.
-pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize) -> (Grid, Candidate) {
+/// `splits_depth`: partial sums may be kept.
+pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, splits_depth: bool) -> (Grid, Candidate) {
     let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent as f64).product::<f64>();
     let (rows, cols, depth) = (size(&candidate.rows), size(&candidate.cols), size(&candidate.depth));
-    let one = Grid { parts: [1; 3] };
+    let one = Grid { parts: [1; 4] };
     if threads <= 1 || candidate.batches * rows * cols * depth < WORTH_THREADS {
         return (one, candidate);
     }
     let batches = (candidate.batches / candidate.slab.size as f64).ceil();
     let mr = candidate.vectors * lanes;
-    let mut best: Option<(f64, [usize; 3])> = None;
+    let depth_boxes = candidate.depth.iter().map(|d| d.extent.div_ceil(d.tile)).product::<usize>();
+    let deepest = if splits_depth { depth_boxes } else { 1 };
+    let mut best: Option<(f64, [usize; 4])> = None;
+    let mut consider = |parts: [usize; 4]| {
+        let idle = |extent: f64, unit: f64, parts: usize| {
+            let pieces = (extent / unit).ceil();
+            (pieces / parts as f64).ceil() * parts as f64 / pieces
+        };
+        let [by_batch, by_rows, by_cols, by_depth] = parts;
+        let used = threads as f64 / parts.iter().product::<usize>() as f64;
+        let waste = used
+            * idle(batches, 1.0, by_batch)
+            * idle(rows, mr as f64, by_rows)
+            * idle(cols, candidate.columns as f64, by_cols)
+            * idle(depth_boxes as f64, 1.0, by_depth);
+        // A column is packed in `by_rows` shares and used for the rows of one.
+        let packed = PACK_STEPS * (by_rows as f64 / rows + by_cols as f64 / cols);
+        let merged = MERGE_STEPS * (by_depth - 1) as f64 / depth;
+        let price = waste * (1.0 + packed + merged);
+        if best.is_none_or(|(least, _)| price < least) {
+            best = Some((price, parts));
+        }
+    };
     for by_batch in 1..=threads {
         for by_rows in 1..=threads / by_batch {
-            let by_cols = threads / by_batch / by_rows;
-            let parts = [by_batch, by_rows, by_cols];
-            let idle = |extent: f64, unit: f64, parts: usize| {
-                let pieces = (extent / unit).ceil();
-                (pieces / parts as f64).ceil() * parts as f64 / pieces
-            };
-            let used = threads as f64 / parts.iter().product::<usize>() as f64;
-            let waste = used
-                * idle(batches, 1.0, by_batch)
-                * idle(rows, mr as f64, by_rows)
-                * idle(cols, candidate.columns as f64, by_cols);
-            // A column is packed in `by_rows` shares and used for the rows of one.
-            let packed = PACK_STEPS * (by_rows as f64 / rows + by_cols as f64 / cols);
-            let price = waste * (1.0 + packed);
-            if best.is_none_or(|(least, _)| price < least) {
-                best = Some((price, parts));
+            for by_cols in 1..=threads / by_batch / by_rows {
+                let others = by_batch * by_rows * by_cols;
+                consider([by_batch, by_rows, by_cols, 1]);
+                if others < threads && deepest > 1 {
+                    consider([by_batch, by_rows, by_cols, (threads / others).min(deepest)]);
+                }
             }
         }
     }
-    let parts = best.map_or([1; 3], |(_, parts)| parts);
+    let parts = best.map_or([1; 4], |(_, parts)| parts);
     split(&mut candidate.rows, parts[1], mr);
     split(&mut candidate.cols, parts[2], candidate.columns);
     (Grid { parts }, candidate)
@@ -67,6 +87,8 @@ pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize) -> (G
 
 /// Multiply-adds of one row and column that take as long as packing an element.
 const PACK_STEPS: f64 = 24.0;
+/// The same for an element of a partial sum, which is written, read and added to one of out.
+const MERGE_STEPS: f64 = 128.0;
 
 /// Makes tiles smaller until there are enough boxes for every part, and about as many for each.
 fn split(dims: &mut [AxisDim], parts: usize, unit: usize) {

@@ -13,11 +13,13 @@ mod choose;
 mod cost;
 mod footprint;
 mod grid;
+mod partial;
 mod spot;
 mod tile;
 
 pub use axis::{Axis, AxisDim, BoxAt, Panel, Table};
 pub use grid::Grid;
+pub use partial::Partial;
 pub use spot::{Group, Lie, RowTiles, Spot};
 pub use tile::{MOST_COLUMNS, register_tiles};
 
@@ -90,6 +92,10 @@ pub struct GemmPlan {
     /// Whether panels of columns are the inner loop, and not those of rows.
     pub columns_inside: bool,
     pub grid: Grid,
+    /// Where a partial sum lies that has the layout of out.
+    pub partial: Partial,
+    /// From a partial sum to out, if threads share the depth.
+    pub merge: Option<Permute>,
     /// From the dense copy of a box to out: by shape of the columns, of the rows, and whether the slab is a whole one. None
     /// for slabs that there are not.
     unpack: Vec<Permute>,
@@ -227,7 +233,23 @@ impl GemmPlan {
         [panels(0), panels(1), buffer, (self.panel_rows() * self.columns).next_multiple_of(ALIGN)]
     }
 
+    /// Elements of a partial sum, rounded so that the next one starts on a cache line.
+    pub fn partial_elements(&self) -> usize {
+        self.partial.len.next_multiple_of(ALIGN)
+    }
+
+    /// Elements of all shares' parts, and of the partial sums behind them.
     pub fn workspace_elements(&self) -> usize {
-        self.grid.shares() * self.share_elements().iter().sum::<usize>()
+        let partials = (self.grid.parts[3] - 1) * self.partial_elements();
+        self.grid.shares() * self.share_elements().iter().sum::<usize>() + partials
+    }
+
+    /// `dims`: of kind c, m, n and k, with their strides in left, right and out.
+    fn plan_merge(&mut self, dims: &[Vec<Dim<3>>; 4], element_bytes: usize, threads: usize) {
+        if self.grid.parts[3] > 1 {
+            let same = |dim: &Dim<3>| Dim { extent: dim.extent, strides: [dim.strides[2]; 2] };
+            let out: Vec<Dim<2>> = dims[..3].iter().flatten().map(same).collect();
+            self.merge = Some(Permute::new(&out, element_bytes, threads));
+        }
     }
 }
