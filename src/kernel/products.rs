@@ -28,9 +28,9 @@ pub(super) unsafe fn run<T: Element>(plan: &ProductsPlan, arguments: Arguments<T
         while next < products.end {
             let (start, count, step) = plan.run(next);
             let count = count.min(products.end - next);
-            for i in 0..count as isize {
-                let [a, b] = [0, 1].map(|t| arguments.operands[t].at(start[t] + i * step[t]));
-                let c = arguments.out.at(start[2] + i * step[2]);
+            let [mut a, mut b] = [0, 1].map(|t| arguments.operands[t].at(start[t]));
+            let mut c = arguments.out.at(start[2]);
+            for _ in 0..count {
                 // SAFETY: the caller's promise: a product of the plan, and a buffer for one.
                 unsafe {
                     match code {
@@ -42,6 +42,8 @@ pub(super) unsafe fn run<T: Element>(plan: &ProductsPlan, arguments: Arguments<T
                         None => merge(plan, &arguments, |row, column| sum(plan, a, b, row, column), c, out),
                     }
                 }
+                (a, b) = (a.wrapping_offset(step[0]), b.wrapping_offset(step[1]));
+                c = c.wrapping_offset(step[2]);
             }
             next += count;
         }
