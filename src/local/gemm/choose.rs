@@ -13,7 +13,7 @@ const DEEPEST: usize = 512;
 /// The deepest where operands lie side by side along different dimensions of it, and boxes of whole lines of both move less.
 const DEEPEST_CROSSED: usize = 896;
 /// Bytes of packed columns: more than one core's share of the last cache gains nothing.
-const COLUMN_BYTES: usize = 4 << 20;
+pub(super) const COLUMN_BYTES: usize = 4 << 20;
 
 /// A plan without tables and threads: all that its price depends on.
 #[derive(Debug, Clone)]
@@ -49,7 +49,8 @@ pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target:
     let (price, candidate) = best.expect("every view has the candidate that packs everything");
     let view = View::new(dims, candidate.swapped, dtype, target);
     let partial = Partial::new(dims);
-    let (grid, candidate) = grid(candidate, target.lanes(dtype), target.threads, partial.is_dense());
+    let most_parts = partial.most_parts(dtype.size(), target.threads);
+    let (grid, candidate) = grid(candidate, target.lanes(dtype), target.threads, most_parts);
     let price = price * cost::PARALLEL_LOSS.powi(i32::from(grid.shares() > 1)) / grid.shares() as f64;
     let mut batch = view.batch;
     batch.sort_by_key(|d| std::cmp::Reverse(d.strides[OUT].unsigned_abs()));

@@ -35,8 +35,8 @@ impl Grid {
 }
 
 /// The grid that leaves threads least idle and packs least twice, and the candidate with boxes small enough for it.
-/// `splits_depth`: partial sums may be kept.
-pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, splits_depth: bool) -> (Grid, Candidate) {
+/// `most_parts`: of the depth.
+pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_parts: usize) -> (Grid, Candidate) {
     let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent as f64).product::<f64>();
     let (rows, cols, depth) = (size(&candidate.rows), size(&candidate.cols), size(&candidate.depth));
     let one = Grid { parts: [1; 4] };
@@ -46,7 +46,7 @@ pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, split
     let batches = (candidate.batches / candidate.slab.size as f64).ceil();
     let mr = candidate.vectors * lanes;
     let depth_boxes = candidate.depth.iter().map(|d| d.extent.div_ceil(d.tile)).product::<usize>();
-    let deepest = if splits_depth { depth_boxes } else { 1 };
+    let most_parts = most_parts.min(depth_boxes);
     let mut best: Option<(f64, [usize; 4])> = None;
     let mut consider = |parts: [usize; 4]| {
         let idle = |extent: f64, unit: f64, parts: usize| {
@@ -73,8 +73,8 @@ pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, split
             for by_cols in 1..=threads / by_batch / by_rows {
                 let others = by_batch * by_rows * by_cols;
                 consider([by_batch, by_rows, by_cols, 1]);
-                if others < threads && deepest > 1 {
-                    consider([by_batch, by_rows, by_cols, (threads / others).min(deepest)]);
+                if others < threads && most_parts > 1 {
+                    consider([by_batch, by_rows, by_cols, (threads / others).min(most_parts)]);
                 }
             }
         }
