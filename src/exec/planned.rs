@@ -101,6 +101,10 @@ impl<const N: usize, P: Fits> Kept<N, P> {
 
 /// The name of what multiplies in some schedules.
 pub fn kernel_name(contractor: Contractor, dtype: Dtype, schedules: impl Iterator<Item = Schedule>) -> &'static str {
+    // Of all others the name is known.
+    if !matches!(contractor, Contractor::Planned { family: Family::Mixed, .. }) {
+        return contractor.name();
+    }
     let (mut xsmm, mut own) = (false, false);
     for schedule in schedules {
         let mut planned = Planned::new(contractor, dtype, schedule.tasks.len());

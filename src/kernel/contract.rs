@@ -82,10 +82,7 @@ pub fn contract_planned<T: Element>(
         }
         Body::Gemm(body) => {
             let packed = workspace.slice(plan.workspace_elements())?;
-            let mut operands = [Const(left.as_ptr()), Const(right.as_ptr())];
-            if body.swapped {
-                operands.reverse();
-            }
+            let operands = ordered([Const(left.as_ptr()), Const(right.as_ptr())], body.swapped);
             let arguments = gemm::Arguments { operands, out: Mut(out.as_mut_ptr()), alpha, beta };
             // SAFETY: the plan is for three tensors with the layouts, element type and instructions checked above; out
             // is borrowed mutably, and the workspace is as large as the plan says.
@@ -94,10 +91,7 @@ pub fn contract_planned<T: Element>(
         #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
         Body::Products(body) => {
             let buffers = workspace.slice(plan.workspace_elements())?;
-            let mut operands = [Const(left.as_ptr()), Const(right.as_ptr())];
-            if body.swapped {
-                operands.reverse();
-            }
+            let operands = ordered([Const(left.as_ptr()), Const(right.as_ptr())], body.swapped);
             let arguments = gemm::Arguments { operands, out: Mut(out.as_mut_ptr()), alpha, beta };
             // SAFETY: as above; there are such plans for real types only.
             unsafe { products::run(body, arguments, buffers) }
@@ -106,4 +100,9 @@ pub fn contract_planned<T: Element>(
         Body::Products(_) => unreachable!("a plan for LIBXSMM, which the assertion above refuses"),
     }
     Ok(())
+}
+
+/// The operands in the order of a plan.
+fn ordered<T>([left, right]: [Const<T>; 2], swapped: bool) -> [Const<T>; 2] {
+    if swapped { [right, left] } else { [left, right] }
 }
