@@ -25,8 +25,7 @@ pub(super) const PARTS: usize = 1;
 /// The sums of each column with each vector.
 pub(super) type Sums<Vector, const V: usize, const N: usize> = [[Vector; V]; N];
 
-/// A tile of `V` vectors by `N` columns. `PACKED`: one step of the sum finds its `N` elements
-/// of right side by side.
+/// A tile of `V` vectors by `N` columns. `PACKED`: one step of the sum finds its `N` elements of right side by side.
 ///
 /// # Safety
 /// As [`Call`] says; the instructions of `S` exist.

@@ -7,9 +7,8 @@
 //!
 //! Invariants: sums, one vector of rows for each and one column fill the registers and no more (12 sums with AVX2, 24 with
 //! AVX-512); operands are 13 general registers at most, which is all that there are; four steps go through the loop together,
-//! so that strides are added up once for them. Deliberately absent, and
-//! left to the compiler: operands in place of which neither terms nor columns lie side by side, vectors that must not be
-//! read whole, and more than 16 columns of one vector.
+//! so that strides are added up once for them. Deliberately absent, and left to the compiler: operands in place of which
+//! neither terms nor columns lie side by side, vectors that must not be read whole, and more than 16 columns of one vector.
 
 use std::arch::x86_64::_mm256_zeroupper;
 use std::mem::offset_of;
