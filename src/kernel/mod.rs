@@ -8,8 +8,11 @@
 //! | `unary` | permute, diagonal, sum |
 //! | `permute`, `sum` | what carries these out, and every other copy |
 //! | `simd` | vectors of every instruction set |
+//! | `micro` | products of a few rows and columns, held in registers |
 //! | `xsmm` | small products by LIBXSMM, with the feature `libxsmm` on x86-64 and AArch64 |
-//! | `elementwise`, `permute`, `sum` | fill, scale, copy, add, and what is beneath |
+//! | `elementwise` | fill, scale, copy, add |
+//! | `host` | instructions and caches of this machine |
+//! | `workspace`, `zeroed` | memory to pack into |
 //! | `reference`, `bound` | the slow and obvious einsum, and how far a quick one may be off |
 //!
 //! Invariants: labels, extents and strides are checked before any pointer moves; a destination with factor 0 is never
@@ -37,6 +40,7 @@ mod unary;
 mod workspace;
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod xsmm;
+mod zeroed;
 
 pub use bound::error_bound;
 pub use contract::{contract, contract_planned, plan};
@@ -47,3 +51,4 @@ pub use reference::{Checked, contract_slowly, reference, reference_element};
 pub use simd::{available, widest};
 pub use unary::{plan_unary, unary, unary_planned};
 pub use workspace::{OutOfMemory, Workspace};
+pub use zeroed::Zeroed;

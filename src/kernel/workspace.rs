@@ -4,10 +4,8 @@
 //! running out is an error and not an abort. Fresh pages come zeroed from the operating system and untouched, so the
 //! thread that packs first places them. Contents mean nothing between two calls.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::ptr::NonNull;
-
 use super::Element;
+use super::zeroed::Zeroed;
 
 /// A page: wide enough for every vector register, and packed blocks do not share pages with strangers.
 const ALIGN: usize = 4096;
@@ -15,9 +13,7 @@ const ALIGN: usize = 4096;
 /// A buffer that a contraction packs into, reusable with any element type.
 #[derive(Debug)]
 pub struct Workspace {
-    start: NonNull<u8>,
-    /// What `start` was allocated with; of size 0 if nothing was.
-    layout: Layout,
+    memory: Option<Zeroed>,
 }
 
 /// There was no memory to pack into.
@@ -27,28 +23,22 @@ pub struct OutOfMemory {
     pub bytes: usize,
 }
 
-// SAFETY: the buffer is owned and reached through &mut self only, as in a Vec<u8>.
-unsafe impl Send for Workspace {}
-// SAFETY: as above; &self gives out the size only.
-unsafe impl Sync for Workspace {}
-
 impl Workspace {
     pub const fn new() -> Self {
-        Workspace { start: NonNull::dangling(), layout: Layout::new::<()>() }
+        Workspace { memory: None }
     }
 
     /// Bytes held.
     pub const fn bytes(&self) -> usize {
-        self.layout.size()
+        match &self.memory {
+            Some(memory) => memory.bytes(),
+            None => 0,
+        }
     }
 
     /// Gives the memory back.
     pub fn clear(&mut self) {
-        let held = std::mem::replace(&mut self.layout, Layout::new::<()>());
-        if held.size() > 0 {
-            // SAFETY: start came from alloc_zeroed with this layout, which is forgotten now.
-            unsafe { dealloc(self.start.as_ptr(), held) };
-        }
+        self.memory = None;
     }
 
     /// Makes sure that a later call that needs so many elements succeeds.
@@ -65,21 +55,18 @@ impl Workspace {
         if bytes > self.bytes() {
             self.grow(bytes)?;
         }
-        Ok(match bytes {
-            0 => &mut [],
-            // SAFETY: start is aligned to a page and holds `bytes` initialised bytes, any of which form a T (Element is
-            // sealed); &mut self excludes other users.
-            _ => unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), elements) },
+        Ok(match &self.memory {
+            // SAFETY: memory starts at a page and holds at least `bytes` initialised bytes, any of which form a T (Element
+            // is sealed); &mut self excludes other users.
+            Some(memory) => unsafe { std::slice::from_raw_parts_mut(memory.start().as_ptr().cast(), elements) },
+            None => &mut [],
         })
     }
 
     fn grow(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
         // The old contents are not worth keeping, and two buffers at once might not fit.
         self.clear();
-        let layout = Layout::from_size_align(bytes, ALIGN).map_err(|_| OutOfMemory { bytes })?;
-        // SAFETY: the layout is not empty: bytes is more than was held.
-        self.start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(OutOfMemory { bytes })?;
-        self.layout = layout;
+        self.memory = Some(Zeroed::new(bytes, ALIGN).ok_or(OutOfMemory { bytes })?);
         Ok(())
     }
 }
@@ -87,12 +74,6 @@ impl Workspace {
 impl Default for Workspace {
     fn default() -> Self {
         Workspace::new()
-    }
-}
-
-impl Drop for Workspace {
-    fn drop(&mut self) {
-        self.clear();
     }
 }
 

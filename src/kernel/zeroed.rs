@@ -1,0 +1,85 @@
+//! Zeroed memory that nobody has touched: the first write to a page decides where it lies.
+//!
+//! Invariant: what is given out starts at the alignment asked for. It is asked of the system at the alignment that every
+//! allocation has, with room to move up: for more alignment than that Rust's allocator clears the bytes itself, which
+//! touches every page on the thread that allocates.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+
+/// What the system's allocator aligns to anyway.
+const COMMON: usize = 16;
+
+/// Zeroed bytes, freed when dropped.
+#[derive(Debug)]
+pub struct Zeroed {
+    base: NonNull<u8>,
+    layout: Layout,
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the bytes are owned, as in a Box<[u8]>.
+unsafe impl Send for Zeroed {}
+// SAFETY: as above; &self gives out the address and the size only.
+unsafe impl Sync for Zeroed {}
+
+impl Zeroed {
+    /// So many zeroed bytes from a multiple of `align` on, which is a power of 2; `None` where the system refuses.
+    pub fn new(bytes: usize, align: usize) -> Option<Zeroed> {
+        let layout = Layout::from_size_align(bytes.checked_add(align)?, COMMON).ok()?;
+        // SAFETY: the layout has at least `align` bytes.
+        let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        let up = base.as_ptr().align_offset(align);
+        // SAFETY: `up` is less than `align`, and the allocation has `align` bytes more than `bytes`.
+        let start = unsafe { base.add(up) };
+        Some(Zeroed { base, layout, start, bytes })
+    }
+
+    pub const fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Bytes from the start on.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Zeroed {
+    fn drop(&mut self) {
+        // SAFETY: base came from alloc_zeroed with this layout.
+        unsafe { dealloc(self.base.as_ptr(), self.layout) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_where_asked_and_is_zero() {
+        for (bytes, align) in [(0, 64), (1, 4096), (100_000, 64), (1 << 20, 4096)] {
+            let memory = Zeroed::new(bytes, align).unwrap();
+            assert_eq!((memory.start().as_ptr() as usize % align, memory.bytes()), (0, bytes));
+            // SAFETY: the bytes are there and initialised.
+            let all = unsafe { std::slice::from_raw_parts(memory.start().as_ptr(), bytes) };
+            assert!(all.iter().all(|&byte| byte == 0));
+        }
+        assert!(Zeroed::new(usize::MAX, 64).is_none());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn large_memory_is_not_touched() {
+        let resident = || {
+            let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+            pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap()
+        };
+        let before = resident();
+        let memory = Zeroed::new(1 << 30, 4096).unwrap();
+        // 262,144 pages if touched; other tests of this process may touch some of their own.
+        assert!(resident() < before + 100_000);
+        drop(memory);
+    }
+}
