@@ -48,14 +48,14 @@ macro_rules! generic {
             #[inline(always)]
             unsafe fn load_first(from: *const $real, count: usize) -> Self::Vector {
                 // SAFETY: lanes below count may be read.
-                std::array::from_fn(|lane| if lane < count { unsafe { *from.add(lane) } } else { 0.0 })
+                std::array::from_fn(|lane| if lane < count { unsafe { from.add(lane).read_unaligned() } } else { 0.0 })
             }
 
             #[inline(always)]
             unsafe fn store_first(to: *mut $real, vector: Self::Vector, count: usize) {
                 for (lane, &value) in vector.iter().enumerate().take(count) {
                     // SAFETY: lanes below count may be written.
-                    unsafe { *to.add(lane) = value };
+                    unsafe { to.add(lane).write_unaligned(value) };
                 }
             }
 

@@ -50,7 +50,7 @@ macro_rules! neon {
                 let mut lanes = [0.0; $lanes];
                 for (lane, value) in lanes.iter_mut().enumerate().take(count) {
                     // SAFETY: lanes below count may be read.
-                    *value = unsafe { *from.add(lane) };
+                    *value = unsafe { from.add(lane).read_unaligned() };
                 }
                 // SAFETY: the array has as many elements as there are lanes.
                 unsafe { $load(lanes.as_ptr()) }
@@ -63,7 +63,7 @@ macro_rules! neon {
                 unsafe { $store(lanes.as_mut_ptr(), vector) };
                 for (lane, &value) in lanes.iter().enumerate().take(count) {
                     // SAFETY: lanes below count may be written.
-                    unsafe { *to.add(lane) = value };
+                    unsafe { to.add(lane).write_unaligned(value) };
                 }
             }
 
