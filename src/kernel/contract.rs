@@ -1,6 +1,6 @@
 //! Contracts two strided tensors as a [`LocalContract`] says.
 //!
-//! Blocks of out are shared among threads in a fixed way. Each share packs into its own part of the workspace and keeps
+//! Blocks of out and of partial sums are shared among threads in a fixed way. Each share packs into its own part of the workspace and keeps
 //! a packed block for as long as the loops stay on it; within one call only, so new data is never mistaken for old.
 
 use super::pointer::{Const, Mut};

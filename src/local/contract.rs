@@ -1,7 +1,8 @@
 //! The plan of one local contraction.
 //!
-//! Invariants: every index of the index space is visited exactly once; blocks of a [`GemmPlan`] write disjoint elements
-//! of out, so any assignment of blocks to threads gives the same bits; the plan depends on layouts and thread count only.
+//! Invariants: every index of the index space is visited exactly once; shares of a plan write disjoint elements of out or
+//! of partial sums, so it does not matter for the bits which thread does which share; a plan depends on layouts, element
+//! type and target only.
 
 use super::gemm::plan_gemm;
 use super::{Dim, Family, GemmPlan, Layout, LoopPlan, ProductsPlan, Target, fold, plan_loops};

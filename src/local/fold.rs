@@ -39,22 +39,6 @@ fn fusable<const N: usize>(dims: &[Dim<N>]) -> Option<(usize, usize)> {
         .find(|&(outer, inner)| outer != inner && dims[outer].continues(&dims[inner]))
 }
 
-/// Cuts the loop at `axis` into at most `parts` even pieces: the offsets where each starts, and its loops.
-///
-/// The cut depends on the arguments only, so that the same call does the same work on each thread.
-pub fn partition<const N: usize>(dims: &[Dim<N>], axis: usize, parts: usize) -> Vec<([isize; N], Vec<Dim<N>>)> {
-    let extent = dims[axis].extent;
-    let parts = parts.clamp(1, extent.max(1));
-    (0..parts)
-        .map(|part| {
-            let (start, end) = (extent * part / parts, extent * (part + 1) / parts);
-            let mut piece = dims.to_vec();
-            piece[axis].extent = end - start;
-            (dims[axis].strides.map(|stride| stride * start as isize), piece)
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,14 +59,5 @@ mod tests {
     fn extents_of_one_vanish_and_of_zero_stay() {
         let dims = vec![Dim { extent: 1, strides: [7] }, Dim { extent: 0, strides: [1] }];
         assert_eq!(fold(dims), [Dim { extent: 0, strides: [1] }]);
-    }
-
-    #[test]
-    fn a_partition_covers_every_index_once() {
-        let pieces = partition(&[Dim { extent: 10, strides: [3] }], 0, 4);
-        let extents: Vec<_> = pieces.iter().map(|(_, dims)| dims[0].extent).collect();
-        assert_eq!(extents.iter().sum::<usize>(), 10);
-        assert_eq!(pieces.iter().map(|(at, _)| at[0]).collect::<Vec<_>>(), [0, 6, 15, 21]);
-        assert_eq!(partition(&[Dim { extent: 2, strides: [1] }], 0, 9).len(), 2);
     }
 }

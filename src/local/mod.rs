@@ -23,7 +23,7 @@ mod unary;
 
 pub use contract::{Body, LocalContract, plan_contract};
 pub use fixed_loops::Loops;
-pub use fold::{Dim, fold, partition};
+pub use fold::{Dim, fold};
 pub use gemm::{
     Access, Axis, AxisDim, BoxAt, GemmPlan, Grid, Group, Lie, MOST_COLUMNS, OutAccess, PackBy, Panel, Partial,
     RowTiles, Slab, Spot, Table, register_tiles,

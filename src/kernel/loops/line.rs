@@ -1,7 +1,7 @@
 //! Innermost a loop of out with a step of 1: scaled vectors added up, or vectors multiplied element by element.
 //!
-//! Up to 8 terms of the sum reach out at once, of up to 4 rows where these share the vector, so that out is not touched
-//! for every product. Blocks of out are as the plan says, and stay in the first-level cache if there are more terms.
+//! Up to 8 terms of the sum reach out at once, or up to 4 of up to 4 rows where these share the vector (2 if complex), so
+//! that out is not touched for every product. Blocks of out are as the plan says, and stay in the first-level cache if there are more terms.
 
 use super::Task;
 use super::lanes::Lanes;

@@ -5,8 +5,9 @@
 //! of many dimensions instead of ranges of one. Rows are the dimensions of the operand that is read as vectors, left or
 //! right; columns those of the other.
 //!
-//! Invariants: boxes of out are disjoint, so any assignment of them to threads gives the same bits; a plan depends on
-//! layouts, element type and target only.
+//! Invariants: boxes of out are disjoint but for parts of the depth, which have partial sums of their own that are added in a
+//! fixed order, so it does not matter for the bits which thread does which share; a plan depends on layouts, element type and
+//! target only.
 
 mod axis;
 mod choose;
