@@ -2,9 +2,9 @@
 //!
 //! `cargo run --example 01_classify`
 
-use einsum_dist::Problem;
 use einsum_dist::dims::Kind;
 use einsum_dist::tree::Step;
+use einsum_dist::{Machine, Options, Problem};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The contraction of the thesis: five dimensions in each operand, five in the result.
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         (Kind::N, "right and out"),
         (Kind::K, "left and right: summed"),
     ] {
-        let tree = problem.tree();
+        let tree = problem.tree(&Machine::default(), &Options::default())?;
         let Step::Contract { kinds, .. } = &tree.nodes[tree.root()].step else { continue };
         let labels = kinds.iter().filter(|(_, k)| *k == kind).map(|(label, _)| tree.name(label));
         println!("  {kind}   {:<8}  {meaning}", labels.collect::<Vec<_>>().join(" "));
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // The diagonal of `ii` and the sum over `l` are no part of a contraction: they come before it.
     let problem = Problem::parse("iij,jkl->ik")?.shapes(&[vec![4, 4, 5], vec![5, 6, 2]])?;
-    let tree = problem.tree();
+    let tree = problem.tree(&Machine::default(), &Options::default())?;
     println!("\niij,jkl->ik\n");
     let mut steps = Vec::new();
     for (id, node) in tree.nodes.iter().enumerate() {

@@ -1,21 +1,27 @@
 //! From an expression and the shapes of its operands to a tree of unary steps and binary contractions.
 //!
-//! Labels are resolved here: the summed labels of a bracket are its own (the `j` of `[ij->i],jk->ik` twice is two
-//! dimensions), ellipses become dimensions aligned at the right, implicit outputs are spelled out. Every operand of a
-//! contraction is first reduced by a unary step to labels that occur once in it and elsewhere.
+//! ```text
+//! Expression --shapes--> Einsums (any number of inputs each) --an order for each--> Tree
+//! ```
+//!
+//! Labels are resolved first: the summed labels of a bracket are its own (the `j` of `[ij->i],jk->ik` twice is two
+//! dimensions), ellipses become dimensions aligned at the right, implicit outputs are spelled out, extents of 1 are repeated.
+//! Every operand of a contraction is first reduced by a unary step to labels that occur once in it and elsewhere.
 //!
 //! Invariants: nodes come after their inputs, the last node is the root; the labels of every node that is not a leaf are
 //! distinct; a contraction's labels are all c, m, n or k. Nothing here recurses, so depth is limited by memory alone.
 //!
-//! Deliberately absent: searching for a contraction order (n-ary terms go left to right), and broadcasting of extent 1.
+//! Deliberately absent: searching for an order ([`crate::plan`] does).
 
 mod build;
+mod einsums;
 mod error;
 mod scope;
 
+pub use einsums::{Einsum, EinsumSource, Einsums};
 pub use error::ShapeError;
 
-use einsum_parser::{Expression, Span};
+use einsum_parser::Span;
 use serde::{Deserialize, Serialize};
 
 use crate::dims::{Kinds, Label};
@@ -40,6 +46,26 @@ pub enum Step {
     Contract { left: NodeId, right: NodeId, kinds: Kinds },
 }
 
+/// One einsum whose order is open.
+#[derive(Debug)]
+pub struct Network<'a> {
+    /// Labels of the inputs, of which some may occur twice or nowhere else.
+    pub tensors: Vec<&'a [Label]>,
+    pub output: &'a [Label],
+    /// Extents by label.
+    pub extents: &'a [usize],
+}
+
+/// In which order the tensors of an einsum are contracted: groups of tensors that become one. The inputs are numbered 0 to
+/// n - 1, results follow in order; each number occurs once, but for the last one, which is the result of the whole.
+pub type Order = Vec<Vec<usize>>;
+
+/// The order in which tensors are written.
+pub fn left_to_right(tensors: usize) -> Order {
+    let left = |step: usize| if step == 0 { 0 } else { tensors + step - 1 };
+    (1..tensors).map(|right| vec![left(right - 1), right]).collect()
+}
+
 /// A tensor of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
@@ -60,12 +86,19 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Resolves an expression over operands of these shapes.
+    /// Contracts every einsum in the order that `order` gives it.
     ///
     /// # Errors
-    /// Too many or too few operands, an operand of the wrong rank, or a label with two extents; each says where.
-    pub fn new(expression: &Expression, shapes: &[Vec<usize>]) -> Result<Tree, ShapeError> {
-        build::build(expression, shapes)
+    /// Those of `order`.
+    pub fn new<E>(einsums: &Einsums, order: impl FnMut(&Network) -> Result<Order, E>) -> Result<Tree, E> {
+        build::build(einsums, order)
+    }
+
+    /// Contracts every einsum from left to right.
+    pub fn left_to_right(einsums: &Einsums) -> Tree {
+        let Ok(tree) =
+            Tree::new(einsums, |network| Ok::<_, std::convert::Infallible>(left_to_right(network.tensors.len())));
+        tree
     }
 
     pub fn root(&self) -> NodeId {

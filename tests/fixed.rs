@@ -43,7 +43,7 @@ fn bits(array: &ArrayD<f64>) -> Vec<u64> {
 fn check<T: Element>(expression: &str, operands: &[ArrayViewD<T>], out: &ArrayD<T>, what: &str) {
     let shapes: Vec<Vec<usize>> = operands.iter().map(|operand| operand.shape().to_vec()).collect();
     let problem = Problem::parse(expression).unwrap().shapes(&shapes).unwrap();
-    let tree = problem.tree();
+    let tree = problem.tree(&Machine::default(), &Options::default()).unwrap();
     let mut leaves: Vec<(&[Label], ArrayViewD<T>)> = operands.iter().map(|view| (&[] as _, view.view())).collect();
     for node in &tree.nodes {
         if let Step::Leaf { operand } = node.step {

@@ -4,7 +4,7 @@
 //! if it stands for at least one dimension, which only shapes tell.
 
 use crate::message::{labels_list, quoted};
-use crate::{ErrorKind, Expression, Form, IndexKind, Label, Node, NodeKind, ParseError, Span};
+use crate::{ErrorKind, Expression, Form, IndexKind, Label, Node, NodeKind, ParseError, Span, Term};
 
 /// Longest name that is shown split into one-character names.
 const LONGEST_SPLIT: usize = 12;
@@ -17,21 +17,11 @@ pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
     for (position, node) in expression.nodes().iter().enumerate() {
         let NodeKind::Einsum { inputs, output: Some(output) } = &node.kind else { continue };
         let stamp = position + 1;
-        let mut ellipsis = false;
-        for term in inputs.iter().filter_map(|input| expression.node(*input).term()) {
-            for index in &term.indices {
-                match index.kind {
-                    IndexKind::Label(label) => in_inputs[label.0 as usize] = stamp,
-                    IndexKind::Ellipsis => ellipsis = true,
-                }
-            }
+        for label in inputs.iter().filter_map(|input| expression.node(*input).term()).flat_map(Term::labels) {
+            in_inputs[label.0 as usize] = stamp;
         }
         for index in &output.indices {
             match index.kind {
-                IndexKind::Ellipsis if !ellipsis => {
-                    let kind = ErrorKind::EllipsisNotInInputs;
-                    return Err(ParseError::new(expression.text(), kind, index.span));
-                }
                 IndexKind::Ellipsis => {}
                 IndexKind::Label(label) if in_inputs[label.0 as usize] != stamp => {
                     return Err(unknown(expression, node, label, index.span));

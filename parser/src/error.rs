@@ -96,8 +96,6 @@ pub enum ErrorKind {
     RepeatedOutputLabel,
     /// Two ellipses in one term.
     SecondEllipsis,
-    /// An ellipsis in an output, none in its inputs.
-    EllipsisNotInInputs,
     /// An ellipsis in an einsum_ir tree.
     EllipsisInIr,
     /// Names outside brackets, in an einsum_ir tree.

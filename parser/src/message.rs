@@ -78,7 +78,6 @@ pub(crate) fn message(error: &ParseError) -> String {
         K::SummedAwayLabel => format!("output label {} is summed away before it gets here", name(0)),
         K::RepeatedOutputLabel => format!("label {} stands twice in the output", name(0)),
         K::SecondEllipsis => "a second `...` in the same term".to_owned(),
-        K::EllipsisNotInInputs => "`...` is in the output but in none of the inputs".to_owned(),
         K::EllipsisInIr => "`...` cannot stand in an einsum_ir tree".to_owned(),
         K::BareName => format!("{found} is outside brackets, where an einsum_ir tree has no names"),
         K::BareOutput => format!("output {found} is not in brackets, as an einsum_ir tree needs"),
@@ -118,7 +117,6 @@ pub(crate) fn label(kind: K) -> &'static str {
         K::SummedAwayLabel => "no longer there",
         K::RepeatedOutputLabel => "again here",
         K::SecondEllipsis => "second ellipsis",
-        K::EllipsisNotInInputs => "stands for nothing",
         K::EllipsisInIr => "only names may stand here",
         K::BareName => "not in brackets",
         K::BareOutput => "an output is a list in brackets",
@@ -153,7 +151,7 @@ pub(crate) fn help(kind: K) -> Option<&'static str> {
             "every step of a tree names its output: `[ij,jk->ik],kl->il`"
         }
         K::BracketedWhole => "drop the outer pair of brackets",
-        K::TrailingComma => "drop it; with a 0-dimensional operand at the end, write the output too: `ij,->ij`",
+        K::TrailingComma => "drop it, or write the 0-dimensional operand and the output: `[ij->ji],->ij`",
         K::SummedAwayLabel => "keep it in the output of the bracket, or drop it here",
         K::RepeatedOutputLabel => "an einsum cannot write a diagonal; a label may repeat in inputs only",
         K::SecondEllipsis => "one `...` stands for any number of dimensions",
@@ -173,7 +171,6 @@ pub(crate) fn help(kind: K) -> Option<&'static str> {
         | K::MissingCommaBetweenBrackets
         | K::MissingCommaBeforeBracket
         | K::MissingCommaAfterBracket
-        | K::UnknownOutputLabel
-        | K::EllipsisNotInInputs => return None,
+        | K::UnknownOutputLabel => return None,
     })
 }

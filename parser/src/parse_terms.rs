@@ -140,10 +140,10 @@ fn finish(
     let output = if frame.arrow.is_some() {
         Some(frame.take_term())
     } else {
-        if let Some(comma) = tokens.last().filter(|token| token.kind == TokenKind::Comma) {
-            return Err(ParseError::new(text, ErrorKind::TrailingComma, comma.span));
-        }
         if form == Form::Tree {
+            if let Some(comma) = tokens.last().filter(|token| token.kind == TokenKind::Comma) {
+                return Err(ParseError::new(text, ErrorKind::TrailingComma, comma.span));
+            }
             return Err(match frame.bracket {
                 Some(bracket) if bracket == whole => ParseError::new(text, ErrorKind::BracketedWhole, bracket),
                 _ => ParseError::new(text, ErrorKind::MissingOuterArrow, end),

@@ -5,7 +5,7 @@ use einsum_parser::{Expression, parse};
 use super::{Error, Result};
 use crate::machine::Machine;
 use crate::plan::{Options, Plan};
-use crate::tree::Tree;
+use crate::tree::{Einsums, Tree};
 
 /// A parsed expression.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub struct Problem {
 #[derive(Debug, Clone)]
 pub struct Shaped {
     text: String,
-    tree: Tree,
+    einsums: Einsums,
 }
 
 impl Problem {
@@ -47,14 +47,28 @@ impl Problem {
     /// # Errors
     /// [`Error::Shape`] where a number of operands, a rank or an extent does not fit.
     pub fn shapes(&self, shapes: &[Vec<usize>]) -> Result<Shaped> {
-        let tree = Tree::new(&self.expression, shapes).map_err(Error::Shape)?;
-        Ok(Shaped { text: self.expression.to_string(), tree })
+        let einsums = Einsums::new(&self.expression, shapes).map_err(Error::Shape)?;
+        Ok(Shaped { text: self.expression.to_string(), einsums })
     }
 }
 
 impl Shaped {
-    pub fn tree(&self) -> &Tree {
-        &self.tree
+    /// The einsums, of which those of several operands have no order yet.
+    pub fn einsums(&self) -> &Einsums {
+        &self.einsums
+    }
+
+    /// The tree that a plan for this machine and these options is made of.
+    ///
+    /// # Errors
+    /// [`Error::Plan`] where the path that the options ask for cannot be had.
+    pub fn tree(&self, machine: &Machine, options: &Options) -> Result<Tree> {
+        Ok(Plan::tree(&self.einsums, machine, options)?)
+    }
+
+    /// The shape of the result.
+    pub fn output_shape(&self) -> Vec<usize> {
+        self.einsums.shape(self.einsums.output())
     }
 
     /// Plans for a machine. Pure: no data, no communication, any number of ranks.
@@ -62,6 +76,14 @@ impl Shaped {
     /// # Errors
     /// [`Error::Plan`] where what the options fix cannot be had.
     pub fn plan(&self, machine: &Machine, options: &Options) -> Result<Plan> {
-        Ok(Plan::new(&self.text, &self.tree, machine, options)?)
+        self.plan_tree(&self.tree(machine, options)?, machine, options)
+    }
+
+    /// As [`Shaped::plan`], for a tree of this expression.
+    ///
+    /// # Errors
+    /// As [`Shaped::plan`].
+    pub fn plan_tree(&self, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan> {
+        Ok(Plan::new(&self.text, tree, machine, options)?)
     }
 }

@@ -62,6 +62,11 @@ pub struct Args {
     #[arg(long, value_name = "LABEL")]
     pub cut: Option<String>,
 
+    /// The order of contractions outside brackets: auto, greedy, optimal, anneal, left-to-right, or positions in the list of
+    /// operands as opt_einsum writes them: "(0,1),(0,1)"
+    #[arg(long, value_name = "PATH", default_value = "auto")]
+    pub path: String,
+
     /// auto, xsmm, portable (our own, on the widest instructions here), avx2, avx512, neon, or reference (one product after
     /// the other, to compare with: slow); one that is not available is an error. auto is portable, with xsmm for batches of
     /// small products where the build has it

@@ -77,8 +77,7 @@ impl RunConfig {
             sizes.agree(expression, &shapes)?;
         }
         let ranks = if world.ranks() > 1 { world.ranks() } else { args.ranks.map_or(1, usize::from) };
-        check_extents(shaped.tree(), dtype, ranks)?;
-        let output = shaped.tree().shape(&shaped.tree().nodes[shaped.tree().root()].labels);
+        let output = shaped.output_shape();
         match (&args.accumulate, &headers.accumulate) {
             (Some(path), Some(header)) if header.shape != output => {
                 let (name, shape) = (path.display(), &header.shape);
@@ -89,13 +88,16 @@ impl RunConfig {
         let options = options(&args, dtype)?;
         let contractor = Contractor::resolve(options.kernel, dtype)?;
         let started = Instant::now();
-        let plan = shaped.plan(&Machine::new(ranks, workers), &options)?;
+        let machine = Machine::new(ranks, workers);
+        let tree = shaped.tree(&machine, &options)?;
+        check_extents(&tree, dtype, ranks)?;
+        let plan = shaped.plan_tree(&tree, &machine, &options)?;
         let plan_seconds = started.elapsed().as_secs_f64();
         if args.dtype.is_some() && !args.operands.is_empty() && !args.quiet && world.is_root() {
             eprintln!("warning: --dtype is for random operands; these files make it {dtype}");
         }
         Ok(RunConfig {
-            tree: shaped.tree().clone(),
+            tree,
             plan,
             plan_seconds,
             contractor,
@@ -133,6 +135,7 @@ fn options(args: &Args, dtype: Dtype) -> Result<Options> {
         accumulate: args.accumulate.is_some(),
         memory_limit: memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?,
         forbid_redistribution: args.forbid_redistribution,
+        path: args.path.parse().map_err(|error: String| usage(format!("--path: {error}")))?,
         kernel: args.kernel.parse().map_err(|error: String| usage(error))?,
     })
 }

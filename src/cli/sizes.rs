@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use einsum_dist::{Error, Problem, Result};
+use einsum_dist::plan::PathChoice;
+use einsum_dist::{Error, Machine, Options, Problem, Result};
 use einsum_parser::{Expression, Form, IndexKind, Term};
 
 /// No tensor of random operands is larger, unless sizes ask for it.
@@ -91,10 +92,12 @@ impl Sizes {
         if expression.names().iter().all(|name| self.of(name).is_some()) {
             return Ok((shapes(1), false));
         }
+        // Looked for several times, so quickly.
+        let quick = Options { path: PathChoice::Greedy, ..Options::default() };
         let mut default = LARGEST_EXTENT;
         while default > 1 {
             let shaped = problem.shapes(&shapes(default))?;
-            let tree = shaped.tree();
+            let tree = shaped.tree(&Machine::default(), &quick)?;
             let elements = |labels| tree.shape(labels).into_iter().try_fold(1usize, usize::checked_mul);
             if tree.nodes.iter().all(|node| elements(&node.labels).is_some_and(|n| n <= MOST_ELEMENTS)) {
                 break;

@@ -6,7 +6,7 @@
 
 use super::candidates::Candidates;
 use super::cost::Cost;
-use super::{Options, Plan, PlanError, Source, Value};
+use super::{Options, Plan, PlanError, Source, Value, path};
 use crate::algorithm::{Algorithm, carried};
 use crate::dims::Label;
 use crate::dist::{Axis, Distribution, Role};
@@ -73,7 +73,7 @@ pub fn distribute(expression: &str, tree: &Tree, machine: &Machine, options: &Op
         operands: tree.operands,
         values: planner.values,
         accumulate: options.accumulate,
-        path: path(tree),
+        path: path::path(tree),
         memory_limit: options.memory_limit,
         kernel: options.kernel,
     })
@@ -235,30 +235,4 @@ fn required(wanted: &Distribution, out: &[Label], input: &[Label]) -> Distributi
         Axis { ranks: axis.ranks, role }
     });
     Distribution::new(axes.collect())
-}
-
-/// The order of contractions as opt_einsum writes it.
-fn path(tree: &Tree) -> Vec<[usize; 2]> {
-    // Nodes of the operand list, as unary steps pass a node on.
-    let mut list: Vec<NodeId> = Vec::with_capacity(tree.operands);
-    let mut stands_for: Vec<NodeId> = (0..tree.nodes.len()).collect();
-    let mut path = Vec::new();
-    list.extend((0..tree.nodes.len()).filter(|&id| matches!(tree.nodes[id].step, Step::Leaf { .. })));
-    for (id, node) in tree.nodes.iter().enumerate() {
-        match node.step {
-            Step::Leaf { .. } => {}
-            Step::Unary { input, .. } => stands_for[id] = stands_for[input],
-            Step::Contract { left, right, .. } => {
-                // Inputs made late stand near the end of the list.
-                let place = |node: NodeId| list.iter().rposition(|&entry| entry == stands_for[node]).unwrap_or(0);
-                let mut pair = [place(left), place(right)];
-                pair.sort_unstable();
-                path.push(pair);
-                list.remove(pair[1]);
-                list.remove(pair[0]);
-                list.push(id);
-            }
-        }
-    }
-    path
 }

@@ -7,6 +7,8 @@ pub enum PlanError {
     NoAlgorithm { algorithm: &'static str, node: String, needs: &'static str },
     #[error("no algorithm cuts {cut} in `{node}`{hint}")]
     NoCut { cut: String, node: String, hint: String },
+    #[error("{0}")]
+    Path(String),
     #[error("there is no dimension `{0}` to cut")]
     UnknownCut(String),
     #[error("`{node}` needs {tensor} redistributed from {from} to {to}, which is forbidden")]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{KernelChoice, Plan, Source, Value};
+use super::{KernelChoice, PathReport, Plan, Source, Value};
 use crate::schedule::Schedule;
 
 /// Prints a plan; see [`Plan::explain`].
@@ -24,6 +24,11 @@ impl fmt::Display for Explain<'_> {
         let dims = plan.names.iter().zip(&plan.extents).map(|(name, extent)| format!("{name}={extent}"));
         writeln!(f, "extents   {}", dims.collect::<Vec<_>>().join(" "))?;
         writeln!(f)?;
+        if self.0.path.len() > 1 {
+            if let Some(path) = PathReport::of(plan) {
+                writeln!(f, "{path}")?;
+            }
+        }
         let mut rows =
             vec![["", "step", "how", "lies", "GFLOP", "MB received", "bound", "predicted"].map(str::to_owned)];
         let looked_at = plan.looked_at();

@@ -5,6 +5,7 @@
 //!
 //! | pass | file |
 //! |---|---|
+//! | in which order | `path` |
 //! | what could contract a node | `candidates` |
 //! | what it would take | `cost`, `bound` |
 //! | where tensors lie, redistributions between nodes | `distribute` |
@@ -12,7 +13,7 @@
 //! | words and JSON | `explain`, `report` |
 //!
 //! Invariants: values come after their inputs; every input of a contraction lies as its algorithm requires. Deliberately
-//! absent: looking ahead; nodes are planned one by one in the written order.
+//! absent: looking ahead; nodes are planned one by one in the order of the tree.
 
 mod bound;
 mod candidates;
@@ -22,11 +23,13 @@ mod error;
 mod explain;
 mod lower;
 mod options;
+mod path;
 mod report;
 
 pub use error::PlanError;
 pub use explain::Explain;
 pub use options::{AlgorithmName, KernelChoice, Options};
+pub use path::{PathChoice, PathReport};
 pub use report::{Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
 
 use serde::{Deserialize, Serialize};
@@ -38,7 +41,7 @@ use crate::dtype::Dtype;
 use crate::machine::Machine;
 use crate::schedule::Schedule;
 use crate::schedule::verify::{self, Facts, Order, Origin, VerifyError};
-use crate::tree::{self, Tree, UnaryOp};
+use crate::tree::{self, EinsumSource, Einsums, Tree, UnaryOp};
 
 /// How a value of a plan comes about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -85,6 +88,18 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The tree of an expression in the order that the options ask for.
+    ///
+    /// # Errors
+    /// An explicit path that does not fit the expression, or a search that is not possible.
+    pub fn tree(einsums: &Einsums, machine: &Machine, options: &Options) -> Result<Tree, PlanError> {
+        let several = einsums.nodes.iter().filter(|node| matches!(node.source, EinsumSource::Of(_))).count();
+        if let (true, PathChoice::Explicit(_)) = (several > 1, &options.path) {
+            return Err(PlanError::Path("brackets are a path already; there cannot be another one".to_owned()));
+        }
+        Tree::new(einsums, |network| path::order(network, &options.path, machine, options.dtype))
+    }
+
     /// Plans a tree for a machine.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::PathChoice;
 use crate::dtype::Dtype;
 
 /// An algorithm by its name on the command line.
@@ -119,6 +120,8 @@ pub struct Options {
     /// Redistribution of an intermediate is an error.
     pub forbid_redistribution: bool,
     pub kernel: KernelChoice,
+    /// In which order einsums of several operands are contracted.
+    pub path: PathChoice,
 }
 
 impl Default for Options {
@@ -131,6 +134,7 @@ impl Default for Options {
             memory_limit: None,
             forbid_redistribution: false,
             kernel: KernelChoice::Auto,
+            path: PathChoice::Auto,
         }
     }
 }

@@ -1,41 +1,27 @@
-//! Builds the tree: extents from the operands, then unary steps and contractions, left to right.
+//! Builds the tree: the order of contractions put to each einsum, then unary steps and contractions.
 
 use std::collections::HashMap;
 
-use einsum_parser::{Expression, NodeKind, Span};
+use einsum_parser::Span;
 
-use super::error::{ShapeError, counted};
-use super::scope::{Resolved, resolve};
-use super::{Node, NodeId, Step, Tree, UnaryOp};
+use super::einsums::{EinsumSource, Einsums};
+use super::{Network, Node, NodeId, Order, Step, Tree, UnaryOp};
 use crate::dims::{Label, classify};
 
-pub fn build(expression: &Expression, shapes: &[Vec<usize>]) -> Result<Tree, ShapeError> {
-    let terms: Vec<Span> = expression.operands().map(|term| term.span).collect();
-    if terms.len() != shapes.len() {
-        let message = format!(
-            "the expression has {}, but {} given",
-            counted(terms.len(), "operand"),
-            if shapes.len() == 1 { "1 is".to_owned() } else { format!("{} are", shapes.len()) }
-        );
-        let place = terms.get(shapes.len()).or(terms.last()).copied().unwrap_or_default();
-        let label = if shapes.len() < terms.len() { "nothing is given for this one" } else { "the last operand" };
-        let text = expression.text().to_owned();
-        return Err(ShapeError { text, message, places: vec![(place, label.to_owned())], help: None });
-    }
-    let ranks: Vec<usize> = shapes.iter().map(Vec::len).collect();
-    let scopes = resolve(expression, &ranks)?;
-    let extents = extents(expression, &scopes.terms, &scopes.names, shapes)?;
-    let tree = Tree { names: scopes.names, extents, nodes: Vec::new(), operands: shapes.len() };
-    let mut grower = Grower { tree, span: Span::default() };
-    let mut grown: Vec<NodeId> = Vec::with_capacity(expression.nodes().len());
-    for (id, node) in expression.nodes().iter().enumerate() {
-        let labels = &scopes.terms[id].labels;
-        grower.span = node.span;
-        grown.push(match &node.kind {
-            NodeKind::Operand { index, .. } => grower.push(labels.clone(), Step::Leaf { operand: *index }),
-            NodeKind::Einsum { inputs, .. } => {
-                let inputs: Vec<NodeId> = inputs.iter().map(|input| grown[input.0 as usize]).collect();
-                grower.einsum(&inputs, labels)
+pub fn build<E>(einsums: &Einsums, mut order: impl FnMut(&Network) -> Result<Order, E>) -> Result<Tree, E> {
+    let Einsums { names, extents, operands, .. } = einsums.clone();
+    let nodes = Vec::with_capacity(2 * einsums.nodes.len());
+    let mut grower = Grower { tree: Tree { names, extents, nodes, operands }, span: Span::default() };
+    let mut grown: Vec<NodeId> = Vec::with_capacity(einsums.nodes.len());
+    for einsum in &einsums.nodes {
+        grower.span = einsum.span;
+        grown.push(match &einsum.source {
+            EinsumSource::Operand(operand) => grower.push(einsum.labels.clone(), Step::Leaf { operand: *operand }),
+            EinsumSource::Of(inputs) => {
+                let inputs: Vec<NodeId> = inputs.iter().map(|&input| grown[input]).collect();
+                let tensors = inputs.iter().map(|&input| grower.labels(input)).collect();
+                let order = order(&Network { tensors, output: &einsum.labels, extents: &einsums.extents })?;
+                grower.einsum(inputs, &einsum.labels, &order)
             }
         });
     }
@@ -49,47 +35,30 @@ pub fn build(expression: &Expression, shapes: &[Vec<usize>]) -> Result<Tree, Sha
     Ok(tree)
 }
 
-/// The extent of every dimension, from the operands.
-fn extents(
-    expression: &Expression,
-    terms: &[Resolved],
-    names: &[String],
-    shapes: &[Vec<usize>],
-) -> Result<Vec<usize>, ShapeError> {
-    let mut known: Vec<Option<(usize, usize, Span)>> = vec![None; names.len()];
-    for (node, term) in expression.nodes().iter().zip(terms) {
-        let NodeKind::Operand { index: operand, .. } = node.kind else { continue };
-        for ((&label, &span), &extent) in term.labels.iter().zip(&term.spans).zip(&shapes[operand]) {
-            match known[label.0 as usize] {
-                None => known[label.0 as usize] = Some((extent, operand, span)),
-                Some((first, ..)) if first == extent => {}
-                Some((first, earlier, place)) => {
-                    let name = &names[label.0 as usize];
-                    let message = if earlier == operand {
-                        format!("label `{name}` has extents {first} and {extent} in operand {operand}")
-                    } else {
-                        format!(
-                            "label `{name}` has extent {first} in operand {earlier}, but {extent} in operand {operand}"
-                        )
-                    };
-                    let at = |extent, operand| format!("{extent} in operand {operand}");
-                    return Err(ShapeError {
-                        text: expression.text().to_owned(),
-                        message,
-                        places: vec![(span, at(extent, operand)), (place, at(first, earlier))],
-                        help: None,
-                    });
-                }
-            }
-        }
-    }
-    // Every label of an output is one of an input (the parser sees to it), so every dimension occurs in an operand.
-    Ok(known.into_iter().map(|known| known.map_or(1, |(extent, ..)| extent)).collect())
-}
-
 struct Grower {
     tree: Tree,
     span: Span,
+}
+
+/// How many tensors that are still there have a label, the output included.
+struct Needed(HashMap<Label, usize>);
+
+impl Needed {
+    fn by(&mut self, labels: &[Label]) {
+        labels.iter().for_each(|&label| *self.0.entry(label).or_default() += 1);
+    }
+
+    fn no_longer_by(&mut self, labels: &[Label]) {
+        for label in labels {
+            if let Some(count) = self.0.get_mut(label) {
+                *count -= 1;
+            }
+        }
+    }
+
+    fn has(&self, label: Label) -> bool {
+        self.0.get(&label).is_some_and(|&count| count > 0)
+    }
 }
 
 impl Grower {
@@ -102,49 +71,45 @@ impl Grower {
         &self.tree.nodes[node].labels
     }
 
-    /// One einsum of any number of inputs, left to right.
-    fn einsum(&mut self, inputs: &[NodeId], output: &[Label]) -> NodeId {
-        let Some((&first, rest)) = inputs.split_first() else { return self.tree.root() };
-        if rest.is_empty() {
-            return self.unary(first, output.to_vec());
+    /// One einsum of any number of inputs in an order; tensors of one group are contracted from left to right.
+    fn einsum(&mut self, inputs: Vec<NodeId>, output: &[Label], order: &Order) -> NodeId {
+        let mut result = inputs[inputs.len() - 1];
+        let mut needed = Needed(HashMap::new());
+        inputs.iter().for_each(|&input| needed.by(self.labels(input)));
+        needed.by(output);
+        let mut tensors = inputs;
+        for (step, group) in order.iter().enumerate() {
+            let last = step + 1 == order.len();
+            result = tensors[group[0]];
+            needed.no_longer_by(self.labels(result));
+            for (at, &member) in group.iter().enumerate().skip(1) {
+                let right = tensors[member];
+                needed.no_longer_by(self.labels(right));
+                let (kept_left, kept_right) = (self.kept(result, right, &needed), self.kept(right, result, &needed));
+                let out = if last && at + 1 == group.len() {
+                    output.to_vec()
+                } else {
+                    let both = kept_left.iter().chain(kept_right.iter().filter(|l| !kept_left.contains(l)));
+                    both.copied().filter(|&label| needed.has(label)).collect()
+                };
+                let (left, right) = (self.reduce(result, kept_left), self.reduce(right, kept_right));
+                result = self.contract(left, right, out);
+            }
+            needed.by(self.labels(result));
+            tensors.push(result);
         }
-        // How often a label is still needed: by inputs to come, and by the output.
-        let mut needed: HashMap<Label, usize> = HashMap::new();
-        let all = inputs.iter().flat_map(|&input| self.tree.nodes[input].labels.iter());
-        all.chain(output).for_each(|&label| *needed.entry(label).or_default() += 1);
-        let mut left = first;
-        self.take(left, &mut needed);
-        for (i, &right) in rest.iter().enumerate() {
-            self.take(right, &mut needed);
-            let is_needed = |label: &Label, other: &[Label]| needed[label] > 0 || other.contains(label);
-            let keep = |node: NodeId, other: NodeId| {
-                let mut kept: Vec<Label> = Vec::new();
-                for label in self.labels(node) {
-                    if !kept.contains(label) && is_needed(label, self.labels(other)) {
-                        kept.push(*label);
-                    }
-                }
-                kept
-            };
-            let (kept_left, kept_right) = (keep(left, right), keep(right, left));
-            let out = if i + 1 == rest.len() {
-                output.to_vec()
-            } else {
-                let both = kept_left.iter().chain(kept_right.iter().filter(|l| !kept_left.contains(l)));
-                both.copied().filter(|label| needed[label] > 0).collect()
-            };
-            let (l, r) = (self.reduce(left, kept_left), self.reduce(right, kept_right));
-            left = self.contract(l, r, out);
-        }
-        left
+        self.unary(result, output.to_vec())
     }
 
-    fn take(&self, input: NodeId, needed: &mut HashMap<Label, usize>) {
-        for label in self.labels(input) {
-            if let Some(count) = needed.get_mut(label) {
-                *count -= 1;
+    /// The labels of a tensor that another one or anybody else needs, once each.
+    fn kept(&self, node: NodeId, other: NodeId, needed: &Needed) -> Vec<Label> {
+        let mut kept: Vec<Label> = Vec::new();
+        for &label in self.labels(node) {
+            if !kept.contains(&label) && (needed.has(label) || self.labels(other).contains(&label)) {
+                kept.push(label);
             }
         }
+        kept
     }
 
     /// Sums what nobody else needs and takes diagonals; no step where there is neither.

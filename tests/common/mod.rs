@@ -65,7 +65,7 @@ impl Case {
     /// A contraction as it is written.
     pub fn of(expression: &str, shapes: [&[usize]; 2], f64: bool) -> Case {
         let shaped = Problem::parse(expression).unwrap().shapes(&shapes.map(<[usize]>::to_vec)).unwrap();
-        let tree = shaped.tree();
+        let tree = shaped.tree(&Machine::default(), &Options::default()).unwrap();
         let [left, right, out] = [0, 1, tree.root()].map(|node| {
             let labels = tree.nodes[node].labels.iter();
             labels.map(|label| label.0 as usize).collect()

@@ -1,0 +1,85 @@
+//! What the user asks for.
+
+use std::str::FromStr;
+
+/// How the order of contractions is found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum PathChoice {
+    /// The best of greedy, exhaustive search and annealing that is found in a tenth of the predicted run time.
+    #[default]
+    Auto,
+    /// The pair with the smallest result first.
+    Greedy,
+    /// Exhaustive: fewest operations. Takes time exponential in the number of tensors.
+    Optimal,
+    /// Simulated annealing from a seeded start.
+    Anneal,
+    /// As written.
+    LeftToRight,
+    /// Positions in the list of tensors, from which those of a step are removed and to which their result is appended, as in
+    /// opt_einsum.
+    Explicit(Vec<Vec<usize>>),
+}
+
+impl FromStr for PathChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PathChoice, String> {
+        match text.trim() {
+            "auto" => Ok(PathChoice::Auto),
+            "greedy" => Ok(PathChoice::Greedy),
+            "optimal" => Ok(PathChoice::Optimal),
+            "anneal" => Ok(PathChoice::Anneal),
+            "left-to-right" => Ok(PathChoice::LeftToRight),
+            text if text.starts_with(['(', '[']) => explicit(text).map(PathChoice::Explicit),
+            text => Err(format!(
+                "unknown path `{text}` (known: auto, greedy, optimal, anneal, left-to-right, or positions: \"(0,1),(0,1)\")"
+            )),
+        }
+    }
+}
+
+/// `(0,1),(0,1)` or `[(0, 1), (0, 1)]`.
+fn explicit(text: &str) -> Result<Vec<Vec<usize>>, String> {
+    let malformed = || format!("path `{text}` is not written as positions: \"(0,1),(0,1)\"");
+    let inner = match text.strip_prefix('[') {
+        Some(rest) => rest.strip_suffix(']').ok_or_else(malformed)?,
+        None => text,
+    };
+    let mut steps = Vec::new();
+    let mut rest = inner.trim();
+    while !rest.is_empty() {
+        let (step, after) = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).ok_or_else(malformed)?;
+        // A trailing comma is how Python writes a step of one.
+        let positions = step.trim().trim_end_matches(',').split(',').map(|number| number.trim().parse());
+        steps.push(positions.collect::<Result<Vec<usize>, _>>().map_err(|_| malformed())?);
+        rest = after.trim_start();
+        match rest.strip_prefix(',') {
+            Some(after) if !after.trim().is_empty() => rest = after.trim_start(),
+            Some(_) | None if rest.is_empty() || rest == "," => break,
+            _ => return Err(malformed()),
+        }
+    }
+    if steps.is_empty() { Err(malformed()) } else { Ok(steps) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_as_opt_einsum_and_numpy_write_them() {
+        let steps = PathChoice::Explicit(vec![vec![0, 1], vec![0, 1, 2], vec![0]]);
+        for text in ["(0,1),(0,1,2),(0,)", "[(0, 1), (0, 1, 2), (0,)]", " ( 0,1 ) , (0,1,2),(0) "] {
+            assert_eq!(text.parse(), Ok(steps.clone()), "{text}");
+        }
+        assert_eq!("left-to-right".parse(), Ok(PathChoice::LeftToRight));
+    }
+
+    #[test]
+    fn what_is_no_path() {
+        for text in ["(0,1", "[(0,1)", "(0,1)(0,1)", "(a,b)", "()", "[]", "(0,-1)", "0,1", "best"] {
+            assert!(text.parse::<PathChoice>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Between numbers of tensors (inputs 0 to n - 1, then results in order) and positions in a list from which the tensors of a
+//! step are removed and to which their result is appended.
+//!
+//! Invariant: either direction takes time n log n. Deliberately absent: anything about what the tensors are.
+
+use crate::tree::{NodeId, Order, Step, Tree};
+
+/// Which numbers are still in the list: a Fenwick tree of ones.
+struct Live {
+    sums: Vec<usize>,
+    count: usize,
+}
+
+impl Live {
+    /// Numbers 0 to `first - 1` are there, room for all below `all`.
+    fn new(first: usize, all: usize) -> Live {
+        let mut live = Live { sums: vec![0; all + 1], count: 0 };
+        (0..first).for_each(|number| live.insert(number));
+        live
+    }
+
+    fn change(&mut self, number: usize, by: isize) {
+        let mut at = number + 1;
+        while at < self.sums.len() {
+            self.sums[at] = self.sums[at].wrapping_add_signed(by);
+            at += at & at.wrapping_neg();
+        }
+        self.count = self.count.wrapping_add_signed(by);
+    }
+
+    fn insert(&mut self, number: usize) {
+        self.change(number, 1);
+    }
+
+    fn remove(&mut self, number: usize) {
+        self.change(number, -1);
+    }
+
+    /// How many numbers below this one are there.
+    fn position(&self, number: usize) -> usize {
+        let (mut at, mut sum) = (number, 0);
+        while at > 0 {
+            sum += self.sums[at];
+            at &= at - 1;
+        }
+        sum
+    }
+
+    /// The number at a position below `count`.
+    fn number(&self, position: usize) -> usize {
+        let (mut at, mut left) = (0, position);
+        let mut step = self.sums.len().next_power_of_two() / 2;
+        while step > 0 {
+            let next = at + step;
+            if next < self.sums.len() && self.sums[next] <= left {
+                at = next;
+                left -= self.sums[next];
+            }
+            step /= 2;
+        }
+        at
+    }
+}
+
+/// A path of positions as an order of numbers.
+///
+/// # Errors
+/// What is wrong with the path.
+pub fn numbered(path: &[Vec<usize>], tensors: usize) -> Result<Order, String> {
+    let mut live = Live::new(tensors, tensors + path.len());
+    let mut order = Order::with_capacity(path.len());
+    for (at, positions) in path.iter().enumerate() {
+        let written = || {
+            let positions: Vec<String> = positions.iter().map(usize::to_string).collect();
+            format!("step {} of the path, ({}),", at + 1, positions.join(","))
+        };
+        if live.count == 1 && tensors > 1 {
+            return Err(format!("{} comes when a single tensor is left", written()));
+        }
+        let mut numbers = Vec::with_capacity(positions.len());
+        for (i, &position) in positions.iter().enumerate() {
+            if position >= live.count {
+                let most = live.count - 1;
+                return Err(format!("{} has position {position}, but positions go from 0 to {most} there", written()));
+            }
+            if positions[..i].contains(&position) {
+                return Err(format!("{} has position {position} twice", written()));
+            }
+            numbers.push(live.number(position));
+        }
+        numbers.iter().for_each(|&number| live.remove(number));
+        live.insert(tensors + at);
+        order.push(numbers);
+    }
+    match live.count {
+        1 => Ok(order),
+        left => Err(format!("the path ends with {left} tensors left, for {tensors} operands")),
+    }
+}
+
+/// The contractions of a tree as positions; unary steps pass a tensor on.
+pub fn path(tree: &Tree) -> Vec<[usize; 2]> {
+    let contractions = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
+    let mut live = Live::new(tree.operands, tree.operands + contractions);
+    let mut numbers: Vec<usize> = Vec::with_capacity(tree.nodes.len());
+    let mut path = Vec::with_capacity(contractions);
+    for node in &tree.nodes {
+        let number = |id: NodeId| numbers[id];
+        numbers.push(match node.step {
+            Step::Leaf { operand } => operand,
+            Step::Unary { input, .. } => number(input),
+            Step::Contract { left, right, .. } => {
+                let pair = [number(left), number(right)];
+                let mut positions = pair.map(|number| live.position(number));
+                positions.sort_unstable();
+                pair.into_iter().for_each(|number| live.remove(number));
+                live.insert(tree.operands + path.len());
+                path.push(positions);
+                tree.operands + path.len() - 1
+            }
+        });
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_become_numbers() {
+        let path = |steps: &[&[usize]]| steps.iter().map(|step| step.to_vec()).collect::<Vec<_>>();
+        assert_eq!(numbered(&path(&[&[0, 1], &[0, 1]]), 3), Ok(path(&[&[0, 1], &[2, 3]])));
+        assert_eq!(numbered(&path(&[&[3, 1], &[0, 2], &[0, 1]]), 4), Ok(path(&[&[3, 1], &[0, 4], &[2, 5]])));
+        assert_eq!(numbered(&path(&[&[0, 2, 1]]), 3), Ok(path(&[&[0, 2, 1]])));
+        assert_eq!(numbered(&path(&[&[0]]), 1), Ok(path(&[&[0]])));
+    }
+
+    #[test]
+    fn bad_paths_say_what_is_wrong() {
+        let says = |steps: &[&[usize]], tensors| {
+            numbered(&steps.iter().map(|step| step.to_vec()).collect::<Vec<_>>(), tensors).unwrap_err()
+        };
+        assert_eq!(
+            says(&[&[0, 3]], 3),
+            "step 1 of the path, (0,3), has position 3, but positions go from 0 to 2 there"
+        );
+        assert_eq!(says(&[&[0, 1], &[1, 1]], 3), "step 2 of the path, (1,1), has position 1 twice");
+        assert_eq!(says(&[&[0, 1]], 4), "the path ends with 3 tensors left, for 4 operands");
+        assert_eq!(says(&[&[0, 1], &[0]], 2), "step 2 of the path, (0), comes when a single tensor is left");
+    }
+}

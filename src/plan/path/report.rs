@@ -1,0 +1,86 @@
+//! A path in the words of opt_einsum: scaling, operations with and without it, the largest intermediate.
+//!
+//! Operations count 2 per multiply-add (8 of complex numbers), as everywhere here; opt_einsum counts the same for two
+//! operands. Deliberately absent: the row of each contraction, which the table of the plan has.
+
+use std::fmt;
+
+use super::cost::{log2_size, log2_sum};
+use crate::dims::Label;
+use crate::plan::{Plan, Source, Value};
+
+/// Steps that are printed.
+const PRINTED: usize = 24;
+
+/// What the order of contractions of a plan gains.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PathReport {
+    path: Vec<[usize; 2]>,
+    /// Dimensions of the expression, and the most that one contraction has.
+    pub scaling: [usize; 2],
+    /// log2 of the operations if all operands were multiplied at once, and along the path.
+    pub log2_flops: [f64; 2],
+    /// log2 of the elements of the largest intermediate, and its name; none of a single contraction.
+    pub largest: Option<(f64, String)>,
+}
+
+impl PathReport {
+    /// Of a plan with at least one contraction.
+    pub fn of(plan: &Plan) -> Option<PathReport> {
+        let log2 = |labels: &[Label]| log2_size(labels, &plan.extents);
+        let steps: Vec<Vec<Label>> = plan.values.iter().filter_map(dimensions).collect();
+        let all: Vec<Label> = (0..plan.names.len() as u32).map(Label).collect();
+        let each = (plan.dtype.flops_per_multiply_add() as f64).log2();
+        let products: Vec<f64> = steps.iter().map(|labels| log2(labels)).collect();
+        // Of n factors, n - 1 multiplications and an addition for each product.
+        let at_once = (plan.operands.max(2) as f64 / 2.0).log2() + each + log2(&all);
+        let last = plan.values.len() - 1;
+        let between = plan.values[..last].iter().filter(|value| matches!(value.source, Source::Contract { .. }));
+        let largest = between.map(|value| (log2(&value.labels), value)).max_by(|(a, _), (b, _)| a.total_cmp(b));
+        Some(PathReport {
+            path: plan.path.clone(),
+            scaling: [all.len(), steps.iter().map(Vec::len).max()?],
+            log2_flops: [at_once, log2_sum(&products) + each],
+            largest: largest.map(|(size, value)| (size, plan.term(&value.labels))),
+        })
+    }
+}
+
+/// The dimensions of a contraction.
+fn dimensions(value: &Value) -> Option<Vec<Label>> {
+    match &value.source {
+        Source::Contract { kinds, .. } => Some(kinds.iter().map(|(label, _)| label).collect()),
+        _ => None,
+    }
+}
+
+impl fmt::Display for PathReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let steps = self.path.iter().take(PRINTED).map(|[left, right]| format!("({left},{right})"));
+        let more = self.path.len().saturating_sub(PRINTED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        writeln!(f, "path      {}{more}", steps.collect::<Vec<_>>().join(","))?;
+        let [naive, most] = self.scaling;
+        writeln!(f, "scaling   {most} dimensions in one step at most, {naive} at once")?;
+        let [at_once, along] = self.log2_flops;
+        let gain = match at_once - along {
+            gain if gain.is_finite() => format!(", {} of that along the path", power(-gain)),
+            _ => String::new(),
+        };
+        writeln!(f, "flops     {}, 2 per multiply-add; {} at once{gain}", power(along), power(at_once))?;
+        match &self.largest {
+            Some((size, name)) => writeln!(f, "largest   {name}, {} elements between steps", power(*size)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A power of 2 in decimal.
+fn power(log2: f64) -> String {
+    let decimal = log2 * std::f64::consts::LOG10_2;
+    let exponent = decimal.floor();
+    if log2 == f64::NEG_INFINITY {
+        return "0".to_owned();
+    }
+    format!("{:.3}e{exponent}", 10f64.powf(decimal - exponent))
+}

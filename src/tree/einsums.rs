@@ -1,0 +1,170 @@
+//! The einsums of an expression over operands of known shapes: every label is a dimension with an extent, the order of
+//! contractions is open.
+//!
+//! Invariants: inputs come before the einsum that takes them, the last node is the root; every label of an einsum's output
+//! is one of an input. An operand whose extent of a label is 1 where that of others is longer has a dimension of its own
+//! there, which nobody else has and which is summed away: values of such an operand are repeated along the label.
+
+use einsum_parser::{Expression, NodeKind, Span};
+
+use super::error::{ShapeError, counted};
+use super::scope::{Resolved, Scopes, resolve};
+use crate::dims::Label;
+
+/// An expression over shapes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Einsums {
+    /// Names of dimensions, distinct; a bracket's own dimension that shares its letter with another gets primes.
+    pub names: Vec<String>,
+    pub extents: Vec<usize>,
+    pub nodes: Vec<Einsum>,
+    pub operands: usize,
+}
+
+/// A tensor of the expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Einsum {
+    pub labels: Vec<Label>,
+    /// The place in the expression that it comes from.
+    pub span: Span,
+    pub source: EinsumSource,
+}
+
+/// What a tensor of the expression is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EinsumSource {
+    Operand(usize),
+    /// The einsum of these nodes, one or more.
+    Of(Vec<usize>),
+}
+
+impl Einsums {
+    /// Resolves an expression over operands of these shapes.
+    ///
+    /// # Errors
+    /// Too many or too few operands, an operand of the wrong rank, or a label with two extents; each says where.
+    pub fn new(expression: &Expression, shapes: &[Vec<usize>]) -> Result<Einsums, ShapeError> {
+        check_count(expression, shapes.len())?;
+        let ranks: Vec<usize> = shapes.iter().map(Vec::len).collect();
+        let Scopes { names, terms } = resolve(expression, &ranks)?;
+        let extents = extents(expression, &terms, &names, shapes)?;
+        let mut einsums = Einsums { names, extents, nodes: Vec::with_capacity(terms.len()), operands: shapes.len() };
+        for (node, term) in expression.nodes().iter().zip(terms) {
+            let (labels, source) = match &node.kind {
+                NodeKind::Operand { index, .. } => {
+                    (einsums.repeated(term.labels, &shapes[*index]), EinsumSource::Operand(*index))
+                }
+                NodeKind::Einsum { inputs, .. } => {
+                    let inputs: Vec<usize> = inputs.iter().map(|input| input.0 as usize).collect();
+                    // What all inputs are repeated along, the result is too.
+                    let has = |label: &Label| inputs.iter().any(|&input| einsums.nodes[input].labels.contains(label));
+                    (term.labels.into_iter().filter(has).collect(), EinsumSource::Of(inputs))
+                }
+            };
+            einsums.nodes.push(Einsum { labels, span: node.span, source });
+        }
+        Ok(einsums)
+    }
+
+    /// The result's labels.
+    pub fn output(&self) -> &[Label] {
+        // An expression has at least one node.
+        &self.nodes[self.nodes.len() - 1].labels
+    }
+
+    pub fn shape(&self, labels: &[Label]) -> Vec<usize> {
+        labels.iter().map(|label| self.extents[label.0 as usize]).collect()
+    }
+
+    /// The labels of an operand, with dimensions of their own where it is repeated.
+    fn repeated(&mut self, mut labels: Vec<Label>, shape: &[usize]) -> Vec<Label> {
+        let written = labels.clone();
+        for (at, (&label, &extent)) in written.iter().zip(shape).enumerate() {
+            if extent == self.extents[label.0 as usize] {
+                continue;
+            }
+            labels[at] = match written[..at].iter().position(|&earlier| earlier == label) {
+                Some(first) => labels[first],
+                None => self.dimension(label, extent),
+            };
+        }
+        labels
+    }
+
+    fn dimension(&mut self, like: Label, extent: usize) -> Label {
+        let mut name = self.names[like.0 as usize].clone() + "'";
+        while self.names.contains(&name) {
+            name.push('\'');
+        }
+        self.names.push(name);
+        self.extents.push(extent);
+        Label(self.names.len() as u32 - 1)
+    }
+}
+
+fn check_count(expression: &Expression, given: usize) -> Result<(), ShapeError> {
+    let terms: Vec<Span> = expression.operands().map(|term| term.span).collect();
+    if terms.len() == given {
+        return Ok(());
+    }
+    let message = format!(
+        "the expression has {}, but {} given",
+        counted(terms.len(), "operand"),
+        if given == 1 { "1 is".to_owned() } else { format!("{given} are") }
+    );
+    let place = terms.get(given).or(terms.last()).copied().unwrap_or_default();
+    let label = if given < terms.len() { "nothing is given for this one" } else { "the last operand" };
+    let text = expression.text().to_owned();
+    // One too few, and the last one is empty because a comma ends the text.
+    let comma = given + 1 == terms.len() && text.trim_end().ends_with(',');
+    let help =
+        comma.then(|| "the `,` at the end stands before a 0-dimensional operand; drop it if there is none".to_owned());
+    Err(ShapeError { text, message, places: vec![(place, label.to_owned())], help })
+}
+
+/// An extent with the operand and the place that it was seen at.
+type Seen = (usize, usize, Span);
+
+/// The extent of every dimension, from the operands: 1 gives way to any other.
+fn extents(
+    expression: &Expression,
+    terms: &[Resolved],
+    names: &[String],
+    shapes: &[Vec<usize>],
+) -> Result<Vec<usize>, ShapeError> {
+    let mut known: Vec<Option<Seen>> = vec![None; names.len()];
+    for (node, term) in expression.nodes().iter().zip(terms) {
+        let NodeKind::Operand { index: operand, .. } = node.kind else { continue };
+        let places = || term.labels.iter().zip(&term.spans).zip(&shapes[operand]);
+        for (at, ((&label, &span), &extent)) in places().enumerate() {
+            // A diagonal is not repeated.
+            let earlier = places().take(at).find(|((l, _), e)| **l == label && **e != extent);
+            if let Some(((_, &place), &first)) = earlier {
+                return Err(conflict(expression, names, label, (first, operand, place), (extent, operand, span)));
+            }
+            match known[label.0 as usize] {
+                Some(first) if first.0 != extent && first.0 != 1 && extent != 1 => {
+                    return Err(conflict(expression, names, label, first, (extent, operand, span)));
+                }
+                Some((first, ..)) if first != 1 || extent == 1 => {}
+                _ => known[label.0 as usize] = Some((extent, operand, span)),
+            }
+        }
+    }
+    // Every label of an output is one of an input (the parser sees to it), so every dimension occurs in an operand.
+    Ok(known.into_iter().map(|known| known.map_or(1, |(extent, ..)| extent)).collect())
+}
+
+fn conflict(expression: &Expression, names: &[String], label: Label, first: Seen, second: Seen) -> ShapeError {
+    let name = &names[label.0 as usize];
+    let (one, earlier, place) = first;
+    let (other, operand, span) = second;
+    let message = if earlier == operand {
+        format!("label `{name}` has extents {one} and {other} in operand {operand}")
+    } else {
+        format!("label `{name}` has extent {one} in operand {earlier}, but {other} in operand {operand}")
+    };
+    let at = |extent, operand| format!("{extent} in operand {operand}");
+    let places = vec![(span, at(other, operand)), (place, at(one, earlier))];
+    ShapeError { text: expression.text().to_owned(), message, places, help: None }
+}
