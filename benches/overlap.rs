@@ -98,7 +98,7 @@ fn overlap(extent: usize, rounds: usize, ranks: usize, algorithm: AlgorithmName)
     free.run();
     let transfer = median((0..rounds).map(|_| free.run()).collect());
     let plan = free.program.plan();
-    let bytes = (0..ranks).map(|rank| plan.schedule(rank).bytes_received(None)).max().unwrap_or(0) as f64;
+    let bytes = (0..ranks).map(|rank| plan.schedule(rank).bytes_received()).max().unwrap_or(0) as f64;
     let world = || World::throttled(ranks, bytes / transfer);
     let mut overlapped = Product::new(&world(), extent, 1, algorithm);
     let mut turns = Product::new(&world().with(in_turns), extent, 1, algorithm);

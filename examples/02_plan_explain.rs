@@ -27,7 +27,7 @@ fn main() -> einsum_dist::Result<()> {
     for algorithm in [AlgorithmName::Local, AlgorithmName::RingMn, AlgorithmName::RingK] {
         let options = Options { algorithm: Some(algorithm), cut: cut(algorithm), ..Options::default() };
         let plan = product.plan(&Machine::new(ranks, 1), &options)?;
-        let received = (0..ranks).map(|rank| plan.schedule(rank).bytes_received(None)).max().unwrap_or(0);
+        let received = (0..ranks).map(|rank| plan.schedule(rank).bytes_received()).max().unwrap_or(0);
         println!("  {:<8} {:>8.3}", algorithm.name(), received as f64 / 1e6);
         // The closed forms: all but one of p blocks of the tensor that travels.
         let all_but_own = (ranks - 1) * 4 / ranks;

@@ -90,7 +90,7 @@ fn rings_receive_what_their_closed_forms_say() {
                     let total: usize = travels.shape.iter().product();
                     let expected = 8 * (total - block) as u64;
                     let what = format!("{} {m} {k} {n} on rank {rank} of {ranks}", algorithm.name());
-                    assert_eq!(plan.schedule(rank).bytes_received(None), expected, "{what}");
+                    assert_eq!(plan.schedule(rank).bytes_received(), expected, "{what}");
                     assert_eq!(measured.received.iter().sum::<u64>(), expected, "{what}");
                 }
             }
@@ -340,7 +340,7 @@ fn tensors_go_from_any_distribution_to_any_other() {
         // Only what is not there already travels.
         let plan = Plan::redistribution(&shape, Dtype::Float64, &from, &to, ranks);
         let most: u64 = (0..ranks).map(|rank| to.block_or_empty(&shape, rank).volume() as u64).sum();
-        let sent: u64 = (0..ranks).map(|rank| plan.schedule(rank).bytes_received(None)).sum();
+        let sent: u64 = (0..ranks).map(|rank| plan.schedule(rank).bytes_received()).sum();
         assert!(sent <= 8 * most * from.summands() as u64, "{what}");
         if from == to && from.summands() == 1 {
             assert_eq!(sent, 0, "{what}");
@@ -395,7 +395,7 @@ fn measurements_are_those_of_the_last_run() {
     let received = |program: &Program<f64>| -> Vec<u64> {
         program.measured().unwrap().iter().map(|rank| rank.received.iter().sum()).collect()
     };
-    let planned: Vec<u64> = (0..3).map(|rank| plan.schedule(rank).bytes_received(None)).collect();
+    let planned: Vec<u64> = (0..3).map(|rank| plan.schedule(rank).bytes_received()).collect();
     let mut out = ArrayD::from_elem(plan.output().shape.clone(), 1.0);
     program.run_into(1.0, &[&inputs[0], &inputs[1]], 1.0, &mut out).unwrap();
     assert_eq!(received(&program), planned);

@@ -5,7 +5,8 @@
 //! in their tables. Deliberately absent: sums, copies and factors of whole boxes, whose plans take no longer than a look at
 //! one that is kept.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
 
 use super::Contractor;
 use crate::dims::Label;
@@ -20,23 +21,44 @@ use crate::schedule::{Schedule, TaskId, View, Work};
 pub struct Planned {
     contractor: Contractor,
     dtype: Dtype,
-    contracts: Kept<3, LocalContract>,
-    unary: Kept<2, UnaryPlan>,
+    contracts: Kept<LocalContract>,
+    unary: Kept<UnaryPlan>,
     pub workspace: Workspace,
 }
 
 /// Plans by task; an empty list until there is a first one, since most programs have no unary steps.
 #[derive(Debug)]
-struct Kept<const N: usize, P> {
+struct Kept<P> {
     tasks: usize,
-    plans: Vec<Option<Arc<Entry<N, P>>>>,
+    plans: Vec<Option<Arc<Entry<P>>>>,
+    /// The same plans by what they are for.
+    known: HashMap<Vec<isize>, Weak<Entry<P>>>,
 }
 
 #[derive(Debug)]
-struct Entry<const N: usize, P> {
-    labels: [Vec<Label>; N],
+struct Entry<P> {
     threads: usize,
     plan: P,
+}
+
+/// A new plan looks for equal tables in the plans of this many tasks before it.
+const SHARES_WITH: usize = 256;
+
+/// Layouts and threads as one list; labels count as where they came first, so that tasks of other dimensions are alike.
+fn key(layouts: &[Layout], threads: usize) -> Vec<isize> {
+    let mut seen: Vec<Label> = Vec::new();
+    let mut key = vec![threads as isize];
+    for layout in layouts {
+        key.push(layout.labels.len() as isize);
+        for ((&label, &extent), &stride) in layout.labels.iter().zip(layout.extents).zip(layout.strides) {
+            let first = seen.iter().position(|&earlier| earlier == label).unwrap_or_else(|| {
+                seen.push(label);
+                seen.len() - 1
+            });
+            key.extend([first as isize, extent as isize, stride]);
+        }
+    }
+    key
 }
 
 trait Fits {
@@ -66,36 +88,45 @@ impl Fits for UnaryPlan {
     fn share(&mut self, _kept: &UnaryPlan) {}
 }
 
-impl<const N: usize, P: Fits> Kept<N, P> {
+impl<P: Fits> Kept<P> {
     fn new(tasks: usize) -> Self {
-        Kept { tasks, plans: Vec::new() }
+        Kept { tasks, plans: Vec::new(), known: HashMap::new() }
     }
 
-    /// The plan of a task for tensors of these layouts: the one that it had, that of a like task, or a new one.
-    fn of(&mut self, task: TaskId, layouts: &[Layout; N], threads: usize, make: impl FnOnce() -> P) -> &P {
-        let fits = |entry: &Entry<N, P>| {
-            let same = |(tensor, layout): (usize, &Layout)| {
-                entry.plan.fits(tensor, layout) && entry.labels[tensor] == layout.labels
-            };
-            entry.threads == threads && layouts.iter().enumerate().all(same)
+    /// The plan of a task for tensors of these layouts: the one that it had, that of a like task, or a new one. A task has
+    /// the same labels in every run.
+    fn of(&mut self, task: TaskId, layouts: &[Layout], threads: usize, make: impl FnOnce() -> P) -> &P {
+        let fits = |entry: &Entry<P>| {
+            let mut layouts = layouts.iter().enumerate();
+            entry.threads == threads && layouts.all(|(tensor, layout)| entry.plan.fits(tensor, layout))
         };
         if self.plans.is_empty() {
             self.plans.reserve_exact(self.tasks);
             self.plans.resize_with(self.tasks, || None);
         }
         if !self.plans[task].as_deref().is_some_and(fits) {
-            let like = self.plans.iter().rev().flatten().find(|entry| fits(entry)).cloned();
-            let new = || {
-                let mut plan = make();
-                self.plans.iter().flatten().for_each(|kept| plan.share(&kept.plan));
-                Arc::new(Entry { labels: layouts.map(|layout| layout.labels.to_vec()), threads, plan })
-            };
-            self.plans[task] = Some(like.unwrap_or_else(new));
+            self.plans[task] = Some(self.like(task, layouts, threads, make));
         }
         match &self.plans[task] {
             Some(entry) => &entry.plan,
             None => unreachable!("the task has a plan since the lines above"),
         }
+    }
+
+    fn like(&mut self, task: TaskId, layouts: &[Layout], threads: usize, make: impl FnOnce() -> P) -> Arc<Entry<P>> {
+        let key = key(layouts, threads);
+        if let Some(entry) = self.known.get(&key).and_then(Weak::upgrade) {
+            return entry;
+        }
+        let mut plan = make();
+        self.plans[..task].iter().rev().flatten().take(SHARES_WITH).for_each(|kept| plan.share(&kept.plan));
+        let entry = Arc::new(Entry { threads, plan });
+        // Layouts of the user's may change in every run.
+        if self.known.len() > 2 * self.tasks {
+            self.known.retain(|_, entry| entry.strong_count() > 0);
+        }
+        self.known.insert(key, Arc::downgrade(&entry));
+        entry
     }
 }
 

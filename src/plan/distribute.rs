@@ -64,6 +64,12 @@ pub fn distribute(expression: &str, tree: &Tree, machine: &Machine, options: &Op
         let wanted = planner.preferred(&tree.nodes[tree.root()].labels);
         planner.materialise(tree.root(), &wanted)?;
     }
+    let mut leaves = vec![0; tree.operands];
+    for (id, value) in planner.values.iter().enumerate() {
+        if let Source::Operand(index) = value.source {
+            leaves[index] = id;
+        }
+    }
     Ok(Plan {
         expression: expression.to_owned(),
         dtype: options.dtype,
@@ -71,6 +77,7 @@ pub fn distribute(expression: &str, tree: &Tree, machine: &Machine, options: &Op
         names: tree.names.clone(),
         extents: tree.extents.clone(),
         operands: tree.operands,
+        leaves,
         values: planner.values,
         accumulate: options.accumulate,
         path: path::path(tree),

@@ -33,9 +33,10 @@ impl fmt::Display for Explain<'_> {
             vec![["", "step", "how", "lies", "GFLOP", "MB received", "bound", "predicted"].map(str::to_owned)];
         let looked_at = plan.looked_at();
         let schedules: Vec<Schedule> = looked_at.iter().map(|&rank| plan.schedule(rank)).collect();
+        let nodes = plan.values.len();
+        let received: Vec<Vec<u64>> = schedules.iter().map(|s| s.bytes_received_by_node(nodes)).collect();
         for (id, value) in plan.values.iter().enumerate() {
-            let received = schedules.iter().map(|schedule| schedule.bytes_received(Some(id))).max();
-            rows.push(self.row(id, value, received.unwrap_or(0)));
+            rows.push(self.row(id, value, received.iter().map(|rank| rank[id]).max().unwrap_or(0)));
         }
         write_table(f, &rows)?;
         writeln!(f)?;

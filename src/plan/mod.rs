@@ -74,8 +74,10 @@ pub struct Plan {
     pub names: Vec<String>,
     /// Extents of dimensions, by label.
     pub extents: Vec<usize>,
-    /// How many operands there are; their values come in any order.
+    /// How many operands there are.
     pub operands: usize,
+    /// The value of each operand.
+    pub leaves: Vec<usize>,
     /// Operands and steps, in the order in which they run; the last one is the result.
     pub values: Vec<Value>,
     /// The result is added onto an output that holds values.
@@ -135,6 +137,7 @@ impl Plan {
             names: (0..shape.len()).map(|dim| format!("d{dim}")).collect(),
             extents: shape.to_vec(),
             operands: 1,
+            leaves: vec![0],
             values: vec![value(from, Source::Operand(0)), value(to, Source::Redistribute { input: 0 })],
             accumulate: false,
             path: Vec::new(),
@@ -154,9 +157,11 @@ impl Plan {
     }
 
     /// The value of an operand.
+    ///
+    /// # Panics
+    /// If there are not so many.
     pub fn operand(&self, index: usize) -> &Value {
-        let found = self.values.iter().find(|value| value.source == Source::Operand(index));
-        found.unwrap_or_else(|| panic!("the plan has {} operands", self.operands))
+        &self.values[self.leaves[index]]
     }
 
     /// The tasks of one rank. Cost: linear in the tasks of that rank, for some steps times the number of ranks.

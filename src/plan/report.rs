@@ -153,8 +153,9 @@ impl Plan {
         let ranks = if measured.is_some() { (0..self.ranks()).collect() } else { self.looked_at() };
         let schedules: Vec<_> = ranks.into_iter().map(|rank| self.schedule(rank)).collect();
         let steps = self.values.iter().enumerate().filter(|(_, v)| !matches!(v.source, Source::Operand(_)));
+        let received: Vec<Vec<u64>> = schedules.iter().map(|s| s.bytes_received_by_node(self.values.len())).collect();
         let nodes = steps.map(|(id, value)| {
-            let planned: Vec<u64> = schedules.iter().map(|schedule| schedule.bytes_received(Some(id))).collect();
+            let planned: Vec<u64> = received.iter().map(|rank| rank[id]).collect();
             let got = measured.map(|ranks| ranks.iter().map(|rank| rank.received[id]).collect::<Vec<u64>>());
             let seconds = measured.map(|ranks| ranks.iter().map(|rank| rank.seconds[id]).fold(0.0, f64::max));
             let bytes = Bytes { planned: MaxMean::of(&planned), measured: got.as_deref().map(MaxMean::of) };
@@ -167,7 +168,7 @@ impl Plan {
                 cpus: got.map(|m| m.cpus.clone()),
                 numa: None,
                 bytes_received: Peak {
-                    planned: schedule.bytes_received(None),
+                    planned: schedule.bytes_received(),
                     measured: got.map(|m| m.received.iter().sum()),
                 },
                 peak_bytes: Peak { planned: schedule.peak_bytes(), measured: got.map(|m| m.peak_bytes) },

@@ -46,14 +46,23 @@ impl Schedule {
         views.iter().map(|view| view.elements() as u64).sum()
     }
 
-    /// Bytes that this rank receives; with a node, in the tasks of that node only.
-    pub fn bytes_received(&self, node: Option<usize>) -> u64 {
-        let of_node = |task: &&Task| node.is_none_or(|node| task.node == node);
-        let received = self.tasks.iter().filter(of_node).map(|task| match &task.action {
-            Action::Recv { into, .. } => Schedule::elements(into),
+    /// Bytes that this rank receives.
+    pub fn bytes_received(&self) -> u64 {
+        self.tasks.iter().map(|task| self.received(task)).sum()
+    }
+
+    /// Bytes that this rank receives, per node.
+    pub fn bytes_received_by_node(&self, nodes: usize) -> Vec<u64> {
+        let mut received = vec![0; nodes];
+        self.tasks.iter().for_each(|task| received[task.node] += self.received(task));
+        received
+    }
+
+    fn received(&self, task: &Task) -> u64 {
+        match &task.action {
+            Action::Recv { into, .. } => Schedule::elements(into) * self.element as u64,
             _ => 0,
-        });
-        received.sum::<u64>() * self.element as u64
+        }
     }
 
     /// Bytes that this rank sends.

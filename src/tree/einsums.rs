@@ -161,6 +161,8 @@ fn conflict(expression: &Expression, names: &[String], label: Label, first: Seen
     let (other, operand, span) = second;
     let message = if earlier == operand {
         format!("label `{name}` has extents {one} and {other} in operand {operand}")
+    } else if name.starts_with("...") {
+        format!("`...` stands for extent {one} in operand {earlier}, but for {other} in operand {operand}")
     } else {
         format!("label `{name}` has extent {one} in operand {earlier}, but {other} in operand {operand}")
     };

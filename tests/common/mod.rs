@@ -129,7 +129,7 @@ impl Case {
         let mut program = world.compile::<T>(plan).unwrap();
         let bytes = |program: &einsum_dist::Program<T>| {
             for (rank, measured) in program.measured().unwrap().iter().enumerate() {
-                let planned = plan.schedule(rank).bytes_received(None);
+                let planned = plan.schedule(rank).bytes_received();
                 assert_eq!(measured.received.iter().sum::<u64>(), planned, "rank {rank}: {}", what());
             }
         };
