@@ -171,10 +171,15 @@ fn bytes(distribution: &einsum_dist::dist::Distribution, shape: &[usize], rank: 
     8 * distribution.block_or_empty(shape, rank).volume() as u64
 }
 
+/// A rank's own buffers lie in one piece of memory, each from a cache line on.
+fn lines(bytes: u64) -> u64 {
+    bytes.next_multiple_of(64)
+}
+
 fn travelling(plan: &Plan) -> u64 {
     let stays = plan.output().distribution == plan.operand(0).distribution;
     let travels = plan.operand(usize::from(stays));
-    bytes(&travels.distribution, &travels.shape, 0)
+    lines(bytes(&travels.distribution, &travels.shape, 0))
 }
 
 /// Bytes as a multiple of the largest block of out.
@@ -191,7 +196,8 @@ fn half(plan: &Plan) -> u64 {
     };
     let block = plan.output().distribution.largest_block(shape);
     let dim = plan.output().labels.iter().position(|&label| label == split).unwrap();
-    8 * block.iter().enumerate().map(|(at, &e)| if at == dim { e.div_ceil(2) } else { e }).product::<usize>() as u64
+    let half = block.iter().enumerate().map(|(at, &e)| if at == dim { e.div_ceil(2) } else { e });
+    lines(8 * half.product::<usize>() as u64)
 }
 
 #[test]

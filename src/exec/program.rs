@@ -25,8 +25,8 @@ pub struct RankProgram {
     verified: Arc<Verified>,
     dtype: Dtype,
     kernels: Kernels,
-    /// By buffer: owned memory, or `None` where the user's is bound.
-    arena: Vec<Option<Arc<Aligned>>>,
+    /// The memory of all buffers that are not the user's.
+    arena: Arc<Aligned>,
     footprint: Arc<Footprint>,
     planned: Mutex<Planned>,
     /// By value of the plan: its contractions apply alpha.
@@ -47,14 +47,7 @@ impl RankProgram {
         threads: usize,
     ) -> Result<RankProgram, OutOfMemory> {
         let footprint = Arc::new(Footprint::default());
-        let allocate = |buffer: &crate::schedule::Buffer| match buffer.home {
-            Home::Operand(_) | Home::Output => Ok(None),
-            Home::Arena | Home::Exchange => {
-                let bytes = buffer.extents.iter().try_fold(dtype.size(), |bytes, &extent| bytes.checked_mul(extent));
-                Aligned::zeroed(bytes.unwrap_or(usize::MAX), &footprint).map(|memory| Some(Arc::new(memory)))
-            }
-        };
-        let arena = verified.schedule().buffers.iter().map(allocate).collect::<Result<Vec<_>, _>>()?;
+        let arena = Arc::new(Aligned::zeroed(verified.schedule().arena_bytes, &footprint)?);
         let kernels = Kernels::of(dtype);
         let mut planned = Planned::new(contractor, dtype, verified.schedule().tasks.len());
         let elements = planned.expect(verified.schedule(), threads);
@@ -87,19 +80,19 @@ impl RankProgram {
 
     /// The store of a run: `slots` holds the user's memory for operand and output buffers.
     pub(super) fn open(&self, slots: Vec<Option<Slot>>) -> Result<Arc<Store>, RunError> {
-        let buffers = &self.schedule().buffers;
-        let slots =
-            buffers.iter().zip(&self.arena).zip(slots).enumerate().map(|(id, ((buffer, memory), slot))| {
-                match (memory, slot) {
-                    (Some(memory), None) => Ok(Slot::owned(memory.clone(), self.dtype, &buffer.extents)),
-                    (None, Some(slot)) if slot.extents() == buffer.extents => Ok(slot),
-                    _ => Err(RunError::new(
-                        self.schedule().rank,
-                        None,
-                        format!("buffer {id} is bound to the wrong memory"),
-                    )),
+        let Schedule { buffers, offsets, .. } = self.schedule();
+        let slots = buffers.iter().zip(offsets).zip(slots).enumerate().map(|(id, ((buffer, &offset), slot))| {
+            match (buffer.home, slot) {
+                (Home::Arena | Home::Exchange, None) => {
+                    Ok(Slot::owned(self.arena.clone(), offset, self.dtype, &buffer.extents))
                 }
-            });
+                (Home::Operand(_) | Home::Output, Some(slot)) if slot.extents() == buffer.extents => Ok(slot),
+                _ => {
+                    let message = format!("buffer {id} is bound to the wrong memory");
+                    Err(RunError::new(self.schedule().rank, None, message))
+                }
+            }
+        });
         Ok(Store::open(slots.collect::<Result<Vec<_>, _>>()?))
     }
 

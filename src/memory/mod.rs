@@ -6,8 +6,8 @@
 //! and never in a data race, whatever verified it before.
 //!
 //! Invariants: a lease keeps its store alive; a store whose memory is borrowed is dropped before the borrow ends
-//! ([`Store::close`]). Deliberately absent: any knowledge of tasks, ranks or labels, and overlays of several buffers on
-//! the same memory.
+//! ([`Store::close`]). Buffers may share memory; a lease of one then excludes leases of the others. Deliberately absent: any
+//! knowledge of tasks, ranks or labels.
 
 mod aligned;
 mod bytes;

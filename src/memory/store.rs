@@ -1,6 +1,6 @@
 //! The buffers of one rank and the ledger of who reads and writes which box of them.
 //!
-//! Invariant: two live leases of one buffer overlap only if both read. Cost of a lease: one lock and a comparison with
+//! Invariant: two live leases of one buffer, or of buffers that share memory, overlap only if both read. Cost of a lease: one lock and a comparison with
 //! the live leases of the same buffer, of which there are a handful.
 
 use std::ops::Range;
@@ -21,21 +21,32 @@ pub struct Slot {
     pub(super) dtype: Dtype,
     pub(super) strided: Strided,
     writable: bool,
-    _owner: Option<Arc<Aligned>>,
+    owner: Option<Arc<Aligned>>,
 }
 
 // SAFETY: a slot is an address with a shape. Memory behind it is touched only through leases, which the ledger keeps
-// apart; owned memory is kept alive by `_owner`, borrowed memory by the contract of `Slot::borrowed*` and `Store::close`.
+// apart; owned memory is kept alive by `owner`, borrowed memory by the contract of `Slot::borrowed*` and `Store::close`.
 unsafe impl Send for Slot {}
 // SAFETY: as above; a shared slot only hands its address to leases.
 unsafe impl Sync for Slot {}
 
 impl Slot {
-    /// A dense row-major buffer in owned memory, which must hold it.
-    pub fn owned(memory: Arc<Aligned>, dtype: Dtype, extents: &[usize]) -> Slot {
+    /// A dense row-major buffer in owned memory, so many bytes behind its start; the memory must hold it.
+    pub fn owned(memory: Arc<Aligned>, offset: usize, dtype: Dtype, extents: &[usize]) -> Slot {
         let strided = Strided::row_major(extents);
-        assert!(memory.len() >= strided.elements() * dtype.size(), "the memory holds the buffer");
-        Slot { origin: memory.as_ptr(), dtype, strided, writable: true, _owner: Some(memory) }
+        let bytes = strided.elements() * dtype.size();
+        let inside = offset.checked_add(bytes).is_some_and(|end| end <= memory.len());
+        assert!(inside && offset.is_multiple_of(dtype.size()), "the memory holds the buffer");
+        // SAFETY: the offset is inside the memory.
+        let origin = unsafe { memory.as_ptr().add(offset) };
+        Slot { origin, dtype, strided, writable: true, owner: Some(memory) }
+    }
+
+    /// The addresses of owned memory, which other slots may share.
+    fn addresses(&self) -> Range<usize> {
+        let start = self.origin as usize;
+        let bytes = if self.owner.is_some() { self.strided.elements() * self.dtype.size() } else { 0 };
+        start..start + bytes
     }
 
     /// An operand of the user, read only. The store that takes it must be closed before the view's borrow ends.
@@ -45,7 +56,7 @@ impl Slot {
             dtype: T::DTYPE,
             strided: Strided { extents: view.shape().to_vec(), strides: view.strides().to_vec() },
             writable: false,
-            _owner: None,
+            owner: None,
         }
     }
 
@@ -65,7 +76,7 @@ impl Slot {
             let bytes = offset * T::DTYPE.size() as isize;
             // Wrapping, since the corner of a box without elements may lie outside; such a box is never touched.
             let origin = if empty { whole.origin } else { whole.origin.wrapping_offset(bytes) };
-            Some(Slot { origin, dtype: T::DTYPE, strided, writable: true, _owner: None })
+            Some(Slot { origin, dtype: T::DTYPE, strided, writable: true, owner: None })
         });
         slots.collect()
     }
@@ -78,7 +89,7 @@ impl Slot {
     /// An output of the user. The store that takes it must be closed before the view's borrow ends.
     pub fn borrowed_mut<T: Element>(view: &mut ArrayViewMutD<'_, T>) -> Slot {
         let strided = Strided { extents: view.shape().to_vec(), strides: view.strides().to_vec() };
-        Slot { origin: view.as_mut_ptr().cast(), dtype: T::DTYPE, strided, writable: true, _owner: None }
+        Slot { origin: view.as_mut_ptr().cast(), dtype: T::DTYPE, strided, writable: true, owner: None }
     }
 }
 
@@ -170,11 +181,14 @@ impl Store {
         let overlaps =
             |other: &[Range<usize>]| bounds.iter().zip(other).all(|(a, b)| a.start < b.end && b.start < a.end);
         let empty = |b: &[Range<usize>]| b.iter().any(|r| r.is_empty());
-        let clash = !empty(bounds)
-            && ledger
-                .live
-                .iter()
-                .any(|e| e.buffer == buffer && (e.write || write) && !empty(&e.bounds) && overlaps(&e.bounds));
+        let meets = |entry: &Entry| {
+            if entry.buffer == buffer {
+                return overlaps(&entry.bounds);
+            }
+            let (mine, theirs) = (self.slots[buffer].addresses(), self.slots[entry.buffer].addresses());
+            mine.start < theirs.end && theirs.start < mine.end
+        };
+        let clash = !empty(bounds) && ledger.live.iter().any(|e| (e.write || write) && !empty(&e.bounds) && meets(e));
         if clash {
             return Err(LeaseError::Conflict { buffer });
         }

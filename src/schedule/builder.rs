@@ -3,6 +3,7 @@
 //! An algorithm declares buffers and appends tasks in program order; the builder derives from the boxes that tasks read and
 //! write which earlier tasks they must wait for. So an algorithm cannot forget an edge; the verifier does not rely on it.
 
+use super::arena::{self, Arrangement};
 use super::uses::{Use, Uses};
 use super::{Action, Buffer, BufferId, Schedule, Task, TaskId, View, Work};
 
@@ -11,13 +12,23 @@ pub struct Builder {
     schedule: Schedule,
     /// Per buffer, the uses that later tasks may have to wait for.
     live: Vec<Uses>,
+    /// Tasks that are the first to use some part of a buffer.
+    fresh: Vec<(TaskId, BufferId)>,
     node: usize,
 }
 
 impl Builder {
     pub fn new(rank: usize, ranks: usize, element: usize) -> Builder {
-        let schedule = Schedule { rank, ranks, element, buffers: Vec::new(), tasks: Vec::new() };
-        Builder { schedule, live: Vec::new(), node: 0 }
+        let schedule = Schedule {
+            rank,
+            ranks,
+            element,
+            buffers: Vec::new(),
+            tasks: Vec::new(),
+            offsets: Vec::new(),
+            arena_bytes: 0,
+        };
+        Builder { schedule, live: Vec::new(), fresh: Vec::new(), node: 0 }
     }
 
     pub fn rank(&self) -> usize {
@@ -62,7 +73,12 @@ impl Builder {
         self.transfer(into, |into| Action::Recv { peer, into });
     }
 
+    /// Gives the buffers their places in the arena.
     pub fn finish(mut self) -> Schedule {
+        let arrangement = arena::arrange(&self.schedule);
+        arena::order(&mut self.schedule, &arrangement, &self.fresh);
+        let Arrangement { offsets, bytes } = arrangement;
+        (self.schedule.offsets, self.schedule.arena_bytes) = (offsets, bytes);
         // A program keeps its schedule, and a list that has grown may have room for twice as many tasks.
         self.schedule.tasks.shrink_to_fit();
         self.schedule.buffers.shrink_to_fit();
@@ -82,8 +98,16 @@ impl Builder {
         let mut after: Vec<TaskId> = Vec::new();
         let uses = reads.iter().map(|v| (*v, false)).chain(writes.iter().map(|v| (*v, true)));
         for (view, write) in uses.clone() {
-            let earlier = self.live[view.buffer].overlapping(view);
-            after.extend(earlier.filter(|used| used.write || write).map(|used| used.task));
+            let mut fresh = true;
+            for used in self.live[view.buffer].overlapping(view) {
+                fresh = false;
+                if used.write || write {
+                    after.push(used.task);
+                }
+            }
+            if fresh {
+                self.fresh.push((id, view.buffer));
+            }
         }
         for (view, write) in uses {
             self.live[view.buffer].insert(view, Use { task: id, lane: action.lane(), write });

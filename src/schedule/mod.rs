@@ -17,6 +17,7 @@
 //! step by step), so that the transfers of all ranks are projections of one total order. Deliberately absent: data,
 //! pointers, element types, MPI.
 
+pub mod arena;
 mod buffer;
 mod builder;
 mod task;
@@ -38,6 +39,10 @@ pub struct Schedule {
     pub element: usize,
     pub buffers: Vec<Buffer>,
     pub tasks: Vec<Task>,
+    /// Per buffer that is not the user's, where it starts in the arena, in bytes.
+    pub offsets: Vec<usize>,
+    /// Bytes of the arena.
+    pub arena_bytes: usize,
 }
 
 impl Schedule {
@@ -74,8 +79,9 @@ impl Schedule {
         sent.sum::<u64>() * self.element as u64
     }
 
-    /// Bytes of all buffers, operands and output included. Packing buffers of transport and kernel come on top.
+    /// Bytes of the user's blocks and of the arena. Packing space of transport and kernel comes on top.
     pub fn peak_bytes(&self) -> u64 {
-        self.buffers.iter().map(|buffer| (buffer.elements() * self.element) as u64).sum()
+        let users = self.buffers.iter().filter(|buffer| matches!(buffer.home, Home::Operand(_) | Home::Output));
+        users.map(|buffer| (buffer.elements() * self.element) as u64).sum::<u64>() + self.arena_bytes as u64
     }
 }

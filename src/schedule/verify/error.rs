@@ -23,6 +23,12 @@ pub enum Fault {
     Edge(TaskId),
     #[error("nothing orders it after task {other}, which uses the same elements of buffer {buffer}")]
     Hazard { other: TaskId, buffer: BufferId },
+    #[error("the arena has no place for every buffer")]
+    Arena,
+    #[error("buffers {buffer} and {other} lie at the same place at the same time")]
+    Shared { buffer: BufferId, other: BufferId },
+    #[error("nothing orders it after the last use of what was at the place of buffer {0} before")]
+    Early(BufferId),
     #[error("the transfer with rank {peer} has other boxes at the other end")]
     Mismatch { peer: usize },
     #[error("it never starts: what it waits for never happens")]

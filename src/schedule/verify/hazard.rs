@@ -3,19 +3,21 @@
 //! "Complete before" is a clock with one hand per lane: how many tasks of each lane are complete when a task starts.
 //! A lane completes in order, so one number per lane says it all, and the check costs a few words per task and edge.
 
+use super::sharing::Sharing;
 use super::{Facts, Fault, VerifyError};
 use crate::dist::Region;
 use crate::schedule::uses::{Use, Uses};
 use crate::schedule::{Action, Home, Lane, Place, Schedule, Task, TaskId, View, Work};
 
 /// Per lane, how many of its tasks are complete.
-type Clock = [usize; 3];
+pub type Clock = [usize; 3];
 
 pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
     let at = |task: Option<TaskId>, fault| VerifyError { rank: schedule.rank, task, fault };
     for (id, _) in schedule.buffers.iter().enumerate() {
         buffer(schedule, facts, id).map_err(|fault| at(None, fault))?;
     }
+    let mut sharing = Sharing::new(schedule).map_err(|fault| at(None, fault))?;
     let mut clocks: Vec<Clock> = Vec::with_capacity(schedule.tasks.len());
     let mut places: Vec<usize> = Vec::with_capacity(schedule.tasks.len());
     let mut lanes: [(usize, Clock); 3] = Default::default();
@@ -42,6 +44,7 @@ pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
 
         let uses = task.action.reads().into_iter().map(|v| (v, false));
         for (view, write) in uses.chain(task.action.writes().into_iter().map(|v| (v, true))) {
+            sharing.used(id, view.buffer, &clock).map_err(|fault| at(Some(id), fault))?;
             let live = &mut live[view.buffer];
             let ordered = |used: &Use| used.task == id || clock[used.lane as usize] > places[used.task];
             let clash = live.overlapping(view).find(|used| (used.write || write) && !ordered(used));

@@ -16,6 +16,7 @@ mod facts;
 mod hazard;
 mod meaning;
 mod run;
+mod sharing;
 
 pub use error::{Fault, VerifyError};
 pub use facts::{Facts, Order, Origin, Value};

@@ -1,0 +1,229 @@
+//! Where a rank's own buffers lie in one piece of memory: two of them share bytes if the last node that uses one comes before
+//! the first node that uses the other.
+//!
+//! ```text
+//! three nodes: t = ab, u = t c, v = u d        bytes 0 .. 100 .. 150
+//!   t (100 bytes)  nodes 0 to 1                [ t       ]
+//!   u  (50 bytes)  nodes 1 to 2                           [ u ]
+//!   v  (80 bytes)  nodes 2 to 3                [ v     ]
+//! ```
+//!
+//! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]; a task that is the first to use a part of a buffer waits
+//! for all that used its bytes before. Transfers of one node may have to be under way together on all ranks, those of two
+//! nodes never, so edges from node to node leave everything possible. Deliberately absent: the user's memory, and sharing
+//! bytes between operands and result of one node.
+
+use std::collections::BTreeMap;
+
+use super::{BufferId, Home, Lane, Schedule, Task, TaskId};
+
+/// A cache line, and the widest vector.
+pub const ALIGNMENT: usize = 64;
+
+/// Offsets of many more buffers than these are found one after the other, without looking at sizes first.
+const MANY: usize = 2_000;
+
+/// Where buffers lie, and how much memory that takes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Arrangement {
+    /// By buffer; 0 for the user's.
+    pub offsets: Vec<usize>,
+    pub bytes: usize,
+}
+
+/// The first and the last task that use each buffer; `None` for those that no task uses.
+pub fn lives(schedule: &Schedule) -> Vec<Option<(TaskId, TaskId)>> {
+    let mut lives = vec![None; schedule.buffers.len()];
+    for (id, task) in schedule.tasks.iter().enumerate() {
+        for buffer in used(task) {
+            let life: &mut Option<(TaskId, TaskId)> = &mut lives[buffer];
+            *life = Some(life.map_or((id, id), |(first, _)| (first, id)));
+        }
+    }
+    lives
+}
+
+fn used(task: &Task) -> impl Iterator<Item = BufferId> + '_ {
+    task.action.reads().into_iter().chain(task.action.writes()).map(|view| view.buffer)
+}
+
+/// A buffer that needs a place: its bytes, rounded up to whole lines, and the nodes that it lives from and to.
+struct Tenant {
+    buffer: BufferId,
+    bytes: usize,
+    life: (usize, usize),
+}
+
+/// Finds a place for every buffer that is not the user's.
+pub fn arrange(schedule: &Schedule) -> Arrangement {
+    let lives = lives(schedule);
+    let tenants: Vec<Tenant> = schedule
+        .buffers
+        .iter()
+        .enumerate()
+        .filter(|(_, buffer)| matches!(buffer.home, Home::Arena | Home::Exchange))
+        .map(|(id, buffer)| Tenant {
+            buffer: id,
+            bytes: buffer.elements().saturating_mul(schedule.element).div_ceil(ALIGNMENT).saturating_mul(ALIGNMENT),
+            life: lives[id].map_or((0, 0), |(first, last)| (schedule.tasks[first].node, schedule.tasks[last].node)),
+        })
+        .collect();
+    let in_order = in_order(&tenants, schedule.buffers.len());
+    if tenants.len() > MANY {
+        return in_order;
+    }
+    let by_size = by_size(tenants, schedule.buffers.len());
+    if by_size.bytes < in_order.bytes { by_size } else { in_order }
+}
+
+/// The largest first, each at the lowest place that is free for its whole life.
+fn by_size(mut tenants: Vec<Tenant>, buffers: usize) -> Arrangement {
+    tenants.sort_by_key(|tenant| (std::cmp::Reverse(tenant.bytes), tenant.buffer));
+    let mut arrangement = Arrangement { offsets: vec![0; buffers], bytes: 0 };
+    for (at, tenant) in tenants.iter().enumerate() {
+        let together = |other: &&Tenant| other.life.0 <= tenant.life.1 && tenant.life.0 <= other.life.1;
+        let mut taken: Vec<(usize, usize)> = tenants[..at]
+            .iter()
+            .filter(together)
+            .map(|other| {
+                (arrangement.offsets[other.buffer], arrangement.offsets[other.buffer].saturating_add(other.bytes))
+            })
+            .collect();
+        taken.sort_unstable();
+        let mut place = 0usize;
+        for (start, end) in taken {
+            if place.saturating_add(tenant.bytes) <= start {
+                break;
+            }
+            place = place.max(end);
+        }
+        arrangement.offsets[tenant.buffer] = place;
+        arrangement.bytes = arrangement.bytes.max(place.saturating_add(tenant.bytes));
+    }
+    arrangement
+}
+
+/// In the order of first use, each in the smallest gap that holds it.
+fn in_order(tenants: &[Tenant], buffers: usize) -> Arrangement {
+    let mut arrivals: Vec<&Tenant> = tenants.iter().collect();
+    arrivals.sort_by_key(|tenant| (tenant.life.0, tenant.buffer));
+    let mut departures: Vec<&Tenant> = arrivals.clone();
+    departures.sort_by_key(|tenant| tenant.life.1);
+    let mut gone = departures.into_iter().peekable();
+    // Gaps by offset, none next to another.
+    let mut gaps: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut arrangement = Arrangement { offsets: vec![0; buffers], bytes: 0 };
+    for tenant in arrivals {
+        while let Some(left) = gone.next_if(|other| other.life.1 < tenant.life.0) {
+            free(&mut gaps, arrangement.offsets[left.buffer], left.bytes);
+        }
+        let fitting = gaps.iter().filter(|(_, bytes)| **bytes >= tenant.bytes).min_by_key(|(_, bytes)| **bytes);
+        let place = match fitting.map(|(&start, &bytes)| (start, bytes)) {
+            Some((start, bytes)) => {
+                gaps.remove(&start);
+                if bytes > tenant.bytes {
+                    gaps.insert(start + tenant.bytes, bytes - tenant.bytes);
+                }
+                start
+            }
+            None => {
+                // A gap at the end grows.
+                let start = match gaps.last_key_value() {
+                    Some((&start, &bytes)) if start + bytes == arrangement.bytes => {
+                        gaps.remove(&start);
+                        start
+                    }
+                    _ => arrangement.bytes,
+                };
+                arrangement.bytes = start.saturating_add(tenant.bytes);
+                start
+            }
+        };
+        arrangement.offsets[tenant.buffer] = place;
+    }
+    arrangement
+}
+
+fn free(gaps: &mut BTreeMap<usize, usize>, mut start: usize, mut bytes: usize) {
+    if bytes == 0 {
+        return;
+    }
+    if let Some((&before, &length)) = gaps.range(..start).next_back()
+        && before + length == start
+    {
+        gaps.remove(&before);
+        (start, bytes) = (before, bytes + length);
+    }
+    if let Some(length) = gaps.remove(&(start + bytes)) {
+        bytes += length;
+    }
+    gaps.insert(start, bytes);
+}
+
+/// Who used each byte of the arena last.
+#[derive(Debug, Default)]
+pub struct Occupants(BTreeMap<usize, (usize, BufferId)>);
+
+impl Occupants {
+    /// Moves a buffer into its place; returns those that were there, which may be told apart by parts of theirs.
+    pub fn replace(&mut self, buffer: BufferId, start: usize, bytes: usize) -> Vec<BufferId> {
+        let end = start + bytes;
+        if bytes == 0 {
+            return Vec::new();
+        }
+        let from = match self.0.range(..start).next_back() {
+            Some((&before, &(until, _))) if until > start => before,
+            _ => start,
+        };
+        let met: Vec<(usize, usize, BufferId)> =
+            self.0.range(from..end).map(|(&start, &(end, buffer))| (start, end, buffer)).collect();
+        for &(old_start, old_end, old) in &met {
+            self.0.remove(&old_start);
+            if old_start < start {
+                self.0.insert(old_start, (start, old));
+            }
+            if old_end > end {
+                self.0.insert(end, (old_end, old));
+            }
+        }
+        self.0.insert(start, (end, buffer));
+        met.into_iter().map(|(_, _, buffer)| buffer).collect()
+    }
+}
+
+/// Makes the first users of each buffer's parts wait for the last ones of its bytes. `fresh` holds the tasks that use a part
+/// of a buffer that no task used before, in order.
+pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskId, BufferId)]) {
+    let lives = lives(schedule);
+    let mut last: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
+    for (id, task) in schedule.tasks.iter().enumerate() {
+        used(task).for_each(|buffer| last[buffer][task.action.lane() as usize] = Some(id));
+    }
+    let mut occupants = Occupants::default();
+    // Per buffer, the last user of its bytes on each lane: lanes complete in order.
+    let mut waits: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
+    for &(task, buffer) in fresh {
+        if !matches!(schedule.buffers[buffer].home, Home::Arena | Home::Exchange) {
+            continue;
+        }
+        if lives[buffer].is_some_and(|(first, _)| first == task) {
+            let bytes = schedule.buffers[buffer].elements() * schedule.element;
+            for before in occupants.replace(buffer, arrangement.offsets[buffer], bytes) {
+                for lane in 0..3 {
+                    // Not those of a buffer that the same task used first.
+                    waits[buffer][lane] = waits[buffer][lane].max(last[before][lane].filter(|_| before != buffer));
+                }
+            }
+        }
+        let lane = schedule.tasks[task].action.lane();
+        let after = &mut schedule.tasks[task].after;
+        for (other, wait) in waits[buffer].into_iter().enumerate() {
+            // Work waits for the work before it anyway.
+            let implied = lane == Lane::Work && other == Lane::Work as usize;
+            after.extend(wait.filter(|&wait| !implied && wait < task));
+        }
+        after.sort_unstable();
+        after.dedup();
+        after.shrink_to_fit();
+    }
+}

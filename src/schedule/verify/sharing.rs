@@ -1,0 +1,78 @@
+//! Buffers that share bytes: none is used while another one needs them.
+
+use super::Fault;
+use super::hazard::Clock;
+use crate::schedule::arena::{Occupants, lives};
+use crate::schedule::{BufferId, Home, Schedule, TaskId};
+
+/// Follows who uses the bytes of the arena, task by task.
+pub struct Sharing<'a> {
+    schedule: &'a Schedule,
+    lives: Vec<Option<(TaskId, TaskId)>>,
+    /// Per buffer and lane, how many tasks of the lane must be complete until nobody uses it any more.
+    left: Vec<Clock>,
+    occupants: Occupants,
+    /// Per buffer, what must be complete before it may be used.
+    needs: Vec<Clock>,
+}
+
+impl<'a> Sharing<'a> {
+    pub fn new(schedule: &'a Schedule) -> Result<Sharing<'a>, Fault> {
+        let count = schedule.buffers.len();
+        if schedule.offsets.len() != count {
+            return Err(Fault::Arena);
+        }
+        let mut left = vec![Clock::default(); count];
+        let mut places = Clock::default();
+        for task in &schedule.tasks {
+            let lane = task.action.lane() as usize;
+            places[lane] += 1;
+            for view in task.action.reads().into_iter().chain(task.action.writes()) {
+                let clock = left.get_mut(view.buffer).ok_or(Fault::NoBuffer(view.buffer))?;
+                clock[lane] = places[lane];
+            }
+        }
+        let sharing = Sharing {
+            schedule,
+            lives: lives(schedule),
+            left,
+            occupants: Occupants::default(),
+            needs: vec![Clock::default(); count],
+        };
+        let inside = |id: BufferId| {
+            let end = schedule.offsets[id].checked_add(sharing.bytes(id));
+            !sharing.is_own(id) || end.is_some_and(|end| end <= schedule.arena_bytes)
+        };
+        if (0..count).all(inside) { Ok(sharing) } else { Err(Fault::Arena) }
+    }
+
+    /// A task uses a buffer when so much is complete.
+    pub fn used(&mut self, task: TaskId, buffer: BufferId, clock: &Clock) -> Result<(), Fault> {
+        if !self.is_own(buffer) {
+            return Ok(());
+        }
+        if self.lives[buffer].is_some_and(|(first, _)| first == task) {
+            for other in self.occupants.replace(buffer, self.schedule.offsets[buffer], self.bytes(buffer)) {
+                // Met again at another use of the same task.
+                if other == buffer {
+                    continue;
+                }
+                if self.lives[other].is_some_and(|(_, last)| last >= task) {
+                    return Err(Fault::Shared { buffer, other });
+                }
+                let left = self.left[other];
+                self.needs[buffer].iter_mut().zip(left).for_each(|(need, left)| *need = (*need).max(left));
+            }
+        }
+        let ready = clock.iter().zip(&self.needs[buffer]).all(|(done, need)| done >= need);
+        if ready { Ok(()) } else { Err(Fault::Early(buffer)) }
+    }
+
+    fn is_own(&self, buffer: BufferId) -> bool {
+        matches!(self.schedule.buffers[buffer].home, Home::Arena | Home::Exchange)
+    }
+
+    fn bytes(&self, buffer: BufferId) -> usize {
+        self.schedule.buffers[buffer].elements().saturating_mul(self.schedule.element)
+    }
+}
