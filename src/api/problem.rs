@@ -3,6 +3,7 @@
 use einsum_parser::{Expression, parse};
 
 use super::{Error, Result};
+use crate::exec::Contractor;
 use crate::machine::Machine;
 use crate::plan::{Options, Plan};
 use crate::tree::{Einsums, Tree};
@@ -71,7 +72,8 @@ impl Shaped {
         self.einsums.shape(self.einsums.output())
     }
 
-    /// Plans for a machine. Pure: no data, no communication, any number of ranks.
+    /// Plans for a machine. No data, no communication, any number of ranks. What the kernels of a rank have is that of this
+    /// machine unless the options say otherwise; ranks on machines of several kinds must be told the same.
     ///
     /// # Errors
     /// [`Error::Plan`] where what the options fix cannot be had.
@@ -84,6 +86,9 @@ impl Shaped {
     /// # Errors
     /// As [`Shaped::plan`].
     pub fn plan_tree(&self, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan> {
-        Ok(Plan::new(&self.text, tree, machine, options)?)
+        // A kernel that is not here is refused when the plan is compiled, and that may be elsewhere.
+        let here = || Contractor::resolve(options.kernel, options.dtype).ok()?.target(machine.workers);
+        let options = Options { target: options.target.or_else(here), ..options.clone() };
+        Ok(Plan::new(&self.text, tree, machine, &options)?)
     }
 }

@@ -11,8 +11,8 @@ use crate::dist::{Bounds, Distribution, Region};
 use crate::exec::{Contractor, Factors, Metrics, RankProgram};
 use crate::kernel::Element;
 use crate::memory::Slot;
-use crate::plan::{Measured, Plan};
-use crate::schedule::{Buffer, Home, Schedule, verify};
+use crate::plan::{Measured, Plan, Value};
+use crate::schedule::{Buffer, Home, verify};
 
 /// A plan compiled for a world: kernels chosen, tasks planned, buffers allocated. Runs any number of times on changing data.
 pub struct Program<T: Element> {
@@ -92,7 +92,7 @@ impl<T: Element> Program<T> {
     /// # Errors
     /// Operands that do not fit the plan; a failed run (under MPI a failed run ends all ranks).
     pub fn run(&mut self, operands: &[&dyn Operand<T>]) -> Result<ArrayD<T>> {
-        let mut out = ArrayD::from_elem(self.plan.output().shape.as_slice(), T::ZERO);
+        let mut out = ArrayD::from_elem(self.plan.output_shape().as_slice(), T::ZERO);
         self.run_into(T::ONE, operands, T::ZERO, &mut out)?;
         Ok(out)
     }
@@ -115,24 +115,25 @@ impl<T: Element> Program<T> {
             return self.run_whole(alpha, &views, beta, out);
         }
         // Elsewhere every rank keeps its block, then all blocks go to everyone.
-        let (rank, shape) = (self.world.local_ranks().start, self.plan.output().shape.clone());
+        let (rank, shape) = (self.world.local_ranks().start, self.plan.output_shape());
         let distribution = self.plan.output().distribution.clone();
         let mut block = self.world.agree(DistTensor::try_zeros(&self.world, &shape, &distribution))?;
         for (region, mut values) in block.blocks_mut().filter(|_| beta != T::ZERO) {
             values.assign(&part(out.view(), &region));
         }
-        let slots = |schedule: &Schedule, block: &mut DistTensor<T>| {
-            let slots = schedule.buffers.iter().map(|buffer| match buffer.home {
+        self.each_slice(beta, |program, slice, beta| {
+            let slots = program.ranks[0].schedule().buffers.iter().map(|buffer| match buffer.home {
                 Home::Operand(index) => {
-                    region_of(buffer).map(|region| Slot::borrowed(&part(views[index].view(), region)))
+                    let view = program.slice_of(views[index].view(), program.plan.operand(index), slice);
+                    region_of(buffer).map(|region| Slot::borrowed(&part(view, region)))
                 }
-                Home::Output => block.block_mut(rank).map(|mut block| Slot::borrowed_mut(&mut block)),
+                Home::Output => block
+                    .block_mut(rank)
+                    .map(|block| Slot::borrowed_mut(&mut program.slice_of_mut(block, program.plan.output(), slice))),
                 Home::Arena | Home::Exchange => None,
             });
-            slots.collect::<Slots>()
-        };
-        let bound = vec![slots(self.ranks[0].schedule(), &mut block)];
-        self.execute(Factors::new(alpha, beta), bound)?;
+            (Factors::new(alpha, beta), vec![slots.collect()])
+        })?;
         self.gather_into(&block, &mut out)
     }
 
@@ -148,17 +149,22 @@ impl<T: Element> Program<T> {
         }
         let fits = self.check_dist(operands, out);
         self.world.agree(fits)?;
-        let bound = self.ranks.iter().map(|program| {
-            let schedule = program.schedule();
-            let slots = schedule.buffers.iter().map(|buffer| match buffer.home {
-                Home::Operand(index) => operands[index].block(schedule.rank).map(|block| Slot::borrowed(&block)),
-                Home::Output => out.block_mut(schedule.rank).map(|mut block| Slot::borrowed_mut(&mut block)),
-                Home::Arena | Home::Exchange => None,
+        self.each_slice(beta, |program, slice, beta| {
+            let bound = program.ranks.iter().map(|rank| {
+                let schedule = rank.schedule();
+                let slots = schedule.buffers.iter().map(|buffer| match buffer.home {
+                    Home::Operand(index) => operands[index]
+                        .block(schedule.rank)
+                        .map(|block| Slot::borrowed(&program.slice_of(block, program.plan.operand(index), slice))),
+                    Home::Output => out.block_mut(schedule.rank).map(|block| {
+                        Slot::borrowed_mut(&mut program.slice_of_mut(block, program.plan.output(), slice))
+                    }),
+                    Home::Arena | Home::Exchange => None,
+                });
+                slots.collect()
             });
-            slots.collect()
-        });
-        let bound = bound.collect();
-        self.execute(Factors::new(alpha, beta), bound)
+            (Factors::new(alpha, beta), bound.collect())
+        })
     }
 
     /// What the local ranks measured in the last run, in order of ranks.
@@ -219,9 +225,9 @@ impl<T: Element> Program<T> {
             return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));
         }
         for (index, view) in operands.iter().enumerate() {
-            expect_shape(format_args!("operand {index}"), view.shape(), &self.plan.operand(index).shape)?;
+            expect_shape(format_args!("operand {index}"), view.shape(), &self.plan.operand_shape(index))?;
         }
-        expect_shape(format_args!("the output"), out.shape(), &self.plan.output().shape)
+        expect_shape(format_args!("the output"), out.shape(), &self.plan.output_shape())
     }
 
     fn check_dist(&self, operands: &[&DistTensor<T>], out: &DistTensor<T>) -> Result<()> {
@@ -234,7 +240,7 @@ impl<T: Element> Program<T> {
             .enumerate()
             .map(|(index, &tensor)| (format!("operand {index}"), tensor, self.plan.operand(index)));
         for (name, tensor, value) in named.chain([("the output".to_owned(), out, self.plan.output())]) {
-            expect_shape(format_args!("{name}"), tensor.shape(), &value.shape)?;
+            expect_shape(format_args!("{name}"), tensor.shape(), &self.plan.whole_shape(value))?;
             if tensor.distribution() != &value.distribution {
                 let names: Vec<String> = (0..value.shape.len()).map(|dim| format!("d{dim}")).collect();
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -248,45 +254,88 @@ impl<T: Element> Program<T> {
     /// All ranks are in this process: each writes its block of the result in place.
     fn run_whole(&mut self, alpha: T, operands: &[ArrayViewD<T>], beta: T, mut out: ArrayViewMutD<T>) -> Result<()> {
         let ranks = self.plan.ranks();
-        let distribution = &self.plan.output().distribution;
-        let boxes =
-            (0..ranks).filter_map(|rank| Some((rank, only_box(&distribution.block(&self.plan.output().shape, rank)?))));
+        let Value { distribution, shape, .. } = self.plan.output().clone();
+        let boxes = (0..ranks).filter_map(|rank| Some((rank, only_box(&distribution.block(&shape, rank)?))));
         let (holders, boxes): (Vec<usize>, Vec<Bounds>) = boxes.unzip();
-        let mut parts: Vec<Option<Slot>> = (0..ranks).map(|_| None).collect();
         // A replica of a block that another rank writes has memory of its own, and nobody looks at it.
         let mut replicas: Vec<ArrayD<T>> = Vec::new();
-        let slots = Slot::borrowed_parts(&mut out, &boxes);
-        for ((rank, bounds), slot) in holders.into_iter().zip(boxes).zip(slots) {
-            parts[rank] = slot.or_else(|| {
-                let extents: Vec<usize> = bounds.iter().map(ExactSizeIterator::len).collect();
-                replicas.push(ArrayD::from_elem(extents, T::ZERO));
-                replicas.last_mut().map(|replica| Slot::borrowed_mut(&mut replica.view_mut()))
+        self.each_slice(beta, |program, slice, beta| {
+            let mut parts: Vec<Option<Slot>> = (0..ranks).map(|_| None).collect();
+            let mut piece = program.slice_of_mut(out.view_mut(), program.plan.output(), slice);
+            let slots = Slot::borrowed_parts(&mut piece, &boxes);
+            replicas.clear();
+            for ((&rank, bounds), slot) in holders.iter().zip(&boxes).zip(slots) {
+                parts[rank] = slot.or_else(|| {
+                    let extents: Vec<usize> = bounds.iter().map(ExactSizeIterator::len).collect();
+                    replicas.push(ArrayD::from_elem(extents, T::ZERO));
+                    replicas.last_mut().map(|replica| Slot::borrowed_mut(&mut replica.view_mut()))
+                });
+            }
+            let bound = program.ranks.iter().zip(parts).map(|(rank, mut output)| {
+                let slots = rank.schedule().buffers.iter().map(|buffer| match buffer.home {
+                    Home::Operand(index) => {
+                        let view = program.slice_of(operands[index].view(), program.plan.operand(index), slice);
+                        region_of(buffer).map(|region| Slot::borrowed(&part(view, region)))
+                    }
+                    Home::Output => output.take(),
+                    Home::Arena | Home::Exchange => None,
+                });
+                slots.collect()
             });
+            (Factors::new(alpha, beta), bound.collect())
+        })
+    }
+
+    /// Runs the schedule for every slice. `bind` gives the factors and the memory of one, for the beta of its visit.
+    fn each_slice(&mut self, beta: T, mut bind: impl FnMut(&Self, usize, T) -> (Factors, Vec<Slots>)) -> Result<()> {
+        // Those of the last run go before this one, so that no two are held.
+        self.metrics = Vec::new();
+        self.bound_bytes = Vec::new();
+        for slice in 0..self.plan.slice_count() {
+            let beta = if self.plan.begins(slice) { beta } else { T::ONE };
+            let (factors, bound) = bind(self, slice, beta);
+            self.execute(factors, bound)?;
         }
-        let bound = self.ranks.iter().zip(parts).map(|(program, mut output)| {
-            let slots = program.schedule().buffers.iter().map(|buffer| match buffer.home {
-                Home::Operand(index) => {
-                    region_of(buffer).map(|region| Slot::borrowed(&part(operands[index].view(), region)))
-                }
-                Home::Output => output.take(),
-                Home::Arena | Home::Exchange => None,
-            });
-            slots.collect()
-        });
-        let bound = bound.collect();
-        self.execute(Factors::new(alpha, beta), bound)
+        Ok(())
+    }
+
+    /// The part of a whole block that a slice has.
+    fn slice_of<'a>(&self, mut view: ArrayViewD<'a, T>, value: &Value, slice: usize) -> ArrayViewD<'a, T> {
+        for (axis, bounds) in self.slice_bounds(value, slice) {
+            view.slice_axis_inplace(axis, bounds);
+        }
+        view
+    }
+
+    fn slice_of_mut<'a>(&self, mut view: ArrayViewMutD<'a, T>, value: &Value, slice: usize) -> ArrayViewMutD<'a, T> {
+        for (axis, bounds) in self.slice_bounds(value, slice) {
+            view.slice_axis_inplace(axis, bounds);
+        }
+        view
+    }
+
+    /// The sliced dimensions of a value; ranks are not cut along these, so blocks have them whole.
+    fn slice_bounds(&self, value: &Value, slice: usize) -> impl Iterator<Item = (Axis, Slice)> {
+        let starts = self.plan.slice_starts(slice, &value.labels);
+        let dims = value.labels.iter().zip(value.shape.clone()).enumerate().zip(starts);
+        let sliced = dims.filter(|((_, (label, _)), _)| self.plan.slices.iter().any(|slice| slice.label == **label));
+        sliced.map(|((at, (_, piece)), start)| (Axis(at), Slice::from(start..start + piece)))
     }
 
     fn execute(&mut self, factors: Factors, bound: Vec<Slots>) -> Result<()> {
         let element = size_of::<T>() as u64;
         let bytes =
             |slots: &Slots| slots.iter().flatten().map(|s| s.extents().iter().product::<usize>() as u64).sum::<u64>();
-        self.bound_bytes = bound.iter().map(|slots| bytes(slots) * element).collect();
-        // Those of the last run go before this one, so that no two are held.
-        self.metrics = Vec::new();
-        self.metrics = launch(&self.world, &self.plan, &mut self.ranks, factors, bound)?;
-        for (program, metrics) in self.ranks.iter().zip(&self.metrics) {
+        let outside = |(rank, slots): (usize, &Slots)| bytes(slots) * element + self.plan.bytes_outside(rank);
+        self.bound_bytes = self.world.local_ranks().zip(&bound).map(outside).collect();
+        let metrics = launch(&self.world, &self.plan, &mut self.ranks, factors, bound)?;
+        for (program, metrics) in self.ranks.iter().zip(&metrics) {
             self.world.count(metrics.moved(program.schedule()));
+        }
+        if self.metrics.is_empty() {
+            self.metrics = metrics;
+        } else {
+            self.metrics.iter_mut().zip(&metrics).for_each(|(sum, more)| sum.add(more));
         }
         Ok(())
     }
@@ -297,7 +346,13 @@ impl<T: Element> Program<T> {
         let everywhere = Distribution::replicated(self.plan.ranks());
         if self.gather.is_none() {
             let ranks = self.plan.ranks();
-            let plan = Plan::redistribution(&value.shape, self.plan.dtype, &value.distribution, &everywhere, ranks);
+            let plan = Plan::redistribution(
+                &self.plan.output_shape(),
+                self.plan.dtype,
+                &value.distribution,
+                &everywhere,
+                ranks,
+            );
             self.gather = Some(Box::new(Program::compile(&self.world, &plan)?));
         }
         let Some(gather) = &mut self.gather else { return Ok(()) };
@@ -308,6 +363,7 @@ impl<T: Element> Program<T> {
             Home::Arena | Home::Exchange => None,
         });
         let bound = vec![slots.collect()];
+        gather.metrics = Vec::new();
         gather.execute(Factors::new(T::ONE, T::ZERO), bound)
     }
 }

@@ -73,6 +73,10 @@ pub struct Args {
     #[arg(long, value_name = "KERNEL", default_value = "auto")]
     pub kernel: String,
 
+    /// Keep the dimensions of intermediates in the order of the expression
+    #[arg(long)]
+    pub no_layout: bool,
+
     /// Let transfers and computation take turns
     #[arg(long)]
     pub no_overlap: bool,

@@ -8,6 +8,7 @@ use std::time::Instant;
 use einsum_dist::api::host;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::exec::{Contractor, kernel_name};
+use einsum_dist::local::Target;
 use einsum_dist::plan::AlgorithmName;
 use einsum_dist::tree::Tree;
 use einsum_dist::{Machine, Options, Plan, Problem, World};
@@ -51,7 +52,8 @@ impl RunConfig {
         agree(world, check_flags(&args))?;
         let text = inputs::expression(world, args.expression.as_deref().unwrap_or_default())?;
         let workers = default_workers(world, &args)?;
-        agree(world, RunConfig::local(world, args, &text, workers))
+        let target = shared_target(world, &args, workers)?;
+        agree(world, RunConfig::local(world, args, &text, workers, target))
     }
 
     /// The name of what multiplies, of the ranks that are looked at.
@@ -60,8 +62,8 @@ impl RunConfig {
         kernel_name(self.contractor, self.plan.dtype, ranks.iter().map(|&rank| self.plan.schedule(rank)))
     }
 
-    /// What one rank can find out by itself.
-    fn local(world: &World, args: Args, text: &str, workers: usize) -> Result<RunConfig> {
+    /// What one rank can find out by itself. `target`: what the kernels of rank 0 have.
+    fn local(world: &World, args: Args, text: &str, workers: usize, target: Option<Target>) -> Result<RunConfig> {
         let problem = Problem::parse(text)?;
         let expression = problem.expression();
         let sizes = Sizes::parse(&args.size, expression)?;
@@ -85,7 +87,7 @@ impl RunConfig {
             }
             _ => {}
         }
-        let options = options(&args, dtype)?;
+        let options = options(&args, dtype, target)?;
         let contractor = Contractor::resolve(options.kernel, dtype)?;
         let started = Instant::now();
         let machine = Machine::new(ranks, workers);
@@ -117,7 +119,16 @@ impl RunConfig {
     }
 }
 
-fn options(args: &Args, dtype: Dtype) -> Result<Options> {
+/// What local plans are made for, on rank 0: one plan serves all ranks. Collective.
+fn shared_target(world: &World, args: &Args, workers: usize) -> Result<Option<Target>> {
+    // A kernel that cannot be had is refused later, with the element type at hand.
+    let kernel = args.kernel.parse().unwrap_or_default();
+    let mine = Contractor::resolve(kernel, Dtype::Float32).ok().and_then(|contractor| contractor.target(workers));
+    let told = world.all_gather(&serde_json::to_vec(&mine).unwrap_or_default())?;
+    Ok(told.first().and_then(|bytes| serde_json::from_slice(bytes).ok()).flatten())
+}
+
+fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options> {
     let algorithm = match args.algorithm.as_str() {
         "auto" => None,
         name => Some(name.parse::<AlgorithmName>().map_err(usage)?),
@@ -136,6 +147,8 @@ fn options(args: &Args, dtype: Dtype) -> Result<Options> {
         memory_limit: memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?,
         forbid_redistribution: args.forbid_redistribution,
         path: args.path.parse().map_err(|error: String| usage(format!("--path: {error}")))?,
+        target,
+        layout: !args.no_layout,
         kernel: args.kernel.parse().map_err(|error: String| usage(error))?,
     })
 }

@@ -61,7 +61,7 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     let report = report(world, config, Some(outcome));
     let plan = &config.plan;
     let mut lines: Vec<(&str, String)> = vec![("expression", report.expression.clone())];
-    let extents = plan.names.iter().zip(&plan.extents).map(|(name, extent)| format!("{name}={extent}"));
+    let extents = plan.names.iter().zip(plan.whole_extents()).map(|(name, extent)| format!("{name}={extent}"));
     let default = if config.default_sizes { "  (default; --size sets them)" } else { "" };
     lines.push(("extents", extents.collect::<Vec<_>>().join(" ") + default));
     lines.push(("type", report.dtype.clone()));

@@ -46,7 +46,7 @@ pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
 fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let plan = &config.plan;
     let operands = (0..plan.operands).map(|index| operand::<T>(world, config, index)).collect::<Result<Vec<_>>>()?;
-    let (shape, distribution) = (&plan.output().shape, &plan.output().distribution);
+    let (shape, distribution) = (&plan.output_shape(), &plan.output().distribution);
     let prior = config.accumulate.as_ref().map(|path| DistTensor::<T>::from_npy(world, path, distribution));
     let prior = prior.transpose()?;
     let started = Instant::now();
@@ -83,7 +83,9 @@ fn operand<T: Element>(world: &World, config: &RunConfig, index: usize) -> Resul
     let value = config.plan.operand(index);
     Ok(match config.operands.get(index) {
         Some(path) => DistTensor::from_npy(world, path, &value.distribution)?,
-        None => DistTensor::random(world, &value.shape, &value.distribution, config.seed, index as u32),
+        None => {
+            DistTensor::random(world, &config.plan.operand_shape(index), &value.distribution, config.seed, index as u32)
+        }
     })
 }
 

@@ -4,8 +4,8 @@
 //! absent: another kernel in place of one that is missing; whoever forces a kernel wants that one.
 
 use crate::dtype::Dtype;
-use crate::kernel::{available, default_family, has_xsmm, widest};
-use crate::local::{Family, Isa};
+use crate::kernel::{available, default_family, has_xsmm, target, widest};
+use crate::local::{Family, Isa, Target};
 use crate::plan::KernelChoice;
 
 /// What contracts on this machine.
@@ -65,6 +65,14 @@ impl Contractor {
                 (true, Isa::Generic) => "generic+xsmm",
             },
             _ => self.name(),
+        }
+    }
+
+    /// What local plans are made for, on so many threads; `None` for the reference, which plans nothing.
+    pub fn target(self, threads: usize) -> Option<Target> {
+        match self {
+            Contractor::Planned { isa, family } => Some(target(isa, family, threads)),
+            Contractor::Reference => None,
         }
     }
 

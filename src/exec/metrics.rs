@@ -28,6 +28,16 @@ pub struct Moved {
 }
 
 impl Metrics {
+    /// Adds those of another run of the same schedule, as if its tasks had taken longer.
+    pub fn add(&mut self, more: &Metrics) {
+        for (task, more) in self.tasks.iter_mut().zip(&more.tasks) {
+            task.end += more.end - more.start;
+            task.bytes += more.bytes;
+        }
+        self.seconds += more.seconds;
+        self.owned_bytes = self.owned_bytes.max(more.owned_bytes);
+    }
+
     /// All bytes of the run.
     pub fn moved(&self, schedule: &Schedule) -> Moved {
         let bytes = |wanted: Lane| {

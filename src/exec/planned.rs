@@ -9,12 +9,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use super::Contractor;
-use crate::dims::Label;
 use crate::dtype::Dtype;
 use crate::kernel::{Workspace, plan_unary, target};
-use crate::local::{Body, Family, Isa, Layout, LocalContract, UnaryPlan, plan_contract};
-use crate::memory::Strided;
-use crate::schedule::{Schedule, TaskId, View, Work};
+use crate::local::{Body, Family, Isa, Layout, LocalContract, UnaryPlan, key, plan_contract};
+use crate::schedule::{Schedule, TaskId, Work};
 
 /// The plans of one rank's tasks, and the memory that they pack into.
 #[derive(Debug)]
@@ -43,23 +41,6 @@ struct Entry<P> {
 
 /// A new plan looks for equal tables in the plans of this many tasks before it.
 const SHARES_WITH: usize = 256;
-
-/// Layouts and threads as one list; labels count as where they came first, so that tasks of other dimensions are alike.
-fn key(layouts: &[Layout], threads: usize) -> Vec<isize> {
-    let mut seen: Vec<Label> = Vec::new();
-    let mut key = vec![threads as isize];
-    for layout in layouts {
-        key.push(layout.labels.len() as isize);
-        for ((&label, &extent), &stride) in layout.labels.iter().zip(layout.extents).zip(layout.strides) {
-            let first = seen.iter().position(|&earlier| earlier == label).unwrap_or_else(|| {
-                seen.push(label);
-                seen.len() - 1
-            });
-            key.extend([first as isize, extent as isize, stride]);
-        }
-    }
-    key
-}
 
 trait Fits {
     /// Whether a tensor is laid out as this was planned for.
@@ -114,7 +95,8 @@ impl<P: Fits> Kept<P> {
     }
 
     fn like(&mut self, task: TaskId, layouts: &[Layout], threads: usize, make: impl FnOnce() -> P) -> Arc<Entry<P>> {
-        let key = key(layouts, threads);
+        let mut key = key(layouts);
+        key.push(threads as isize);
         if let Some(entry) = self.known.get(&key).and_then(Weak::upgrade) {
             return entry;
         }
@@ -155,32 +137,16 @@ impl Planned {
     /// Plans all tasks, with operands and output as dense as the other buffers. Returns the elements of workspace that
     /// this takes.
     pub fn expect(&mut self, schedule: &Schedule, threads: usize) -> usize {
-        let strides: Vec<Vec<isize>> =
-            schedule.buffers.iter().map(|buffer| Strided::row_major(&buffer.extents).strides).collect();
-        let extents = |view: &View| view.bounds.iter().map(ExactSizeIterator::len).collect::<Vec<usize>>();
         let mut elements = 0;
         for (id, task) in schedule.tasks.iter().enumerate() {
-            match task.action.work() {
-                Some(Work::Contract { left, right, out, .. }) => {
-                    let views = [left, right, out];
-                    let extents = views.map(extents);
-                    let layouts = [0, 1, 2].map(|tensor| {
-                        let buffer = views[tensor].buffer;
-                        Layout::new(&schedule.buffers[buffer].labels, &extents[tensor], &strides[buffer])
-                    });
-                    let planned = self.contract(id, &layouts, threads);
-                    elements = elements.max(planned.map_or(0, |(plan, _)| plan.workspace_elements()));
-                }
-                Some(Work::Unary { input, out }) => {
-                    let views = [input, out];
-                    let extents = views.map(extents);
-                    let layouts = [0, 1].map(|tensor| {
-                        let buffer = views[tensor].buffer;
-                        Layout::new(&schedule.buffers[buffer].labels, &extents[tensor], &strides[buffer])
-                    });
-                    self.unary(id, &layouts, threads);
-                }
-                _ => {}
+            let Some(work) = task.action.work() else { continue };
+            if let Some(tensors) = schedule.contraction(work) {
+                let layouts = [0, 1, 2].map(|tensor: usize| tensors[tensor].layout());
+                let planned = self.contract(id, &layouts, threads);
+                elements = elements.max(planned.map_or(0, |(plan, _)| plan.workspace_elements()));
+            } else if let Work::Unary { input, out } = work {
+                let tensors = [input, out].map(|view| schedule.laid_out(view));
+                self.unary(id, &[tensors[0].layout(), tensors[1].layout()], threads);
             }
         }
         elements
@@ -220,6 +186,7 @@ impl Planned {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dims::Label;
     use crate::kernel::widest;
 
     #[test]

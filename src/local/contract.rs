@@ -4,7 +4,7 @@
 //! of partial sums, so it does not matter for the bits which thread does which share; a plan depends on layouts, element
 //! type and target only.
 
-use super::gemm::plan_gemm;
+use super::gemm::{plan_gemm, price_gemm};
 use super::{Dim, Family, GemmPlan, Layout, LoopPlan, ProductsPlan, Target, fold, plan_loops};
 use crate::dims::{Kind, Label, classify};
 use crate::dtype::Dtype;
@@ -46,6 +46,42 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
     let family = if dtype.is_complex() { Family::Own } else { target.family };
     let mut target = Target { family, ..*target };
     let tensors = [left, right, out];
+    let dims = dims_of(tensors);
+    let body = match idle(&dims) {
+        Some(body) => body,
+        None => plan_body(dims.map(fold), dtype, &target),
+    };
+    if target.family == Family::Mixed {
+        target.family = if matches!(body, Body::Products(_)) { Family::Xsmm } else { Family::Own };
+    }
+    LocalContract {
+        extents: tensors.map(|t| t.extents.to_vec()),
+        strides: tensors.map(|t| t.strides.to_vec()),
+        dtype,
+        target,
+        body,
+    }
+}
+
+/// The price of `left, right -> out` in nanoseconds: it ranks contractions of one size, and promises nothing. Takes a part of
+/// the time that a plan takes.
+///
+/// # Panics
+/// As [`plan_contract`].
+pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> f64 {
+    let dims = dims_of([left, right, out]);
+    if idle(&dims).is_some() {
+        return 0.0;
+    }
+    let dims = dims.map(fold);
+    let (multiply_adds, threads) = size(&dims, target);
+    let loops = plan_loops(&dims, dtype, threads).cost();
+    if is_for_loops(&dims, multiply_adds) { loops } else { loops.min(price_gemm(&dims, dtype, target)) }
+}
+
+/// The dimensions of kinds c, m, n and k with their strides.
+fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
+    let [left, right, out] = tensors;
     let kinds = match classify(left.labels, right.labels, out.labels) {
         Ok(kinds) => kinds,
         Err(error) => panic!("no contraction {:?}, {:?} -> {:?}: {error}", left.labels, right.labels, out.labels),
@@ -61,24 +97,16 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
         };
         dims[kind as usize].push(dim);
     }
+    dims
+}
+
+/// What there is to do where there is nothing to multiply.
+fn idle(dims: &[Vec<Dim<3>>; 4]) -> Option<Body> {
     let empty = |kinds: &[Kind]| kinds.iter().any(|&kind| dims[kind as usize].iter().any(|d| d.extent == 0));
-    let body = if empty(&[Kind::C, Kind::M, Kind::N]) {
-        Body::Nothing
-    } else if empty(&[Kind::K]) {
-        Body::Scale
-    } else {
-        plan_body(dims.map(fold), dtype, &target)
-    };
-    if target.family == Family::Mixed {
-        target.family = if matches!(body, Body::Products(_)) { Family::Xsmm } else { Family::Own };
+    if empty(&[Kind::C, Kind::M, Kind::N]) {
+        return Some(Body::Nothing);
     }
-    LocalContract {
-        extents: tensors.map(|t| t.extents.to_vec()),
-        strides: tensors.map(|t| t.strides.to_vec()),
-        dtype,
-        target,
-        body,
-    }
+    empty(&[Kind::K]).then_some(Body::Scale)
 }
 
 fn agreed_extent(label: Label, tensors: [&Layout; 3]) -> usize {
@@ -126,18 +154,27 @@ impl LocalContract {
     }
 }
 
+/// Multiply-adds, and how many threads loops are worth.
+fn size(dims: &[Vec<Dim<3>>; 4], target: &Target) -> (f64, usize) {
+    let multiply_adds: f64 = dims.iter().flatten().map(|d| d.extent as f64).product();
+    (multiply_adds, if multiply_adds < LOOPS_WORTH_THREADS { 1 } else { target.threads.max(1) })
+}
+
+/// Without rows, columns or a sum there is nothing that a matrix product would use twice.
+fn is_for_loops(dims: &[Vec<Dim<3>>; 4], multiply_adds: f64) -> bool {
+    multiply_adds <= TINY || dims[1..].iter().any(Vec::is_empty)
+}
+
 /// Dimensions are folded and none is empty.
 fn plan_body(dims: [Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Body {
-    let multiply_adds: f64 = dims.iter().flatten().map(|d| d.extent as f64).product();
-    let threads = if multiply_adds < LOOPS_WORTH_THREADS { 1 } else { target.threads.max(1) };
+    let (multiply_adds, threads) = size(&dims, target);
     if target.family != Family::Own
         && let Some(products) = ProductsPlan::new(&dims, threads)
     {
         return Body::Products(products);
     }
     let loops = plan_loops(&dims, dtype, threads);
-    // Without rows, columns or a sum there is nothing that a matrix product would use twice.
-    if multiply_adds <= TINY || dims[1..].iter().any(Vec::is_empty) {
+    if is_for_loops(&dims, multiply_adds) {
         return Body::Loops(loops);
     }
     let loops_cost = loops.cost();

@@ -2,8 +2,11 @@
 //!
 //! Deliberately absent: which of them this machine has, which [`crate::kernel`] finds out.
 
+use serde::{Deserialize, Serialize};
+
 /// A set of vector instructions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Isa {
     /// Whatever the compiler makes of plain code for the target.
     Generic,

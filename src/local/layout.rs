@@ -40,3 +40,20 @@ impl<'a> Layout<'a> {
         self.labels.iter().position(|&l| l == label)
     }
 }
+
+/// Layouts as one list, the same for those that are planned alike: a label counts as where it came first.
+pub fn key(layouts: &[Layout]) -> Vec<isize> {
+    let mut seen: Vec<Label> = Vec::new();
+    let mut key = Vec::new();
+    for layout in layouts {
+        key.push(layout.labels.len() as isize);
+        for ((&label, &extent), &stride) in layout.labels.iter().zip(layout.extents).zip(layout.strides) {
+            let first = seen.iter().position(|&earlier| earlier == label).unwrap_or_else(|| {
+                seen.push(label);
+                seen.len() - 1
+            });
+            key.extend([first as isize, extent as isize, stride]);
+        }
+    }
+    key
+}

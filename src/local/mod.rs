@@ -21,7 +21,7 @@ mod sum;
 mod target;
 mod unary;
 
-pub use contract::{Body, LocalContract, plan_contract};
+pub use contract::{Body, LocalContract, plan_contract, price_contract};
 pub use fixed_loops::Loops;
 pub use fold::{Dim, fold};
 pub use gemm::{
@@ -29,7 +29,7 @@ pub use gemm::{
     RowTiles, Slab, Spot, Table, register_tiles,
 };
 pub use isa::Isa;
-pub use layout::Layout;
+pub use layout::{Layout, key};
 pub use loops::{Any, Dots, Line, LoopPlan, Nest, Partials, Share, plan_loops};
 pub use permute::{BUFFER_BYTES, Blocks, LONGEST, Moves, Permute, Side};
 pub use products::ProductsPlan;

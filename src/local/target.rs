@@ -1,10 +1,13 @@
 //! What a local contraction is planned for: instructions, caches, threads.
 
+use serde::{Deserialize, Serialize};
+
 use super::Isa;
 use crate::dtype::Dtype;
 
 /// Whose micro-kernels multiply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Family {
     /// Those of this crate.
     Own,
@@ -24,7 +27,7 @@ pub(super) const WORTH_THREADS: f64 = 400_000.0;
 pub(super) const FAR_BYTES: usize = 16 << 20;
 
 /// Bytes of data cache that one core can count on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Caches {
     pub l1: usize,
     pub l2: usize,
@@ -38,7 +41,7 @@ impl Default for Caches {
 }
 
 /// A machine's part that one contraction may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Target {
     pub isa: Isa,
     pub family: Family,

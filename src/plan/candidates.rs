@@ -11,6 +11,8 @@ pub struct Candidates<'a> {
     pub names: &'a [String],
     pub extents: &'a [usize],
     pub ranks: usize,
+    /// Dimensions that are not to be cut.
+    pub uncut: &'a [Label],
 }
 
 impl Candidates<'_> {
@@ -23,6 +25,7 @@ impl Candidates<'_> {
         let named: Vec<Algorithm> = self
             .all(kinds, out)
             .into_iter()
+            .filter(|algorithm| algorithm.cuts().iter().all(|cut| !self.uncut.contains(cut)))
             .filter(|algorithm| forced.is_none_or(|forced| forced.name() == algorithm.name()))
             // On one rank every algorithm is the local one, unless it was asked for.
             .filter(|algorithm| forced.is_some() || self.ranks > 1 || *algorithm == Algorithm::Local)

@@ -28,11 +28,19 @@ struct Planner<'a> {
     options: &'a Options,
     cost: Cost<'a>,
     candidates: Candidates<'a>,
+    uncut: &'a [Label],
     placed: Vec<Placed>,
     values: Vec<Value>,
 }
 
-pub fn distribute(expression: &str, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan, PlanError> {
+/// Plans a tree whose dimensions in `uncut` no rank is to have a part of.
+pub fn distribute(
+    expression: &str,
+    tree: &Tree,
+    machine: &Machine,
+    options: &Options,
+    uncut: &[Label],
+) -> Result<Plan, PlanError> {
     if machine.ranks == 0 || machine.workers == 0 {
         return Err(PlanError::NoRanks);
     }
@@ -52,7 +60,8 @@ pub fn distribute(expression: &str, tree: &Tree, machine: &Machine, options: &Op
         machine,
         options,
         cost: Cost { machine, dtype: options.dtype, extents },
-        candidates: Candidates { options, names, extents, ranks: machine.ranks },
+        candidates: Candidates { options, names, extents, ranks: machine.ranks, uncut },
+        uncut,
         placed: Vec::with_capacity(tree.nodes.len()),
         values: Vec::with_capacity(tree.nodes.len()),
     };
@@ -76,6 +85,7 @@ pub fn distribute(expression: &str, tree: &Tree, machine: &Machine, options: &Op
         machine: machine.clone(),
         names: tree.names.clone(),
         extents: tree.extents.clone(),
+        slices: Vec::new(),
         operands: tree.operands,
         leaves,
         values: planner.values,
@@ -83,6 +93,7 @@ pub fn distribute(expression: &str, tree: &Tree, machine: &Machine, options: &Op
         path: path::path(tree),
         memory_limit: options.memory_limit,
         kernel: options.kernel,
+        target: options.target,
     })
 }
 
@@ -109,7 +120,7 @@ impl Planner<'_> {
         let once = |label: &Label| labels.iter().filter(|&l| l == label).count() == 1;
         let alone = self.machine.ranks == 1 || self.options.algorithm == Some(super::AlgorithmName::Local);
         let longest = (0..labels.len())
-            .filter(|&dim| once(&labels[dim]))
+            .filter(|&dim| once(&labels[dim]) && !self.uncut.contains(&labels[dim]))
             // The first of equals: blocks of an outer dimension are dense.
             .min_by_key(|&dim| std::cmp::Reverse(self.tree.extent(labels[dim])));
         match longest {

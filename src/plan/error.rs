@@ -13,8 +13,8 @@ pub enum PlanError {
     UnknownCut(String),
     #[error("`{node}` needs {tensor} redistributed from {from} to {to}, which is forbidden")]
     Redistribution { node: String, tensor: String, from: String, to: String },
-    #[error("rank {rank} needs {needed} bytes, {} more than the memory limit of {limit}", needed - limit)]
-    Memory { rank: usize, needed: u64, limit: u64 },
+    #[error("rank {rank} needs {needed} bytes, {} more than the memory limit of {limit}, {place}", needed - limit)]
+    Memory { rank: usize, needed: u64, limit: u64, place: String },
     #[error("tensor `{0}` has more elements than a machine can address")]
     TooLarge(String),
     #[error("a plan needs at least one rank and one worker")]

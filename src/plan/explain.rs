@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{KernelChoice, PathReport, Plan, Source, Value};
+use super::{KernelChoice, Packing, PathReport, Plan, Source, Value};
 use crate::schedule::Schedule;
 
 /// Prints a plan; see [`Plan::explain`].
@@ -21,8 +21,12 @@ impl fmt::Display for Explain<'_> {
             counted(machine.workers, "worker") + if machine.ranks > 1 { " each" } else { "" },
             if plan.kernel == KernelChoice::Auto { String::new() } else { format!(", kernel {}", plan.kernel.name()) }
         )?;
-        let dims = plan.names.iter().zip(&plan.extents).map(|(name, extent)| format!("{name}={extent}"));
+        let dims = plan.names.iter().zip(plan.whole_extents()).map(|(name, extent)| format!("{name}={extent}"));
         writeln!(f, "extents   {}", dims.collect::<Vec<_>>().join(" "))?;
+        if !plan.slices.is_empty() {
+            let pieces = plan.slices.iter().map(|slice| format!("{} by {}", plan.name(slice.label), slice.piece));
+            writeln!(f, "slices    {}: {}", plan.slice_count(), pieces.collect::<Vec<_>>().join(", "))?;
+        }
         writeln!(f)?;
         if self.0.path.len() > 1 {
             if let Some(path) = PathReport::of(plan) {
@@ -36,15 +40,22 @@ impl fmt::Display for Explain<'_> {
         let nodes = plan.values.len();
         let received: Vec<Vec<u64>> = schedules.iter().map(|s| s.bytes_received_by_node(nodes)).collect();
         for (id, value) in plan.values.iter().enumerate() {
-            rows.push(self.row(id, value, received.iter().map(|rank| rank[id]).max().unwrap_or(0)));
+            let received = received.iter().map(|rank| rank[id]).max().unwrap_or(0);
+            rows.push(self.row(id, value, received * plan.slice_count() as u64));
         }
         write_table(f, &rows)?;
         writeln!(f)?;
-        let peak = schedules.iter().map(Schedule::peak_bytes).max().unwrap_or(0);
+        let mut packing = Packing::new(plan);
+        let peak = schedules
+            .iter()
+            .map(|schedule| packing.peak_bytes(schedule) + plan.bytes_outside(schedule.rank))
+            .max()
+            .unwrap_or(0);
         let of =
             if looked_at.len() < plan.ranks() { format!(" of {} looked at", looked_at.len()) } else { String::new() };
         writeln!(f, "memory    {} on the busiest rank{of}", megabytes(peak as f64))?;
-        let seconds: f64 = plan.values.iter().map(|value| value.seconds).sum();
+        let slices = plan.slice_count();
+        let seconds = slices as f64 * plan.values.iter().map(|value| value.seconds).sum::<f64>();
         writeln!(f, "predicted {}", duration(seconds))?;
         write!(f, "fingerprint {:016x}", plan.fingerprint())
     }
@@ -77,7 +88,7 @@ impl Explain<'_> {
             shown(gflop > 0.0, format!("{gflop:.3}")),
             shown(step_row, format!("{:.3}", received as f64 / 1e6)),
             plan.lower_bound_bytes(value).map_or(String::new(), |bytes| format!("{:.3}", bytes / 1e6)),
-            shown(step_row, duration(value.seconds)),
+            shown(step_row, duration(value.seconds * plan.slice_count() as f64)),
         ]
     }
 }

@@ -6,10 +6,13 @@
 //! | pass | file |
 //! |---|---|
 //! | in which order | `path` |
+//! | how intermediates lie in memory | `layout` |
 //! | what could contract a node | `candidates` |
 //! | what it would take | `cost`, `bound` |
 //! | where tensors lie, redistributions between nodes | `distribute` |
 //! | tasks of one rank | `lower` |
+//! | what they pack into | `packing` |
+//! | in slices, where memory is limited | `slice` |
 //! | words and JSON | `explain`, `report` |
 //!
 //! Invariants: values come after their inputs; every input of a contraction lies as its algorithm requires. Deliberately
@@ -21,16 +24,21 @@ mod cost;
 mod distribute;
 mod error;
 mod explain;
+mod layout;
 mod lower;
 mod options;
+mod packing;
 mod path;
 mod report;
+mod slice;
 
 pub use error::PlanError;
 pub use explain::Explain;
 pub use options::{AlgorithmName, KernelChoice, Options};
+use packing::Packing;
 pub use path::{PathChoice, PathReport};
 pub use report::{Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
+pub use slice::Slice;
 
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +46,7 @@ use crate::algorithm::Algorithm;
 use crate::dims::{Kinds, Label};
 use crate::dist::Distribution;
 use crate::dtype::Dtype;
+use crate::local::Target;
 use crate::machine::Machine;
 use crate::schedule::Schedule;
 use crate::schedule::verify::{self, Facts, Order, Origin, VerifyError};
@@ -60,7 +69,7 @@ pub struct Value {
     pub shape: Vec<usize>,
     pub distribution: Distribution,
     pub source: Source,
-    /// Predicted by the cost model.
+    /// In one slice, predicted by the cost model.
     pub seconds: f64,
 }
 
@@ -72,8 +81,10 @@ pub struct Plan {
     pub machine: Machine,
     /// Names of dimensions, by label.
     pub names: Vec<String>,
-    /// Extents of dimensions, by label.
+    /// Extents of dimensions in one slice, by label.
     pub extents: Vec<usize>,
+    /// Dimensions of which one piece is contracted after the other; usually none. The first varies slowest.
+    pub slices: Vec<Slice>,
     /// How many operands there are.
     pub operands: usize,
     /// The value of each operand.
@@ -87,6 +98,8 @@ pub struct Plan {
     pub memory_limit: Option<u64>,
     /// What contracts on each rank.
     pub kernel: KernelChoice,
+    /// What the kernels of a rank have, as far as the planner knows.
+    pub target: Option<Target>,
 }
 
 impl Plan {
@@ -107,17 +120,7 @@ impl Plan {
     /// # Errors
     /// A forced algorithm or cut that does not apply, or a memory limit that the plan does not fit in.
     pub fn new(expression: &str, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan, PlanError> {
-        let plan = distribute::distribute(expression, tree, machine, options)?;
-        if let Some(limit) = options.memory_limit {
-            // Even tiles come larger first, but relays may make another rank the busiest: look at all.
-            for rank in 0..machine.ranks {
-                let needed = plan.schedule(rank).peak_bytes();
-                if needed > limit {
-                    return Err(PlanError::Memory { rank, needed, limit });
-                }
-            }
-        }
-        Ok(plan)
+        slice::fitting(expression, tree, machine, options)
     }
 
     /// The plan that moves one tensor from a distribution to another.
@@ -136,6 +139,7 @@ impl Plan {
             machine: Machine::new(ranks, 1),
             names: (0..shape.len()).map(|dim| format!("d{dim}")).collect(),
             extents: shape.to_vec(),
+            slices: Vec::new(),
             operands: 1,
             leaves: vec![0],
             values: vec![value(from, Source::Operand(0)), value(to, Source::Redistribute { input: 0 })],
@@ -143,6 +147,7 @@ impl Plan {
             path: Vec::new(),
             memory_limit: None,
             kernel: KernelChoice::Auto,
+            target: None,
         }
     }
 
@@ -236,12 +241,12 @@ impl Plan {
         }
     }
 
-    /// Operations of a value's step, 2 per multiply-add (8 for complex numbers), in units of 10^9.
+    /// Operations of a value's step in all slices, 2 per multiply-add (8 for complex numbers), in units of 10^9.
     pub fn gflop(&self, value: &Value) -> f64 {
         match &value.source {
             Source::Contract { kinds, .. } => {
                 let products: f64 = kinds.iter().map(|(label, _)| self.extents[label.0 as usize] as f64).product();
-                products * self.dtype.flops_per_multiply_add() as f64 / 1e9
+                products * self.slice_count() as f64 * self.dtype.flops_per_multiply_add() as f64 / 1e9
             }
             _ => 0.0,
         }

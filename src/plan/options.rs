@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PathChoice;
 use crate::dtype::Dtype;
+use crate::local::Target;
 
 /// An algorithm by its name on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,6 +123,11 @@ pub struct Options {
     pub kernel: KernelChoice,
     /// In which order einsums of several operands are contracted.
     pub path: PathChoice,
+    /// Intermediates may have their dimensions in another order than the expression says, where that is cheaper.
+    pub layout: bool,
+    /// Instructions, caches and threads of a rank, which say what contractions pack into. `None`: those of the machine that
+    /// plans, where there is one.
+    pub target: Option<Target>,
 }
 
 impl Default for Options {
@@ -135,6 +141,8 @@ impl Default for Options {
             forbid_redistribution: false,
             kernel: KernelChoice::Auto,
             path: PathChoice::Auto,
+            layout: true,
+            target: None,
         }
     }
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Plan, Source, Value, bound};
+use super::{Packing, Plan, Source, Value, bound};
 use crate::algorithm::Algorithm;
 use crate::dims::Kind;
+use crate::schedule::Schedule;
 use crate::tree::UnaryOp;
 
 /// Planned and measured bytes; what was not measured is `None`.
@@ -155,29 +156,32 @@ impl Plan {
         let steps = self.values.iter().enumerate().filter(|(_, v)| !matches!(v.source, Source::Operand(_)));
         let received: Vec<Vec<u64>> = schedules.iter().map(|s| s.bytes_received_by_node(self.values.len())).collect();
         let nodes = steps.map(|(id, value)| {
-            let planned: Vec<u64> = received.iter().map(|rank| rank[id]).collect();
+            let planned: Vec<u64> = received.iter().map(|rank| rank[id] * self.slice_count() as u64).collect();
             let got = measured.map(|ranks| ranks.iter().map(|rank| rank.received[id]).collect::<Vec<u64>>());
             let seconds = measured.map(|ranks| ranks.iter().map(|rank| rank.seconds[id]).fold(0.0, f64::max));
             let bytes = Bytes { planned: MaxMean::of(&planned), measured: got.as_deref().map(MaxMean::of) };
             self.node_report(value, bytes, seconds)
         });
-        let per_rank = schedules.iter().take(LISTED).map(|schedule| {
+        let mut packing = Packing::new(self);
+        let peak = |schedule: &Schedule| packing.peak_bytes(schedule) + self.bytes_outside(schedule.rank);
+        let peaks: Vec<u64> = schedules.iter().map(peak).collect();
+        let per_rank = schedules.iter().zip(&peaks).take(LISTED).map(|(schedule, &peak)| {
             let got = measured.and_then(|ranks| ranks.get(schedule.rank));
             RankReport {
                 node_name: got.map(|m| m.node_name.clone()),
                 cpus: got.map(|m| m.cpus.clone()),
                 numa: None,
                 bytes_received: Peak {
-                    planned: schedule.bytes_received(),
+                    planned: schedule.bytes_received() * self.slice_count() as u64,
                     measured: got.map(|m| m.received.iter().sum()),
                 },
-                peak_bytes: Peak { planned: schedule.peak_bytes(), measured: got.map(|m| m.peak_bytes) },
+                peak_bytes: Peak { planned: peak, measured: got.map(|m| m.peak_bytes) },
                 idle_seconds: got.map(|m| m.idle_seconds),
                 hidden_share: got.and_then(|m| m.hidden_share),
             }
         });
         let peak = Peak {
-            planned: schedules.iter().map(|schedule| schedule.peak_bytes()).max().unwrap_or(0),
+            planned: peaks.iter().copied().max().unwrap_or(0),
             measured: measured.and_then(|ranks| ranks.iter().map(|rank| rank.peak_bytes).max()),
         };
         Report {
@@ -189,9 +193,9 @@ impl Plan {
             transport: None,
             kernel: self.kernel.name().to_owned(),
             plan_fingerprint: format!("{:016x}", self.fingerprint()),
-            slices: 1,
+            slices: self.slice_count(),
             path: self.path.clone(),
-            dims: self.names.iter().cloned().zip(self.extents.iter().copied()).collect(),
+            dims: self.names.iter().cloned().zip(self.whole_extents()).collect(),
             nodes: nodes.collect(),
             per_rank: per_rank.collect(),
             plan_seconds: None,
@@ -200,7 +204,7 @@ impl Plan {
             gflops: None,
             peak_bytes: peak,
             check: None,
-            output: OutputReport { shape: self.output().shape.clone(), norm: None },
+            output: OutputReport { shape: self.output_shape(), norm: None },
         }
     }
 
@@ -246,7 +250,7 @@ impl Plan {
             seconds,
             bytes_received,
             lower_bound_bytes: self.lower_bound_bytes(value),
-            predicted_seconds: value.seconds,
+            predicted_seconds: value.seconds * self.slice_count() as f64,
         }
     }
 }

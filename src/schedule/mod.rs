@@ -20,12 +20,14 @@
 pub mod arena;
 mod buffer;
 mod builder;
+mod laid_out;
 mod task;
 mod uses;
 pub mod verify;
 
 pub use buffer::{Buffer, BufferId, Home, Place};
 pub use builder::Builder;
+pub use laid_out::LaidOut;
 pub use task::{Accumulate, Action, Factor, Lane, Task, TaskId, View, Work};
 
 use serde::{Deserialize, Serialize};

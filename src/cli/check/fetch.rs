@@ -16,7 +16,7 @@ use super::sum::{Term, Tracked};
 
 /// Where an operand comes from.
 pub enum Source<'a> {
-    Random { dtype: Dtype, seed: u64, operand: u32, shape: &'a [usize] },
+    Random { dtype: Dtype, seed: u64, operand: u32, shape: Vec<usize> },
     File { path: &'a Path, header: NpyHeader },
 }
 
@@ -29,7 +29,7 @@ impl<'a> Source<'a> {
                 dtype: config.plan.dtype,
                 seed: config.seed,
                 operand: operand as u32,
-                shape: &config.plan.operand(operand).shape,
+                shape: config.plan.operand_shape(operand),
             },
         })
     }

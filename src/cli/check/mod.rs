@@ -259,11 +259,17 @@ mod tests {
         let config = RunConfig::new(&world, Args::parse_from(arguments)).unwrap();
         let operand = |index: usize| {
             let value = config.plan.operand(index);
-            DistTensor::<f32>::random(&world, &value.shape, &value.distribution, config.seed, index as u32)
+            DistTensor::<f32>::random(
+                &world,
+                &config.plan.operand_shape(index),
+                &value.distribution,
+                config.seed,
+                index as u32,
+            )
         };
         let operands: Vec<_> = (0..config.plan.operands).map(operand).collect();
         let output = config.plan.output();
-        let mut out = DistTensor::zeros(&world, &output.shape, &output.distribution);
+        let mut out = DistTensor::zeros(&world, &config.plan.output_shape(), &output.distribution);
         let mut program = world.compile::<f32>(&config.plan).unwrap();
         program.run_dist(1.0, &operands.iter().collect::<Vec<_>>(), 0.0, &mut out).unwrap();
         out.blocks_mut().for_each(|(_, mut block)| block[vec![0; output.shape.len()].as_slice()] += off);

@@ -1,6 +1,6 @@
 //! Chooses rows, columns, boxes and packing: the cheapest of a few candidates by [`super::cost`].
 
-use super::grid::grid;
+use super::grid::{Grid, grid};
 use super::partial::Partial;
 use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, Slab, cost, cycles_of_step, register_tiles};
 use crate::dtype::Dtype;
@@ -34,8 +34,13 @@ pub(super) struct Candidate {
     pub columns_inside: bool,
 }
 
-/// The cheapest plan found and its price in nanoseconds. Dimensions are folded, none is empty.
-pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, GemmPlan) {
+/// The price of the cheapest plan in nanoseconds, without the plan. Dimensions are folded, none is empty.
+pub(in crate::local) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> f64 {
+    cheapest(dims, dtype, target).0
+}
+
+/// The cheapest candidate cut for threads, with its price.
+fn cheapest(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, Candidate, Grid) {
     let mut best: Option<(f64, Candidate)> = None;
     for swapped in [false, true] {
         let view = View::new(dims, swapped, dtype, target);
@@ -47,11 +52,16 @@ pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target:
         });
     }
     let (price, candidate) = best.expect("every view has the candidate that packs everything");
+    let most_parts = Partial::new(dims).most_parts(dtype.size(), target.threads);
+    let (grid, candidate) = grid(candidate, target.lanes(dtype), target.threads, most_parts);
+    (price * cost::PARALLEL_LOSS.powi(i32::from(grid.shares() > 1)) / grid.shares() as f64, candidate, grid)
+}
+
+/// The cheapest plan found and its price in nanoseconds. Dimensions are folded, none is empty.
+pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, GemmPlan) {
+    let (price, candidate, grid) = cheapest(dims, dtype, target);
     let view = View::new(dims, candidate.swapped, dtype, target);
     let partial = Partial::new(dims);
-    let most_parts = partial.most_parts(dtype.size(), target.threads);
-    let (grid, candidate) = grid(candidate, target.lanes(dtype), target.threads, most_parts);
-    let price = price * cost::PARALLEL_LOSS.powi(i32::from(grid.shares() > 1)) / grid.shares() as f64;
     let mut batch = view.batch;
     batch.sort_by_key(|d| std::cmp::Reverse(d.strides[OUT].unsigned_abs()));
     let mut plan = GemmPlan {

@@ -24,7 +24,7 @@ pub use partial::Partial;
 pub use spot::{Group, Lie, RowTiles, Spot};
 pub use tile::{MOST_COLUMNS, register_tiles};
 
-pub(super) use choose::plan_gemm;
+pub(super) use choose::{plan_gemm, price_gemm};
 
 use super::{CACHE_LINE, Dim, FAR_BYTES, Permute};
 use crate::dtype::Dtype;

@@ -1,0 +1,206 @@
+//! The order of dimensions of intermediates: nobody sees them, so each lies as its producer and its consumer together like best.
+//!
+//! Dynamic programming over the whole tree, leaves first: for a few orders of every intermediate the cheapest cost of the
+//! tree below it, by the prices of local contractions ([`price_contract`]). Operands and the result keep theirs.
+//!
+//! Invariant: only the order of labels changes. Deliberately absent: orders of what unary steps make, and of small
+//! contractions, where planning takes longer than what it saves.
+
+use std::collections::HashMap;
+
+use crate::dims::{Label, classify};
+use crate::dtype::Dtype;
+use crate::local::{Layout, Target, key, price_contract};
+use crate::tree::{NodeId, Step, Tree};
+
+/// Multiply-adds below which an intermediate stays as it is.
+const WORTH: f64 = 1e6;
+
+/// Nodes of a tree beyond which only those with a share of all multiply-adds are looked at.
+const MANY: usize = 64;
+
+/// What a new order must gain, as prices are not exact.
+const GAIN: f64 = 0.97;
+
+/// Chooses orders; the tree as it is where nothing is gained.
+pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target) -> Tree {
+    let mut search = Search { tree, dtype, target, prices: HashMap::new() };
+    let total: f64 = (0..tree.nodes.len()).map(|node| tree.products(node)).sum();
+    let least = if tree.nodes.len() > MANY { WORTH.max(total / MANY as f64) } else { WORTH };
+    let consumers = consumers(tree);
+    let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
+    for node in 0..tree.nodes.len() {
+        let consumer = consumers[node].filter(|&consumer| tree.products(consumer) >= least);
+        let orders = match consumer {
+            Some(consumer) if matches!(tree.nodes[node].step, Step::Contract { .. }) => orders(tree, node, consumer),
+            _ => vec![tree.nodes[node].labels.clone()],
+        };
+        let table = search.table(node, orders, &tables);
+        tables.push(table);
+    }
+    let best = &tables[tree.root()].choices[0];
+    if best.cost >= GAIN * search.as_written() {
+        return tree.clone();
+    }
+    let mut arranged = tree.clone();
+    let mut open = vec![(tree.root(), 0)];
+    while let Some((node, order)) = open.pop() {
+        let Table { orders, choices } = &tables[node];
+        arranged.nodes[node].labels.clone_from(&orders[order]);
+        let [first, second] = choices[order].inputs;
+        match tree.nodes[node].step {
+            Step::Leaf { .. } => {}
+            Step::Unary { input, .. } => open.push((input, first)),
+            Step::Contract { left, right, .. } => open.extend([(left, first), (right, second)]),
+        }
+    }
+    // Lists of kinds are in the order of the tensors.
+    for node in 0..arranged.nodes.len() {
+        if let Step::Contract { left, right, .. } = arranged.nodes[node].step {
+            let [l, r, o] = [left, right, node].map(|id| &arranged.nodes[id].labels);
+            if let (Ok(new), Step::Contract { kinds, .. }) = (classify(l, r, o), &mut arranged.nodes[node].step) {
+                *kinds = new;
+            }
+        }
+    }
+    arranged
+}
+
+/// The orders of a node, the written one first, and the cheapest way to each.
+struct Table {
+    orders: Vec<Vec<Label>>,
+    choices: Vec<Choice>,
+}
+
+#[derive(Clone, Copy)]
+struct Choice {
+    /// Nanoseconds of the node and all below it.
+    cost: f64,
+    /// Which orders the inputs have.
+    inputs: [usize; 2],
+}
+
+struct Search<'a> {
+    tree: &'a Tree,
+    dtype: Dtype,
+    target: &'a Target,
+    prices: HashMap<Vec<isize>, f64>,
+}
+
+impl Search<'_> {
+    fn table(&mut self, node: NodeId, orders: Vec<Vec<Label>>, tables: &[Table]) -> Table {
+        let cheapest = |input: NodeId| {
+            let costs = tables[input].choices.iter().map(|choice| choice.cost).enumerate();
+            costs.min_by(|(_, a), (_, b)| a.total_cmp(b)).unwrap_or((0, 0.0))
+        };
+        let choices = match self.tree.nodes[node].step {
+            Step::Leaf { .. } => vec![Choice { cost: 0.0, inputs: [0; 2] }; orders.len()],
+            Step::Unary { input, .. } => {
+                let (at, cost) = cheapest(input);
+                vec![Choice { cost, inputs: [at, 0] }; orders.len()]
+            }
+            Step::Contract { left, right, .. } => {
+                let mut best = |out: &Vec<Label>| {
+                    let mut best = Choice { cost: f64::INFINITY, inputs: [0; 2] };
+                    for (l, left_order) in tables[left].orders.iter().enumerate() {
+                        for (r, right_order) in tables[right].orders.iter().enumerate() {
+                            let below = tables[left].choices[l].cost + tables[right].choices[r].cost;
+                            let cost = below + self.price([left_order, right_order, out]);
+                            if cost < best.cost {
+                                best = Choice { cost, inputs: [l, r] };
+                            }
+                        }
+                    }
+                    best
+                };
+                orders.iter().map(&mut best).collect()
+            }
+        };
+        Table { orders, choices }
+    }
+
+    /// What the tree costs as it is.
+    fn as_written(&mut self) -> f64 {
+        let tree = self.tree;
+        let contractions = tree.nodes.iter().filter_map(|node| match node.step {
+            Step::Contract { left, right, .. } => {
+                Some([&tree.nodes[left].labels, &tree.nodes[right].labels, &node.labels])
+            }
+            _ => None,
+        });
+        contractions.map(|tensors| self.price(tensors)).sum()
+    }
+
+    /// Nanoseconds of a contraction of dense tensors.
+    fn price(&mut self, tensors: [&Vec<Label>; 3]) -> f64 {
+        let shapes = tensors.map(|labels| self.tree.shape(labels));
+        let strides = shapes.each_ref().map(|shape| row_major(shape));
+        let [left, right, out] =
+            [0, 1, 2].map(|tensor: usize| Layout::new(tensors[tensor], &shapes[tensor], &strides[tensor]));
+        let (dtype, target) = (self.dtype, self.target);
+        let price = || price_contract(&left, &right, &out, dtype, target);
+        *self.prices.entry(key(&[left, right, out])).or_insert_with(price)
+    }
+}
+
+fn row_major(shape: &[usize]) -> Vec<isize> {
+    let mut step = 1isize;
+    let mut strides: Vec<isize> = shape
+        .iter()
+        .rev()
+        .map(|&extent| {
+            let stride = step;
+            step = step.saturating_mul(extent.max(1) as isize);
+            stride
+        })
+        .collect();
+    strides.reverse();
+    strides
+}
+
+/// Who takes each node.
+fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
+    let mut consumers = vec![None; tree.nodes.len()];
+    for (id, node) in tree.nodes.iter().enumerate() {
+        match node.step {
+            Step::Leaf { .. } => {}
+            Step::Unary { input, .. } => consumers[input] = Some(id),
+            Step::Contract { left, right, .. } => (consumers[left], consumers[right]) = (Some(id), Some(id)),
+        }
+    }
+    consumers
+}
+
+/// Orders that the contraction that makes a tensor, or the one that takes it, may like: dimensions of one kind side by side,
+/// each group in the order that another tensor has.
+fn orders(tree: &Tree, node: NodeId, consumer: NodeId) -> Vec<Vec<Label>> {
+    let labels = |id: NodeId| tree.nodes[id].labels.as_slice();
+    let own = labels(node);
+    let among = |of: &[Label], in_order_of: &[Label]| -> Vec<Label> {
+        in_order_of.iter().filter(|label| of.contains(label)).copied().collect()
+    };
+    let mut found = vec![own.to_vec()];
+    if let Step::Contract { left, right, kinds } = &tree.nodes[node].step {
+        let (c, m, n) = (&kinds.c, among(&kinds.m, labels(*left)), among(&kinds.n, labels(*right)));
+        found.extend([[c, &m, &n].map(Vec::as_slice).concat(), [c, &n, &m].map(Vec::as_slice).concat()]);
+    }
+    if let Step::Contract { left, right, kinds } = &tree.nodes[consumer].step {
+        let other = if *left == node { *right } else { *left };
+        let kept = among(own, labels(consumer));
+        let (c, free): (Vec<Label>, Vec<Label>) = kept.iter().partition(|label| kinds.c.contains(label));
+        let summed = among(&kinds.k, labels(other));
+        found.extend([
+            [&c, &free, &summed].map(Vec::as_slice).concat(),
+            [&c, &summed, &free].map(Vec::as_slice).concat(),
+            [&kept, &summed].map(Vec::as_slice).concat(),
+            [&summed, &kept].map(Vec::as_slice).concat(),
+        ]);
+    }
+    let mut orders: Vec<Vec<Label>> = Vec::new();
+    for order in found {
+        if !orders.contains(&order) {
+            orders.push(order);
+        }
+    }
+    orders
+}

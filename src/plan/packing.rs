@@ -1,0 +1,42 @@
+//! What ranks pack into: the workspace of their local contractions, known before there is a tensor.
+//!
+//! Invariant: with the target that a program is compiled for, and operands that are dense, the same bytes as the program
+//! reserves. Deliberately absent: what transports pack into.
+
+use std::collections::HashMap;
+
+use super::Plan;
+use crate::local::{key, plan_contract};
+use crate::schedule::Schedule;
+
+/// Finds the workspace of schedules of one plan, of contractions that are alike once.
+pub struct Packing<'a> {
+    plan: &'a Plan,
+    elements: HashMap<Vec<isize>, usize>,
+}
+
+impl<'a> Packing<'a> {
+    pub fn new(plan: &'a Plan) -> Packing<'a> {
+        Packing { plan, elements: HashMap::new() }
+    }
+
+    /// Bytes of the user's blocks, the arena and the workspace of one rank.
+    pub fn peak_bytes(&mut self, schedule: &Schedule) -> u64 {
+        schedule.peak_bytes() + self.bytes(schedule)
+    }
+
+    /// Bytes of workspace; 0 where nothing is known of the machine.
+    fn bytes(&mut self, schedule: &Schedule) -> u64 {
+        let Some(target) = self.plan.target else { return 0 };
+        let dtype = self.plan.dtype;
+        let work = schedule.tasks.iter().filter_map(|task| task.action.work());
+        let needs = work.filter_map(|work| schedule.contraction(work)).map(|tensors| {
+            let [left, right, out] = [0, 1, 2].map(|tensor: usize| tensors[tensor].layout());
+            *self
+                .elements
+                .entry(key(&[left, right, out]))
+                .or_insert_with(|| plan_contract(&left, &right, &out, dtype, &target).workspace_elements())
+        });
+        (needs.max().unwrap_or(0) * dtype.size()) as u64
+    }
+}

@@ -1,0 +1,42 @@
+//! How a box of a buffer lies, as local plans want to know it: buffers are dense and row-major, the user's too until a run
+//! says otherwise.
+
+use super::{Schedule, View, Work};
+use crate::dims::Label;
+use crate::local::Layout;
+
+/// Labels, extents and strides of a box.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaidOut<'a> {
+    labels: &'a [Label],
+    extents: Vec<usize>,
+    strides: Vec<isize>,
+}
+
+impl LaidOut<'_> {
+    pub fn layout(&self) -> Layout<'_> {
+        Layout::new(self.labels, &self.extents, &self.strides)
+    }
+}
+
+impl Schedule {
+    pub fn laid_out(&self, view: &View) -> LaidOut<'_> {
+        let buffer = &self.buffers[view.buffer];
+        let mut strides = vec![0; buffer.extents.len()];
+        let mut step = 1isize;
+        for (stride, &extent) in strides.iter_mut().zip(&buffer.extents).rev() {
+            *stride = step;
+            step = step.saturating_mul(extent.max(1) as isize);
+        }
+        let extents = view.bounds.iter().map(ExactSizeIterator::len).collect();
+        LaidOut { labels: &buffer.labels, extents, strides }
+    }
+
+    /// The tensors of a contraction; `None` for other work.
+    pub fn contraction(&self, work: &Work) -> Option<[LaidOut<'_>; 3]> {
+        match work {
+            Work::Contract { left, right, out, .. } => Some([left, right, out].map(|view| self.laid_out(view))),
+            _ => None,
+        }
+    }
+}
