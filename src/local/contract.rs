@@ -63,20 +63,31 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
     }
 }
 
-/// The price of `left, right -> out` in nanoseconds: it ranks contractions of one size, and promises nothing. Takes a part of
-/// the time that a plan takes.
+/// What a contraction costs: it ranks contractions of one size, and promises nothing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Price {
+    pub nanoseconds: f64,
+    /// What is packed lies in runs and out is written where it belongs. Others ways have been off by half.
+    pub sure: bool,
+}
+
+/// The price of `left, right -> out`. Takes a part of the time that a plan takes.
 ///
 /// # Panics
 /// As [`plan_contract`].
-pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> f64 {
+pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> Price {
     let dims = dims_of([left, right, out]);
     if idle(&dims).is_some() {
-        return 0.0;
+        return Price { nanoseconds: 0.0, sure: true };
     }
     let dims = dims.map(fold);
     let (multiply_adds, threads) = size(&dims, target);
-    let loops = plan_loops(&dims, dtype, threads).cost();
-    if is_for_loops(&dims, multiply_adds) { loops } else { loops.min(price_gemm(&dims, dtype, target)) }
+    let loops = Price { nanoseconds: plan_loops(&dims, dtype, threads).cost(), sure: true };
+    if is_for_loops(&dims, multiply_adds) {
+        return loops;
+    }
+    let gemm = price_gemm(&dims, dtype, target);
+    if gemm.nanoseconds < loops.nanoseconds { gemm } else { loops }
 }
 
 /// The dimensions of kinds c, m, n and k with their strides.

@@ -21,7 +21,7 @@ mod sum;
 mod target;
 mod unary;
 
-pub use contract::{Body, LocalContract, plan_contract, price_contract};
+pub use contract::{Body, LocalContract, Price, plan_contract, price_contract};
 pub use fixed_loops::Loops;
 pub use fold::{Dim, fold};
 pub use gemm::{

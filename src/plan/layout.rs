@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use crate::dims::{Label, classify};
 use crate::dtype::Dtype;
-use crate::local::{Layout, Target, key, price_contract};
+use crate::local::{Layout, Price, Target, key, price_contract};
 use crate::tree::{NodeId, Step, Tree};
 
 /// Multiply-adds below which an intermediate stays as it is.
@@ -19,8 +19,11 @@ const WORTH: f64 = 1e6;
 /// Nodes of a tree beyond which only those with a share of all multiply-adds are looked at.
 const MANY: usize = 64;
 
-/// What a new order must gain, as prices are not exact.
+/// What new orders must gain, as prices are not exact.
 const GAIN: f64 = 0.97;
+
+/// How much dearer a new order is taken to be where its price is not sure.
+const UNSURE: f64 = 1.3;
 
 /// Chooses orders; the tree as it is where nothing is gained.
 pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target) -> Tree {
@@ -84,7 +87,7 @@ struct Search<'a> {
     tree: &'a Tree,
     dtype: Dtype,
     target: &'a Target,
-    prices: HashMap<Vec<isize>, f64>,
+    prices: HashMap<Vec<isize>, Price>,
 }
 
 impl Search<'_> {
@@ -100,12 +103,12 @@ impl Search<'_> {
                 vec![Choice { cost, inputs: [at, 0] }; orders.len()]
             }
             Step::Contract { left, right, .. } => {
-                let mut best = |out: &Vec<Label>| {
+                let mut best = |(o, out): (usize, &Vec<Label>)| {
                     let mut best = Choice { cost: f64::INFINITY, inputs: [0; 2] };
                     for (l, left_order) in tables[left].orders.iter().enumerate() {
                         for (r, right_order) in tables[right].orders.iter().enumerate() {
                             let below = tables[left].choices[l].cost + tables[right].choices[r].cost;
-                            let cost = below + self.price([left_order, right_order, out]);
+                            let cost = below + self.price([left_order, right_order, out], [l, r, o] == [0; 3]);
                             if cost < best.cost {
                                 best = Choice { cost, inputs: [l, r] };
                             }
@@ -113,7 +116,7 @@ impl Search<'_> {
                     }
                     best
                 };
-                orders.iter().map(&mut best).collect()
+                orders.iter().enumerate().map(&mut best).collect()
             }
         };
         Table { orders, choices }
@@ -128,18 +131,19 @@ impl Search<'_> {
             }
             _ => None,
         });
-        contractions.map(|tensors| self.price(tensors)).sum()
+        contractions.map(|tensors| self.price(tensors, true)).sum()
     }
 
     /// Nanoseconds of a contraction of dense tensors.
-    fn price(&mut self, tensors: [&Vec<Label>; 3]) -> f64 {
+    fn price(&mut self, tensors: [&Vec<Label>; 3], as_written: bool) -> f64 {
         let shapes = tensors.map(|labels| self.tree.shape(labels));
         let strides = shapes.each_ref().map(|shape| row_major(shape));
         let [left, right, out] =
             [0, 1, 2].map(|tensor: usize| Layout::new(tensors[tensor], &shapes[tensor], &strides[tensor]));
         let (dtype, target) = (self.dtype, self.target);
         let price = || price_contract(&left, &right, &out, dtype, target);
-        *self.prices.entry(key(&[left, right, out])).or_insert_with(price)
+        let Price { nanoseconds, sure } = *self.prices.entry(key(&[left, right, out])).or_insert_with(price);
+        if sure || as_written { nanoseconds } else { UNSURE * nanoseconds }
     }
 }
 

@@ -4,7 +4,7 @@ use super::grid::{Grid, grid};
 use super::partial::Partial;
 use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, Slab, cost, cycles_of_step, register_tiles};
 use crate::dtype::Dtype;
-use crate::local::{CACHE_LINE, Dim, Target};
+use crate::local::{CACHE_LINE, Dim, Price, Target};
 
 /// Left, right and out in every array of strides of a [`Dim`].
 const OUT: usize = 2;
@@ -34,9 +34,12 @@ pub(super) struct Candidate {
     pub columns_inside: bool,
 }
 
-/// The price of the cheapest plan in nanoseconds, without the plan. Dimensions are folded, none is empty.
-pub(in crate::local) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> f64 {
-    cheapest(dims, dtype, target).0
+/// The price of the cheapest plan, without the plan. Dimensions are folded, none is empty.
+pub(in crate::local) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Price {
+    let (nanoseconds, candidate, _) = cheapest(dims, dtype, target);
+    let in_runs = |access: &Access| matches!(access, Access::InPlace | Access::Packed(PackBy::Runs | PackBy::Depth));
+    let sure = candidate.access.iter().all(in_runs) && matches!(candidate.out, OutAccess::Direct);
+    Price { nanoseconds, sure }
 }
 
 /// The cheapest candidate cut for threads, with its price.
