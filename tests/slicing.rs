@@ -52,7 +52,7 @@ fn half_of_the_memory_is_enough() {
             let sliced = plan(expression, shapes, ranks, Some(limit)).unwrap_or_else(|error| panic!("{what}: {error}"));
             assert!(sliced.slice_count() > 1 && peak(&sliced) <= limit, "{what}: {}", sliced.explain());
             sliced.verify().unwrap();
-            assert_eq!(sliced.total_gflop() >= whole.total_gflop(), true, "{what}");
+            assert!(sliced.total_gflop() >= whole.total_gflop(), "{what}");
             let world = World::in_process(ranks);
             let want = world.compile::<f64>(&whole).unwrap().run(&borrowed).unwrap();
             let mut program = world.compile::<f64>(&sliced).unwrap();

@@ -28,10 +28,8 @@ impl fmt::Display for Explain<'_> {
             writeln!(f, "slices    {}: {}", plan.slice_count(), pieces.collect::<Vec<_>>().join(", "))?;
         }
         writeln!(f)?;
-        if self.0.path.len() > 1 {
-            if let Some(path) = PathReport::of(plan) {
-                writeln!(f, "{path}")?;
-            }
+        if let (true, Some(path)) = (plan.path.len() > 1, PathReport::of(plan)) {
+            writeln!(f, "{path}")?;
         }
         let mut rows =
             vec![["", "step", "how", "lies", "GFLOP", "MB received", "bound", "predicted"].map(str::to_owned)];

@@ -30,10 +30,9 @@ pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target) -> Tree {
     let mut search = Search { tree, dtype, target, prices: HashMap::new() };
     let total: f64 = (0..tree.nodes.len()).map(|node| tree.products(node)).sum();
     let least = if tree.nodes.len() > MANY { WORTH.max(total / MANY as f64) } else { WORTH };
-    let consumers = consumers(tree);
     let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
-    for node in 0..tree.nodes.len() {
-        let consumer = consumers[node].filter(|&consumer| tree.products(consumer) >= least);
+    for (node, consumer) in consumers(tree).into_iter().enumerate() {
+        let consumer = consumer.filter(|&consumer| tree.products(consumer) >= least);
         let orders = match consumer {
             Some(consumer) if matches!(tree.nodes[node].step, Step::Contract { .. }) => orders(tree, node, consumer),
             _ => vec![tree.nodes[node].labels.clone()],
