@@ -225,9 +225,13 @@ impl<T: Element> Program<T> {
             return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));
         }
         for (index, view) in operands.iter().enumerate() {
-            expect_shape(format_args!("operand {index}"), view.shape(), &self.plan.operand_shape(index))?;
+            expect_shape(
+                format_args!("operand {index}"),
+                view.shape(),
+                self.plan.whole_dims(self.plan.operand(index)),
+            )?;
         }
-        expect_shape(format_args!("the output"), out.shape(), &self.plan.output_shape())
+        expect_shape(format_args!("the output"), out.shape(), self.plan.whole_dims(self.plan.output()))
     }
 
     fn check_dist(&self, operands: &[&DistTensor<T>], out: &DistTensor<T>) -> Result<()> {
@@ -240,7 +244,7 @@ impl<T: Element> Program<T> {
             .enumerate()
             .map(|(index, &tensor)| (format!("operand {index}"), tensor, self.plan.operand(index)));
         for (name, tensor, value) in named.chain([("the output".to_owned(), out, self.plan.output())]) {
-            expect_shape(format_args!("{name}"), tensor.shape(), &self.plan.whole_shape(value))?;
+            expect_shape(format_args!("{name}"), tensor.shape(), self.plan.whole_dims(value))?;
             if tensor.distribution() != &value.distribution {
                 let names: Vec<String> = (0..value.shape.len()).map(|dim| format!("d{dim}")).collect();
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -254,8 +258,8 @@ impl<T: Element> Program<T> {
     /// All ranks are in this process: each writes its block of the result in place.
     fn run_whole(&mut self, alpha: T, operands: &[ArrayViewD<T>], beta: T, mut out: ArrayViewMutD<T>) -> Result<()> {
         let ranks = self.plan.ranks();
-        let Value { distribution, shape, .. } = self.plan.output().clone();
-        let boxes = (0..ranks).filter_map(|rank| Some((rank, only_box(&distribution.block(&shape, rank)?))));
+        let Value { distribution, shape, .. } = self.plan.output();
+        let boxes = (0..ranks).filter_map(|rank| Some((rank, only_box(&distribution.block(shape, rank)?))));
         let (holders, boxes): (Vec<usize>, Vec<Bounds>) = boxes.unzip();
         // A replica of a block that another rank writes has memory of its own, and nobody looks at it.
         let mut replicas: Vec<ArrayD<T>> = Vec::new();
@@ -301,25 +305,28 @@ impl<T: Element> Program<T> {
 
     /// The part of a whole block that a slice has.
     fn slice_of<'a>(&self, mut view: ArrayViewD<'a, T>, value: &Value, slice: usize) -> ArrayViewD<'a, T> {
-        for (axis, bounds) in self.slice_bounds(value, slice) {
+        for (axis, bounds) in self.slice_bounds(value, slice).into_iter().flatten() {
             view.slice_axis_inplace(axis, bounds);
         }
         view
     }
 
     fn slice_of_mut<'a>(&self, mut view: ArrayViewMutD<'a, T>, value: &Value, slice: usize) -> ArrayViewMutD<'a, T> {
-        for (axis, bounds) in self.slice_bounds(value, slice) {
+        for (axis, bounds) in self.slice_bounds(value, slice).into_iter().flatten() {
             view.slice_axis_inplace(axis, bounds);
         }
         view
     }
 
     /// The sliced dimensions of a value; ranks are not cut along these, so blocks have them whole.
-    fn slice_bounds(&self, value: &Value, slice: usize) -> impl Iterator<Item = (Axis, Slice)> {
+    fn slice_bounds(&self, value: &Value, slice: usize) -> Option<impl Iterator<Item = (Axis, Slice)>> {
+        if self.plan.slices.is_empty() {
+            return None;
+        }
         let starts = self.plan.slice_starts(slice, &value.labels);
         let dims = value.labels.iter().zip(value.shape.clone()).enumerate().zip(starts);
         let sliced = dims.filter(|((_, (label, _)), _)| self.plan.slices.iter().any(|slice| slice.label == **label));
-        sliced.map(|((at, (_, piece)), start)| (Axis(at), Slice::from(start..start + piece)))
+        Some(sliced.map(|((at, (_, piece)), start)| (Axis(at), Slice::from(start..start + piece))))
     }
 
     fn execute(&mut self, factors: Factors, bound: Vec<Slots>) -> Result<()> {
@@ -368,10 +375,11 @@ impl<T: Element> Program<T> {
     }
 }
 
-fn expect_shape(name: Arguments, shape: &[usize], wanted: &[usize]) -> Result<()> {
-    if shape == wanted {
+fn expect_shape(name: Arguments, shape: &[usize], wanted: impl Iterator<Item = usize> + Clone) -> Result<()> {
+    if wanted.clone().eq(shape.iter().copied()) {
         return Ok(());
     }
+    let wanted: Vec<usize> = wanted.collect();
     Err(Error::Usage(format!("{name} has shape {shape:?}, the plan is for {wanted:?}")))
 }
 

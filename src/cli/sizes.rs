@@ -190,7 +190,9 @@ mod tests {
         // The output is the largest.
         assert_eq!(shapes("a,b,c->abc", "")?, [[128], [128], [128]]);
         // So is an intermediate here.
-        assert_eq!(shapes("ab,cd,bd->ac", "")?, [[32, 32], [32, 32], [32, 32]]);
+        assert_eq!(shapes("[ab,cd->abcd],bd->ac", "")?, [[32, 32], [32, 32], [32, 32]]);
+        // In a better order there is none that large.
+        assert_eq!(shapes("ab,cd,bd->ac", "")?, [[1024, 1024], [1024, 1024], [1024, 1024]]);
         assert_eq!(shapes("mk,kn->mn", "m=4000000")?, [[4_000_000, 1], [1, 1]]);
         Ok(())
     }

@@ -189,7 +189,12 @@ impl Plan {
 
     /// The shape of a value over all slices.
     pub fn whole_shape(&self, value: &Value) -> Vec<usize> {
-        value.labels.iter().map(|&label| self.whole_extent(label)).collect()
+        self.whole_dims(value).collect()
+    }
+
+    /// As [`Plan::whole_shape`], without a list.
+    pub fn whole_dims<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = usize> + Clone + 'a {
+        value.labels.iter().map(|&label| self.whole_extent(label))
     }
 
     /// The shape of an operand.
