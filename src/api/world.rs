@@ -184,12 +184,12 @@ impl World {
         &self.0
     }
 
-    /// Whether the hosts of this world have the memory that a plan's buffers need, operands and result included. Collective.
+    /// Whether the hosts of this world have the memory that a plan needs, operands and result included. Collective.
     ///
     /// # Errors
     /// The ranks of a host need more than it has; says how much more.
     pub fn check_memory(&self, plan: &Plan) -> Result<()> {
-        let needs: u64 = self.local_ranks().map(|rank| plan.schedule(rank).peak_bytes()).sum();
+        let needs: u64 = self.local_ranks().map(|rank| plan.peak_bytes(rank)).sum();
         let mine = format!("{}\n{needs}", host::name());
         let everyone = self.all_gather(mine.as_bytes())?;
         let here = everyone.iter().filter_map(|bytes| std::str::from_utf8(bytes).ok()?.split_once('\n'));

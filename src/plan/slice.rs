@@ -51,7 +51,7 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
     // The last ones were cut finer than need be.
     for at in (0..slices.len()).rev() {
         let Slice { extent, piece, .. } = slices[at];
-        for larger in (piece + 1..=extent).rev().filter(|larger| extent.is_multiple_of(*larger)) {
+        for larger in divisors(extent).into_iter().rev().take_while(|&larger| larger > piece) {
             let mut coarser = slices.clone();
             coarser[at].piece = larger;
             let coarse = search.sliced(&coarser)?;
@@ -75,6 +75,14 @@ fn laid_out(
     let arranged =
         options.target.filter(|_| options.layout).map(|target| layout::arrange(tree, options.dtype, &target));
     distribute::distribute(expression, arranged.as_ref().unwrap_or(tree), machine, options, uncut)
+}
+
+/// The divisors of a number from 1 on, ascending.
+fn divisors(number: usize) -> Vec<usize> {
+    let mut low: Vec<usize> = (1..=number.isqrt()).filter(|divisor| number.is_multiple_of(*divisor)).collect();
+    let high: Vec<usize> = low.iter().rev().map(|low| number / low).filter(|high| high * high != number).collect();
+    low.extend(high);
+    low
 }
 
 struct Search<'a> {
@@ -241,6 +249,11 @@ impl Plan {
         outside(self, rank)
     }
 
+    /// Bytes that a rank needs: its blocks of operands and output, intermediates, and what it packs into.
+    pub fn peak_bytes(&self, rank: usize) -> u64 {
+        Packing::new(self).peak_bytes(&self.schedule(rank)) + outside(self, rank)
+    }
+
     /// The values that are the user's and of which a rank has a block.
     fn users(&self, rank: usize) -> impl Iterator<Item = &Value> {
         let values = self.leaves.iter().map(|&leaf| &self.values[leaf]).chain([self.output()]);
@@ -249,5 +262,17 @@ impl Plan {
 
     fn block_bytes(&self, value: &Value, rank: usize, shape: &[usize]) -> u64 {
         (value.distribution.block_or_empty(shape, rank).volume() * self.dtype.size()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_divisors() {
+        assert_eq!(divisors(1), [1]);
+        assert_eq!(divisors(36), [1, 2, 3, 4, 6, 9, 12, 18, 36]);
+        assert_eq!(divisors(1021), [1, 1021]);
     }
 }
