@@ -41,6 +41,17 @@ impl<'a> Layout<'a> {
     }
 }
 
+/// The strides of a dense row-major tensor.
+pub fn row_major(extents: &[usize]) -> Vec<isize> {
+    let mut strides = vec![0; extents.len()];
+    let mut step = 1isize;
+    for (stride, &extent) in strides.iter_mut().zip(extents).rev() {
+        *stride = step;
+        step = step.saturating_mul(extent.max(1) as isize);
+    }
+    strides
+}
+
 /// Layouts as one list, the same for those that are planned alike: a label counts as where it came first.
 pub fn key(layouts: &[Layout]) -> Vec<isize> {
     let mut seen: Vec<Label> = Vec::new();

@@ -29,7 +29,7 @@ pub use gemm::{
     RowTiles, Slab, Spot, Table, register_tiles,
 };
 pub use isa::Isa;
-pub use layout::{Layout, key};
+pub use layout::{Layout, key, row_major};
 pub use loops::{Any, Dots, Line, LoopPlan, Nest, Partials, Share, plan_loops};
 pub use permute::{BUFFER_BYTES, Blocks, LONGEST, Moves, Permute, Side};
 pub use products::ProductsPlan;

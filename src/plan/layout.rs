@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use crate::dims::{Label, classify};
 use crate::dtype::Dtype;
-use crate::local::{Layout, Price, Target, key, price_contract};
+use crate::local::{Layout, Price, Target, key, price_contract, row_major};
 use crate::tree::{NodeId, Step, Tree};
 
 /// Multiply-adds below which an intermediate stays as it is.
@@ -144,21 +144,6 @@ impl Search<'_> {
         let Price { nanoseconds, sure } = *self.prices.entry(key(&[left, right, out])).or_insert_with(price);
         if sure || as_written { nanoseconds } else { UNSURE * nanoseconds }
     }
-}
-
-fn row_major(shape: &[usize]) -> Vec<isize> {
-    let mut step = 1isize;
-    let mut strides: Vec<isize> = shape
-        .iter()
-        .rev()
-        .map(|&extent| {
-            let stride = step;
-            step = step.saturating_mul(extent.max(1) as isize);
-            stride
-        })
-        .collect();
-    strides.reverse();
-    strides
 }
 
 /// Who takes each node.

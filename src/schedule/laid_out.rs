@@ -3,7 +3,7 @@
 
 use super::{Schedule, View, Work};
 use crate::dims::Label;
-use crate::local::Layout;
+use crate::local::{Layout, row_major};
 
 /// Labels, extents and strides of a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,14 +22,8 @@ impl LaidOut<'_> {
 impl Schedule {
     pub fn laid_out(&self, view: &View) -> LaidOut<'_> {
         let buffer = &self.buffers[view.buffer];
-        let mut strides = vec![0; buffer.extents.len()];
-        let mut step = 1isize;
-        for (stride, &extent) in strides.iter_mut().zip(&buffer.extents).rev() {
-            *stride = step;
-            step = step.saturating_mul(extent.max(1) as isize);
-        }
         let extents = view.bounds.iter().map(ExactSizeIterator::len).collect();
-        LaidOut { labels: &buffer.labels, extents, strides }
+        LaidOut { labels: &buffer.labels, extents, strides: row_major(&buffer.extents) }
     }
 
     /// The tensors of a contraction; `None` for other work.
