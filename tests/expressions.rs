@@ -72,7 +72,7 @@ fn check<T: Element + Debug>(world: &World, case: &Case, path: &PathChoice) {
     }
 }
 
-/// Takes the cases in turns with other tests, so that they share the cores.
+/// Checks all cases in all element types.
 fn every_case(ranks: usize, path: &PathChoice) {
     let world = World::in_process(ranks);
     for case in cases() {

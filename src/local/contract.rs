@@ -67,7 +67,7 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
     pub nanoseconds: f64,
-    /// What is packed lies in runs and out is written where it belongs. Others ways have been off by half.
+    /// What is packed lies in runs and out is written where it belongs. Other ways have been off by half.
     pub sure: bool,
 }
 

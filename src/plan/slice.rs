@@ -6,8 +6,8 @@
 //!                               out += a b2, b2 c
 //! ```
 //!
-//! Invariants: pieces of a dimension are equal, so that one schedule serves all slices; ranks are not cut along a sliced dimension. Source of the greedy choice: Gray and Kourtis, Hyper-optimized tensor network contraction (2021), section 4.3.
-//! Deliberately absent: keeping between slices what is the same in all of them.
+//! Invariants: pieces of a dimension are equal, so that one schedule serves all slices; no tensor is cut over ranks along a
+//! sliced dimension. Deliberately absent: keeping between slices what is the same in all of them.
 
 use serde::{Deserialize, Serialize};
 
