@@ -79,7 +79,7 @@ fn main() {
 fn store<T: Element + From<u16>>(rank: usize, extents: &[usize]) -> Arc<Store> {
     let elements: usize = extents.iter().product();
     let memory = Aligned::zeroed(elements * T::DTYPE.size(), &Arc::default()).unwrap();
-    let store = Store::open(vec![Slot::owned(Arc::new(memory), 0, T::DTYPE, extents)]);
+    let store = Store::open(vec![Some(Slot::owned(Arc::new(memory), 0, T::DTYPE, extents))]);
     let everything: Vec<_> = extents.iter().map(|&extent| 0..extent).collect();
     let mut lease = store.write(0, &everything).unwrap();
     for (at, element) in lease.view_mut::<T>().iter_mut().enumerate() {
@@ -324,7 +324,7 @@ fn foreign() {
 fn huge(world: &Communicator) {
     let elements = (1usize << 28) + (1 << 25) + 1;
     let memory = Arc::new(Aligned::zeroed(elements * 8, &Arc::default()).unwrap());
-    let store = Store::open(vec![Slot::owned(memory, 0, f64::DTYPE, &[elements])]);
+    let store = Store::open(vec![Some(Slot::owned(memory, 0, f64::DTYPE, &[elements]))]);
     let mut end = Endpoint::Message(Box::new(messages::Endpoint::new(world, Arc::default(), false).unwrap()));
     let all: Boxes = vec![vec![0..elements]];
     let (marks, value) = ([0, elements / 2, elements - 1], |at: usize| 1.0 + at as f64);

@@ -234,9 +234,10 @@ fn execute(
                     let contractor = Contractor::resolve(plan.kernel, plan.dtype).map_err(|e| e.to_string())?;
                     let program = RankProgram::compile(verified, facts, plan.dtype, contractor, 1);
                     let mut program = program.map_err(|e| e.to_string())?;
-                    let slots = schedule.buffers.iter().zip(&mut blocks).map(|(buffer, block)| match buffer.home {
-                        Home::Operand(_) => block.as_ref().map(|block| Slot::borrowed(&block.view())),
-                        _ => block.as_mut().map(|block| Slot::borrowed_mut(&mut block.view_mut())),
+                    let blocks = schedule.buffers.iter().zip(&mut blocks).enumerate();
+                    let slots = blocks.filter_map(|(id, (buffer, block))| match buffer.home {
+                        Home::Operand(_) => Some((id, Slot::borrowed(&block.as_ref()?.view()))),
+                        _ => Some((id, Slot::borrowed_mut(&mut block.as_mut()?.view_mut()))),
                     });
                     let slots = slots.collect();
                     let mut endpoint = Endpoint::Shared(fabric.endpoint(rank));

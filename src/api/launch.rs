@@ -9,10 +9,10 @@ use crate::comm::{Endpoint, shared::Fabric};
 use crate::exec::{Factors, Metrics, RankProgram, RunError, RunOptions, Team, panic_message, run};
 use crate::memory::Slot;
 use crate::plan::Plan;
-use crate::schedule::Schedule;
+use crate::schedule::{BufferId, Schedule};
 
-/// The memory of each buffer that is the user's, for one rank.
-pub(super) type Slots = Vec<Option<Slot>>;
+/// The buffers of one rank that are the user's, with their memory.
+pub(super) type Slots = Vec<(BufferId, Slot)>;
 
 /// Runs every local rank once, each with its slots.
 ///

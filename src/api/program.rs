@@ -1,6 +1,5 @@
 //! A compiled plan, and the ways to run it.
 
-use std::fmt::Arguments;
 use std::marker::PhantomData;
 
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
@@ -12,7 +11,7 @@ use crate::exec::{Contractor, Factors, Metrics, RankProgram};
 use crate::kernel::Element;
 use crate::memory::Slot;
 use crate::plan::{Measured, Plan, Value};
-use crate::schedule::{Buffer, Home, verify};
+use crate::schedule::{Buffer, Home, Lasts, Schedule, verify};
 
 /// A plan compiled for a world: kernels chosen, tasks planned, buffers allocated. Runs any number of times on changing data.
 pub struct Program<T: Element> {
@@ -27,6 +26,8 @@ pub struct Program<T: Element> {
     onto: Option<Box<Program<T>>>,
     /// Whether the last run was one of `onto`, which has the measurements then.
     ran_onto: bool,
+    /// Whether a run has gone well since everything was computed last.
+    holds: bool,
     /// Brings the blocks of the result to every rank; compiled when first needed.
     gather: Option<Box<Program<T>>>,
     element: PhantomData<T>,
@@ -72,6 +73,7 @@ impl<T: Element> Program<T> {
             bound_bytes: Vec::new(),
             onto: None,
             ran_onto: false,
+            holds: false,
             gather: None,
             element: PhantomData,
         })
@@ -122,7 +124,7 @@ impl<T: Element> Program<T> {
             values.assign(&part(out.view(), &region));
         }
         self.each_slice(beta, |program, slice, beta| {
-            let slots = program.ranks[0].schedule().buffers.iter().map(|buffer| match buffer.home {
+            let slots = bind(program.ranks[0].schedule(), |buffer| match buffer.home {
                 Home::Operand(index) => {
                     let view = program.slice_of(views[index].view(), program.plan.operand(index), slice);
                     region_of(buffer).map(|region| Slot::borrowed(&part(view, region)))
@@ -132,7 +134,7 @@ impl<T: Element> Program<T> {
                     .map(|block| Slot::borrowed_mut(&mut program.slice_of_mut(block, program.plan.output(), slice))),
                 Home::Arena | Home::Exchange => None,
             });
-            (Factors::new(alpha, beta), vec![slots.collect()])
+            (Factors::new(alpha, beta), vec![slots])
         })?;
         self.gather_into(&block, &mut out)
     }
@@ -152,7 +154,7 @@ impl<T: Element> Program<T> {
         self.each_slice(beta, |program, slice, beta| {
             let bound = program.ranks.iter().map(|rank| {
                 let schedule = rank.schedule();
-                let slots = schedule.buffers.iter().map(|buffer| match buffer.home {
+                bind(schedule, |buffer| match buffer.home {
                     Home::Operand(index) => operands[index]
                         .block(schedule.rank)
                         .map(|block| Slot::borrowed(&program.slice_of(block, program.plan.operand(index), slice))),
@@ -160,11 +162,19 @@ impl<T: Element> Program<T> {
                         Slot::borrowed_mut(&mut program.slice_of_mut(block, program.plan.output(), slice))
                     }),
                     Home::Arena | Home::Exchange => None,
-                });
-                slots.collect()
+                })
             });
             (Factors::new(alpha, beta), bound.collect())
         })
+    }
+
+    /// The next run computes everything, also what is made of constant operands ([`crate::Options::constant`]) alone: for when
+    /// these have changed after all. Under MPI every rank has to say so.
+    pub fn renew(&mut self) {
+        self.holds = false;
+        if let Some(onto) = &mut self.onto {
+            onto.renew();
+        }
     }
 
     /// What the local ranks measured in the last run, in order of ranks.
@@ -225,13 +235,9 @@ impl<T: Element> Program<T> {
             return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));
         }
         for (index, view) in operands.iter().enumerate() {
-            expect_shape(
-                format_args!("operand {index}"),
-                view.shape(),
-                self.plan.whole_dims(self.plan.operand(index)),
-            )?;
+            expect_shape(Tensor::Operand(index), view.shape(), self.plan.whole_dims(self.plan.operand(index)))?;
         }
-        expect_shape(format_args!("the output"), out.shape(), self.plan.whole_dims(self.plan.output()))
+        expect_shape(Tensor::Output, out.shape(), self.plan.whole_dims(self.plan.output()))
     }
 
     fn check_dist(&self, operands: &[&DistTensor<T>], out: &DistTensor<T>) -> Result<()> {
@@ -239,12 +245,10 @@ impl<T: Element> Program<T> {
         if operands.len() != self.plan.operands {
             return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));
         }
-        let named = operands
-            .iter()
-            .enumerate()
-            .map(|(index, &tensor)| (format!("operand {index}"), tensor, self.plan.operand(index)));
-        for (name, tensor, value) in named.chain([("the output".to_owned(), out, self.plan.output())]) {
-            expect_shape(format_args!("{name}"), tensor.shape(), self.plan.whole_dims(value))?;
+        let named = operands.iter().enumerate();
+        let named = named.map(|(index, &tensor)| (Tensor::Operand(index), tensor, self.plan.operand(index)));
+        for (name, tensor, value) in named.chain([(Tensor::Output, &*out, self.plan.output())]) {
+            expect_shape(name, tensor.shape(), self.plan.whole_dims(value))?;
             if tensor.distribution() != &value.distribution {
                 let names: Vec<String> = (0..value.shape.len()).map(|dim| format!("d{dim}")).collect();
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -276,15 +280,14 @@ impl<T: Element> Program<T> {
                 });
             }
             let bound = program.ranks.iter().zip(parts).map(|(rank, mut output)| {
-                let slots = rank.schedule().buffers.iter().map(|buffer| match buffer.home {
+                bind(rank.schedule(), |buffer| match buffer.home {
                     Home::Operand(index) => {
                         let view = program.slice_of(operands[index].view(), program.plan.operand(index), slice);
                         region_of(buffer).map(|region| Slot::borrowed(&part(view, region)))
                     }
                     Home::Output => output.take(),
                     Home::Arena | Home::Exchange => None,
-                });
-                slots.collect()
+                })
             });
             (Factors::new(alpha, beta), bound.collect())
         })
@@ -295,11 +298,16 @@ impl<T: Element> Program<T> {
         // Those of the last run go before this one, so that no two are held.
         self.metrics = Vec::new();
         self.bound_bytes = Vec::new();
+        // What a failed run leaves behind is not to be relied upon.
+        let holds = std::mem::take(&mut self.holds);
         for slice in 0..self.plan.slice_count() {
+            let lasts = if slice > 0 { Some(Lasts::Run) } else { holds.then_some(Lasts::Program) };
+            self.ranks.iter_mut().for_each(|rank| rank.hold(lasts));
             let beta = if self.plan.begins(slice) { beta } else { T::ONE };
             let (factors, bound) = bind(self, slice, beta);
             self.execute(factors, bound)?;
         }
+        self.holds = true;
         Ok(())
     }
 
@@ -332,7 +340,7 @@ impl<T: Element> Program<T> {
     fn execute(&mut self, factors: Factors, bound: Vec<Slots>) -> Result<()> {
         let element = size_of::<T>() as u64;
         let bytes =
-            |slots: &Slots| slots.iter().flatten().map(|s| s.extents().iter().product::<usize>() as u64).sum::<u64>();
+            |slots: &Slots| slots.iter().map(|(_, slot)| slot.extents().iter().product::<usize>() as u64).sum::<u64>();
         let outside = |(rank, slots): (usize, &Slots)| bytes(slots) * element + self.plan.bytes_outside(rank);
         self.bound_bytes = self.world.local_ranks().zip(&bound).map(outside).collect();
         let metrics = launch(&self.world, &self.plan, &mut self.ranks, factors, bound)?;
@@ -364,23 +372,46 @@ impl<T: Element> Program<T> {
         }
         let Some(gather) = &mut self.gather else { return Ok(()) };
         let rank = self.world.local_ranks().start;
-        let slots = gather.ranks[0].schedule().buffers.iter().map(|buffer| match buffer.home {
+        let slots = bind(gather.ranks[0].schedule(), |buffer| match buffer.home {
             Home::Operand(_) => block.block(rank).map(|block| Slot::borrowed(&block)),
             Home::Output => Some(Slot::borrowed_mut(out)),
             Home::Arena | Home::Exchange => None,
         });
-        let bound = vec![slots.collect()];
         gather.metrics = Vec::new();
-        gather.execute(Factors::new(T::ONE, T::ZERO), bound)
+        gather.execute(Factors::new(T::ONE, T::ZERO), vec![slots])
     }
 }
 
-fn expect_shape(name: Arguments, shape: &[usize], wanted: impl Iterator<Item = usize> + Clone) -> Result<()> {
+/// A tensor of the user's, as messages name it.
+#[derive(Debug, Clone, Copy)]
+enum Tensor {
+    Operand(usize),
+    Output,
+}
+
+impl std::fmt::Display for Tensor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Tensor::Operand(index) => write!(f, "operand {index}"),
+            Tensor::Output => f.write_str("the output"),
+        }
+    }
+}
+
+fn expect_shape(name: Tensor, shape: &[usize], wanted: impl Iterator<Item = usize> + Clone) -> Result<()> {
     if wanted.clone().eq(shape.iter().copied()) {
         return Ok(());
     }
     let wanted: Vec<usize> = wanted.collect();
     Err(Error::Usage(format!("{name} has shape {shape:?}, the plan is for {wanted:?}")))
+}
+
+/// The memory of the buffers that are the user's.
+fn bind(schedule: &Schedule, mut slot: impl FnMut(&Buffer) -> Option<Slot>) -> Slots {
+    let users = schedule.buffers.iter().filter(|buffer| matches!(buffer.home, Home::Operand(_) | Home::Output)).count();
+    let mut slots = Slots::with_capacity(users);
+    slots.extend(schedule.buffers.iter().enumerate().filter_map(|(id, buffer)| Some((id, slot(buffer)?))));
+    slots
 }
 
 fn region_of(buffer: &Buffer) -> Option<&Region> {

@@ -144,6 +144,7 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options>
         algorithm,
         cut,
         accumulate: args.accumulate.is_some(),
+        constant: Vec::new(),
         memory_limit: memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?,
         forbid_redistribution: args.forbid_redistribution,
         path: args.path.parse().map_err(|error: String| usage(format!("--path: {error}")))?,

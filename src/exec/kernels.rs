@@ -60,10 +60,10 @@ fn kernels<T: Element>() -> Kernels {
     Kernels {
         contract: contract::<T>,
         unary: |(planned, task), (i, input), (o, out)| {
-            let (input, out) = (input.view::<T>(), out.view_mut::<T>());
-            let layouts = [Layout::new(i, input.shape(), input.strides()), Layout::new(o, out.shape(), out.strides())];
+            let (input, out) = (input.tensor::<T>(), out.tensor_mut::<T>());
+            let layouts = [Layout::new(i, input.extents, input.strides), Layout::new(o, out.extents, out.strides)];
             let (plan, isa) = planned.unary(task, &layouts, rayon::current_num_threads());
-            kernel::unary_planned(plan, isa, input, out);
+            kernel::unary_strided(plan, isa, input, out);
         },
         add: |input, out| kernel::add(input.view::<T>(), out.view_mut::<T>()),
         scale: |factor, out| kernel::scale(element::<T>(factor), out.view_mut()),
@@ -81,17 +81,15 @@ fn contract<T: Element>(
     (o, out): Out,
 ) -> Result<(), OutOfMemory> {
     let (alpha, beta) = (element::<T>(alpha), element::<T>(beta));
-    let (left, right, out) = (left.view::<T>(), right.view::<T>(), out.view_mut::<T>());
+    let (a, b, c) = (left.tensor::<T>(), right.tensor::<T>(), out.tensor_mut::<T>());
     let layouts = [
-        Layout::new(l, left.shape(), left.strides()),
-        Layout::new(r, right.shape(), right.strides()),
-        Layout::new(o, out.shape(), out.strides()),
+        Layout::new(l, a.extents, a.strides),
+        Layout::new(r, b.extents, b.strides),
+        Layout::new(o, c.extents, c.strides),
     ];
-    match planned.contract(task, &layouts, rayon::current_num_threads()) {
-        Some((plan, workspace)) => kernel::contract_planned(plan, alpha, left, right, beta, out, workspace),
-        None => {
-            kernel::contract_slowly(alpha, (l, left), (r, right), beta, (o, out));
-            Ok(())
-        }
+    if let Some((plan, workspace)) = planned.contract(task, &layouts, rayon::current_num_threads()) {
+        return kernel::contract_strided(plan, alpha, a, b, beta, c, workspace);
     }
+    kernel::contract_slowly(alpha, (l, left.view()), (r, right.view()), beta, (o, out.view_mut()));
+    Ok(())
 }

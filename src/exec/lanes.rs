@@ -27,13 +27,16 @@ pub struct Lanes<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    pub fn new(schedule: &'a Schedule, overlap: bool) -> Lanes<'a> {
+    /// Tasks that are held count as complete from the beginning.
+    pub fn new(schedule: &'a Schedule, overlap: bool, is_held: impl Fn(TaskId) -> bool) -> Lanes<'a> {
         let mut order: [Vec<TaskId>; 3] = Default::default();
-        for (id, task) in schedule.tasks.iter().enumerate() {
+        let mut states = vec![State::Complete; schedule.tasks.len()];
+        for (id, task) in schedule.tasks.iter().enumerate().filter(|(id, _)| !is_held(*id)) {
             order[task.action.lane() as usize].push(id);
+            states[id] = State::Waiting;
         }
-        let states = vec![State::Waiting; schedule.tasks.len()];
-        Lanes { schedule, overlap, order, next: [0; 3], completed: [0; 3], left: states.len(), states }
+        let left = order.iter().map(Vec::len).sum();
+        Lanes { schedule, overlap, order, next: [0; 3], completed: [0; 3], left, states }
     }
 
     pub fn done(&self) -> bool {

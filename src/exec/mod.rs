@@ -33,6 +33,8 @@ pub use planned::kernel_name;
 pub use program::{Factors, RankProgram};
 
 use crate::comm::Endpoint;
+use crate::memory::Slot;
+use crate::schedule::BufferId;
 
 /// How to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,18 +62,18 @@ pub enum Team<'a> {
     Pool { pool: &'a rayon::ThreadPool, endpoint: &'a mut Endpoint, on_failure: &'a mut dyn FnMut(&RunError) },
 }
 
-/// Runs a program once on operands and output that it is bound to.
+/// Runs a program once, with the user's memory for the buffers of operands and output.
 ///
 /// # Errors
 /// The first failed task of this rank, or the failure of a peer.
 pub fn run(
     program: &mut RankProgram,
-    slots: Vec<Option<crate::memory::Slot>>,
+    bound: Vec<(BufferId, Slot)>,
     factors: Factors,
     options: &RunOptions,
     team: Team<'_>,
 ) -> Result<Metrics, RunError> {
-    let store = program.open(slots)?;
+    let store = program.open(bound)?;
     let result = match team {
         Team::Inline => inline::run(program, &store, factors, options),
         Team::Pool { pool, endpoint, on_failure } => {
@@ -80,7 +82,7 @@ pub fn run(
     };
     match result {
         Ok(metrics) => {
-            store.close();
+            program.close(store);
             Ok(metrics)
         }
         // Transfers in flight may still hold leases; the caller drops the endpoint, then the last lease ends the store.

@@ -10,7 +10,7 @@ use super::{Contractor, Injection, RunError};
 use crate::dtype::Dtype;
 use crate::memory::{Aligned, Footprint, OutOfMemory, Slot, Store};
 use crate::schedule::verify::{Facts, Verified};
-use crate::schedule::{Home, Schedule};
+use crate::schedule::{BufferId, Home, Lasts, Schedule, TaskId};
 
 /// The numbers that a run is given.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,14 +23,15 @@ pub struct Factors {
 #[derive(Debug)]
 pub struct RankProgram {
     verified: Arc<Verified>,
-    dtype: Dtype,
     kernels: Kernels,
-    /// The memory of all buffers that are not the user's.
-    arena: Arc<Aligned>,
     footprint: Arc<Footprint>,
+    /// The buffers that are not the user's, between runs.
+    slots: Vec<Option<Slot>>,
     planned: Mutex<Planned>,
     /// By value of the plan: its contractions apply alpha.
     is_result: Vec<bool>,
+    /// What lasts at least as long has been computed before, and the next run leaves it out.
+    holds: Option<Lasts>,
     left_behind: Option<Arc<Store>>,
 }
 
@@ -52,14 +53,19 @@ impl RankProgram {
         let mut planned = Planned::new(contractor, dtype, verified.schedule().tasks.len());
         let elements = planned.expect(verified.schedule(), threads);
         (kernels.reserve)(&mut planned.workspace, elements).map_err(|error| OutOfMemory { bytes: error.bytes })?;
+        let Schedule { buffers, offsets, .. } = verified.schedule();
+        let slots = buffers.iter().zip(offsets).map(|(buffer, &offset)| match buffer.home {
+            Home::Arena | Home::Exchange => Some(Slot::owned(arena.clone(), offset, dtype, &buffer.extents)),
+            Home::Operand(_) | Home::Output => None,
+        });
         Ok(RankProgram {
             kernels,
-            dtype,
-            arena,
+            slots: slots.collect(),
             footprint,
             planned: Mutex::new(planned),
             is_result: (0..facts.values.len()).map(|value| facts.is_result(value)).collect(),
             verified: Arc::new(verified),
+            holds: None,
             left_behind: None,
         })
     }
@@ -73,27 +79,48 @@ impl RankProgram {
         self.verified.clone()
     }
 
+    /// Says that the last run of this program went well, and that what lasts so long or longer holds still; with `None` the next
+    /// run computes everything.
+    pub fn hold(&mut self, lasts: Option<Lasts>) {
+        self.holds = lasts;
+    }
+
+    /// Whether a task is left out, as what it computes is there already.
+    pub(super) fn is_held(&self, task: TaskId) -> bool {
+        let schedule = self.schedule();
+        self.holds.is_some_and(|holds| schedule.lasts(schedule.tasks[task].node) >= holds)
+    }
+
     /// Bytes that the program owns: arena, exchange and the kernels' packing space.
     pub fn owned_bytes(&self) -> u64 {
         (self.footprint.peak() + self.planned().workspace.bytes()) as u64
     }
 
-    /// The store of a run: `slots` holds the user's memory for operand and output buffers.
-    pub(super) fn open(&self, slots: Vec<Option<Slot>>) -> Result<Arc<Store>, RunError> {
-        let Schedule { buffers, offsets, .. } = self.schedule();
-        let slots = buffers.iter().zip(offsets).zip(slots).enumerate().map(|(id, ((buffer, &offset), slot))| {
-            match (buffer.home, slot) {
-                (Home::Arena | Home::Exchange, None) => {
-                    Ok(Slot::owned(self.arena.clone(), offset, self.dtype, &buffer.extents))
-                }
-                (Home::Operand(_) | Home::Output, Some(slot)) if slot.extents() == buffer.extents => Ok(slot),
-                _ => {
-                    let message = format!("buffer {id} is bound to the wrong memory");
-                    Err(RunError::new(self.schedule().rank, None, message))
-                }
+    /// The store of a run: `bound` has the user's memory for operand and output buffers.
+    pub(super) fn open(&mut self, bound: Vec<(BufferId, Slot)>) -> Result<Arc<Store>, RunError> {
+        let mut slots = std::mem::take(&mut self.slots);
+        let buffers = &self.schedule().buffers;
+        let mut wrong = None;
+        for (id, slot) in bound {
+            if buffers.get(id).is_some_and(|buffer| slot.extents() == buffer.extents) && slots[id].is_none() {
+                slots[id] = Some(slot);
+            } else {
+                wrong = Some(id);
             }
-        });
-        Ok(Store::open(slots.collect::<Result<Vec<_>, _>>()?))
+        }
+        let wrong = wrong.or_else(|| slots.iter().position(Option::is_none));
+        let store = Store::open(slots);
+        if let Some(id) = wrong {
+            self.close(store);
+            let message = format!("buffer {id} is bound to the wrong memory");
+            return Err(RunError::new(self.schedule().rank, None, message));
+        }
+        Ok(store)
+    }
+
+    /// Ends the store of a run that is over.
+    pub(super) fn close(&mut self, store: Arc<Store>) {
+        self.slots = store.close();
     }
 
     /// Keeps the store of a failed run: transfers may still hold leases of it.
@@ -104,7 +131,7 @@ impl RankProgram {
     /// Ends what a failed run left behind, once no transfer is under way any more.
     pub fn recover(&mut self) {
         if let Some(store) = self.left_behind.take() {
-            store.close();
+            self.close(store);
         }
     }
 

@@ -36,7 +36,7 @@ pub fn run(
         factors,
         options,
         endpoint,
-        lanes: Lanes::new(schedule, options.overlap),
+        lanes: Lanes::new(schedule, options.overlap, |task| program.is_held(task)),
         metrics: vec![TaskMetric::default(); schedule.tasks.len()],
         started: Instant::now(),
         completions: Vec::new(),

@@ -3,10 +3,11 @@
 //! Blocks of out and of partial sums are shared among threads in a fixed way. Each share packs into its own part of the workspace and keeps
 //! a packed block for as long as the loops stay on it; within one call only, so new data is never mistaken for old.
 
+use super::elementwise::scale_strided;
 use super::pointer::{Const, Mut};
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 use super::products;
-use super::{Element, OutOfMemory, Workspace, available, gemm, has_xsmm, host, loops, scale};
+use super::{Element, OutOfMemory, Tensor, TensorMut, Workspace, available, gemm, has_xsmm, host, loops};
 use crate::dims::Label;
 use crate::local::{Body, Family, Layout, LocalContract, Target, plan_contract};
 use ndarray::{ArrayViewD, ArrayViewMutD};
@@ -63,16 +64,35 @@ pub fn contract_planned<T: Element>(
     mut out: ArrayViewMutD<T>,
     workspace: &mut Workspace,
 ) -> Result<(), OutOfMemory> {
+    contract_strided(plan, alpha, (&left).into(), (&right).into(), beta, (&mut out).into(), workspace)
+}
+
+/// [`contract_planned`] for tensors that are no `ndarray` views.
+///
+/// # Errors
+/// As [`contract`].
+///
+/// # Panics
+/// As [`contract_planned`].
+pub fn contract_strided<T: Element>(
+    plan: &LocalContract,
+    alpha: T,
+    left: Tensor<T>,
+    right: Tensor<T>,
+    beta: T,
+    mut out: TensorMut<T>,
+    workspace: &mut Workspace,
+) -> Result<(), OutOfMemory> {
     let (dtype, Target { isa, family, .. }) = plan.kernel();
     assert!(dtype == T::DTYPE && available(isa), "a plan for {} on {}", dtype.name(), isa.name());
     assert!(family == Family::Own || has_xsmm(), "a plan for LIBXSMM in a build without it");
-    let layouts = [(left.shape(), left.strides()), (right.shape(), right.strides()), (out.shape(), out.strides())];
+    let layouts = [(left.extents, left.strides), (right.extents, right.strides), (out.extents, out.strides)];
     for (tensor, (extents, strides)) in layouts.into_iter().enumerate() {
         assert!(plan.fits(tensor, extents, strides), "a plan for tensors of another layout");
     }
     match plan.body() {
         Body::Nothing => {}
-        Body::Scale => scale(beta, out),
+        Body::Scale => scale_strided(beta, out),
         Body::Loops(body) => {
             let partials = workspace.slice(plan.workspace_elements())?;
             let operands = [left.as_ptr(), right.as_ptr()];

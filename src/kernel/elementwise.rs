@@ -4,7 +4,7 @@ use ndarray::{ArrayViewD, ArrayViewMutD};
 
 use super::permute::{Factors, permute};
 use super::threads::threads_for;
-use super::{Element, widest};
+use super::{Element, TensorMut, widest};
 use crate::local::{Dim, Loops, Permute};
 
 /// out = input
@@ -24,14 +24,19 @@ pub fn add<T: Element>(input: ArrayViewD<T>, out: ArrayViewMutD<T>) {
 }
 
 /// Every element of out = value; out is not read.
-pub fn fill<T: Element>(value: T, out: ArrayViewMutD<T>) {
-    broadcast(value, out, Factors::PUT);
+pub fn fill<T: Element>(value: T, mut out: ArrayViewMutD<T>) {
+    broadcast(value, (&mut out).into(), Factors::PUT);
 }
 
 /// out = factor out; with factor 0, out is not read.
-pub fn scale<T: Element>(factor: T, out: ArrayViewMutD<T>) {
+pub fn scale<T: Element>(factor: T, mut out: ArrayViewMutD<T>) {
+    scale_strided(factor, (&mut out).into());
+}
+
+/// [`scale`] for a tensor that is no `ndarray` view.
+pub(super) fn scale_strided<T: Element>(factor: T, out: TensorMut<T>) {
     if factor == T::ZERO {
-        fill(T::ZERO, out);
+        broadcast(T::ZERO, out, Factors::PUT);
     } else if factor != T::ONE {
         // Adding -0 changes nothing, not even the sign of a zero.
         broadcast(-T::ZERO, out, Factors { alpha: T::ONE, beta: factor });
@@ -49,10 +54,10 @@ fn combine<T: Element>(input: ArrayViewD<T>, mut out: ArrayViewMutD<T>, factors:
     unsafe { permute(&plan, widest(), input.as_ptr(), out.as_mut_ptr(), factors) }
 }
 
-fn broadcast<T: Element>(value: T, mut out: ArrayViewMutD<T>, factors: Factors<T>) {
-    let dims = out.shape().iter().zip(out.strides());
+fn broadcast<T: Element>(value: T, mut out: TensorMut<T>, factors: Factors<T>) {
+    let dims = out.extents.iter().zip(out.strides);
     let dims: Loops<2> = dims.map(|(&extent, &to)| Dim { extent, strides: [0, to] }).collect();
-    let plan = Permute::new(&dims, size_of::<T>(), threads_for(out.len()));
+    let plan = Permute::new(&dims, size_of::<T>(), threads_for(out.extents.iter().product()));
     // SAFETY: the source stays at `value`; the loops visit the indices of out, which is borrowed mutably.
     unsafe { permute(&plan, widest(), &value, out.as_mut_ptr(), factors) }
 }

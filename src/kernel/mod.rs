@@ -12,6 +12,7 @@
 //! | `xsmm` | small products by LIBXSMM, with the feature `libxsmm` on x86-64 and AArch64 |
 //! | `elementwise` | fill, scale, copy, add |
 //! | `host` | instructions and caches of this machine |
+//! | `tensor` | a strided tensor: pointer, extents, strides |
 //! | `workspace`, `zeroed` | memory to pack into |
 //! | `reference`, `bound` | the slow and obvious einsum, and how far a quick one may be off |
 //!
@@ -35,6 +36,7 @@ mod products;
 mod reference;
 mod simd;
 mod sum;
+mod tensor;
 mod threads;
 mod unary;
 mod workspace;
@@ -43,12 +45,13 @@ mod xsmm;
 mod zeroed;
 
 pub use bound::error_bound;
-pub use contract::{contract, contract_planned, plan};
+pub use contract::{contract, contract_planned, contract_strided, plan};
 pub use element::Element;
 pub use elementwise::{add, copy, fill, scale};
 pub use host::{default_family, has_xsmm, host, target};
 pub use reference::{Checked, contract_slowly, reference, reference_element};
 pub use simd::{available, widest};
-pub use unary::{plan_unary, unary, unary_planned};
+pub use tensor::{Tensor, TensorMut};
+pub use unary::{plan_unary, unary, unary_planned, unary_strided};
 pub use workspace::{OutOfMemory, Workspace};
 pub use zeroed::Zeroed;

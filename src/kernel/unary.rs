@@ -5,7 +5,7 @@ use ndarray::{ArrayViewD, ArrayViewMutD};
 use super::permute::{Factors, permute};
 use super::sum::sum;
 use super::threads::worth;
-use super::{Element, available, widest};
+use super::{Element, Tensor, TensorMut, available, widest};
 use crate::dims::Label;
 use crate::local::{self, Isa, Layout, UnaryBody, UnaryPlan};
 
@@ -36,7 +36,15 @@ pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: u
 /// # Panics
 /// If the plan is for other extents, strides or sizes of elements, or the machine lacks the instruction set.
 pub fn unary_planned<T: Element>(plan: &UnaryPlan, isa: Isa, input: ArrayViewD<T>, mut out: ArrayViewMutD<T>) {
-    let layouts = [(input.shape(), input.strides()), (out.shape(), out.strides())];
+    unary_strided(plan, isa, (&input).into(), (&mut out).into());
+}
+
+/// [`unary_planned`] for tensors that are no `ndarray` views.
+///
+/// # Panics
+/// As [`unary_planned`].
+pub fn unary_strided<T: Element>(plan: &UnaryPlan, isa: Isa, input: Tensor<T>, mut out: TensorMut<T>) {
+    let layouts = [(input.extents, input.strides), (out.extents, out.strides)];
     for (tensor, (extents, strides)) in layouts.into_iter().enumerate() {
         assert!(plan.fits(tensor, extents, strides), "a plan for tensors of another layout");
     }

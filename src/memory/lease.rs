@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use ndarray::{ArrayViewD, ArrayViewMutD, Axis, IxDyn, ShapeBuilder};
 
-use super::{Store, Strided};
+use super::{Slot, Store, Strided};
 use crate::dtype::Dtype;
-use crate::kernel::Element;
+use crate::kernel::{Element, Tensor, TensorMut};
 
 /// Why a lease was refused: always a wrong schedule or a bug, never bad input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -26,14 +26,21 @@ pub enum LeaseError {
     Conflict { buffer: usize },
 }
 
-/// What both kinds of lease are: a place, a shape, and an entry in the ledger.
+/// Where a box lies: its first element in elements behind that of the buffer, and its shape.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub buffer: usize,
+    pub offset: isize,
+    /// `None`: it is the whole buffer.
+    pub part: Option<Box<Strided>>,
+}
+
+/// What both kinds of lease are: a place, and an entry in the ledger.
 #[derive(Debug)]
 struct Lease {
     store: Arc<Store>,
     id: u64,
-    buffer: usize,
-    offset: isize,
-    strided: Strided,
+    place: Place,
 }
 
 impl Drop for Lease {
@@ -43,56 +50,72 @@ impl Drop for Lease {
 }
 
 impl Lease {
+    fn slot(&self) -> &Slot {
+        self.store.slot(self.place.buffer)
+    }
+
     fn dtype(&self) -> Dtype {
-        self.store.slot(self.buffer).dtype
+        self.slot().dtype
+    }
+
+    fn strided(&self) -> &Strided {
+        self.place.part.as_deref().unwrap_or(&self.slot().strided)
     }
 
     fn start(&self) -> *mut u8 {
-        let slot = self.store.slot(self.buffer);
-        if self.strided.elements() == 0 {
+        let slot = self.slot();
+        if self.strided().elements() == 0 {
             return slot.origin;
         }
         // SAFETY: the box lies inside the slot's array (checked by `Store::locate`) and has an element, so its first
         // element is inside the allocation that the slot describes.
-        unsafe { slot.origin.offset(self.offset * self.dtype().size() as isize) }
+        unsafe { slot.origin.offset(self.place.offset * self.dtype().size() as isize) }
     }
 
     fn bytes(&self) -> usize {
-        self.strided.elements() * self.dtype().size()
+        self.strided().elements() * self.dtype().size()
     }
 
     fn dense_bytes(&self) -> Option<(*mut u8, usize)> {
-        self.strided.is_dense().then(|| (self.start(), self.bytes()))
+        self.strided().is_dense().then(|| (self.start(), self.bytes()))
     }
 
     /// The runs of dense bytes, in row-major order, as (byte offset from the start, bytes).
     fn for_each_run(&self, mut visit: impl FnMut(isize, usize)) {
         let size = self.dtype().size();
-        let (dims, run) = self.strided.dense_suffix();
-        if self.strided.elements() > 0 {
-            let leading = self.strided.extents.len() - dims;
-            self.strided.for_each_leading(leading, |offset| visit(offset * size as isize, run * size));
+        let (dims, run) = self.strided().dense_suffix();
+        if self.strided().elements() > 0 {
+            let leading = self.strided().extents.len() - dims;
+            self.strided().for_each_leading(leading, |offset| visit(offset * size as isize, run * size));
         }
+    }
+
+    /// The first element of the box.
+    ///
+    /// # Panics
+    /// When `T` is not the element type of the buffer.
+    fn typed<T: Element>(&self) -> *mut T {
+        assert!(T::DTYPE == self.dtype(), "the buffer holds {}, not {}", self.dtype(), T::DTYPE);
+        self.start().cast()
     }
 
     /// Extents and strides as ndarray wants them: negative strides move the origin to the lowest address.
     fn array_parts<T: Element>(&self) -> (*mut T, IxDyn, IxDyn) {
-        assert!(T::DTYPE == self.dtype(), "the buffer holds {}, not {}", self.dtype(), T::DTYPE);
-        let mut start = self.start().cast::<T>();
-        let mut strides = IxDyn::zeros(self.strided.strides.len());
-        for (d, (&stride, &extent)) in self.strided.strides.iter().zip(&self.strided.extents).enumerate() {
+        let mut start = self.typed::<T>();
+        let mut strides = IxDyn::zeros(self.strided().strides.len());
+        for (d, (&stride, &extent)) in self.strided().strides.iter().zip(&self.strided().extents).enumerate() {
             strides[d] = stride.unsigned_abs();
-            if stride < 0 && extent > 0 && self.strided.elements() > 0 {
+            if stride < 0 && extent > 0 && self.strided().elements() > 0 {
                 // SAFETY: moves to the last index of this dimension, which is an element of the box.
                 start = unsafe { start.offset(stride * (extent as isize - 1)) };
             }
         }
-        (start, IxDyn(&self.strided.extents), strides)
+        (start, IxDyn(&self.strided().extents), strides)
     }
 
     /// The dimensions that [`Lease::array_parts`] has turned round.
     fn flipped(&self) -> impl Iterator<Item = Axis> + '_ {
-        let dims = self.strided.strides.iter().zip(&self.strided.extents).enumerate();
+        let dims = self.strided().strides.iter().zip(&self.strided().extents).enumerate();
         dims.filter(|(_, (stride, extent))| **stride < 0 && **extent > 0).map(|(d, _)| Axis(d))
     }
 }
@@ -106,8 +129,8 @@ pub struct ReadLease(Lease);
 pub struct WriteLease(Lease);
 
 impl ReadLease {
-    pub(super) fn new(store: Arc<Store>, id: u64, buffer: usize, offset: isize, strided: Strided) -> ReadLease {
-        ReadLease(Lease { store, id, buffer, offset, strided })
+    pub(super) fn new(store: Arc<Store>, id: u64, place: Place) -> ReadLease {
+        ReadLease(Lease { store, id, place })
     }
 
     pub fn bytes(&self) -> usize {
@@ -115,7 +138,7 @@ impl ReadLease {
     }
 
     pub fn extents(&self) -> &[usize] {
-        &self.0.strided.extents
+        &self.0.strided().extents
     }
 
     /// The box as an array.
@@ -129,6 +152,16 @@ impl ReadLease {
         let mut view = unsafe { ArrayViewD::from_shape_ptr(extents.strides(strides), start.cast_const()) };
         self.0.flipped().for_each(|axis| view.invert_axis(axis));
         view
+    }
+
+    /// The box as kernels take it.
+    ///
+    /// # Panics
+    /// When `T` is not the element type of the buffer.
+    pub fn tensor<T: Element>(&self) -> Tensor<'_, T> {
+        let Strided { extents, strides } = self.0.strided();
+        // SAFETY: as in `view`; here strides keep their signs.
+        unsafe { Tensor::new(self.0.typed(), extents, strides) }
     }
 
     /// The bytes of the box where they lie one behind another in row-major order.
@@ -150,8 +183,8 @@ impl ReadLease {
 }
 
 impl WriteLease {
-    pub(super) fn new(store: Arc<Store>, id: u64, buffer: usize, offset: isize, strided: Strided) -> WriteLease {
-        WriteLease(Lease { store, id, buffer, offset, strided })
+    pub(super) fn new(store: Arc<Store>, id: u64, place: Place) -> WriteLease {
+        WriteLease(Lease { store, id, place })
     }
 
     pub fn bytes(&self) -> usize {
@@ -159,7 +192,7 @@ impl WriteLease {
     }
 
     pub fn extents(&self) -> &[usize] {
-        &self.0.strided.extents
+        &self.0.strided().extents
     }
 
     /// The box as an array to write into.
@@ -173,6 +206,16 @@ impl WriteLease {
         let mut view = unsafe { ArrayViewMutD::from_shape_ptr(extents.strides(strides), start) };
         self.0.flipped().for_each(|axis| view.invert_axis(axis));
         view
+    }
+
+    /// The box as kernels take it, to write into.
+    ///
+    /// # Panics
+    /// When `T` is not the element type of the buffer.
+    pub fn tensor_mut<T: Element>(&mut self) -> TensorMut<'_, T> {
+        let Strided { extents, strides } = self.0.strided();
+        // SAFETY: as in `view_mut`; here strides keep their signs.
+        unsafe { TensorMut::new(self.0.typed(), extents, strides) }
     }
 
     /// The bytes of the box where they lie one behind another in row-major order.
@@ -205,7 +248,7 @@ impl WriteLease {
     }
 
     fn copy_runs(&mut self, from: &ReadLease) {
-        let (source, target) = (&from.0.strided, &self.0.strided);
+        let (source, target) = (from.0.strided(), self.0.strided());
         let dims = source.dense_suffix().0.min(target.dense_suffix().0);
         let leading = target.extents.len() - dims;
         let size = self.0.dtype().size();

@@ -1,14 +1,14 @@
 //! The buffers of one rank and the ledger of who reads and writes which box of them.
 //!
-//! Invariant: two live leases of one buffer, or of buffers that share memory, overlap only if both read. Cost of a lease: one lock and a comparison with
-//! the live leases of the same buffer, of which there are a handful.
+//! Invariant: two live leases of one buffer, or of buffers that share memory, overlap only if both read. Cost of a lease: one
+//! lock and a comparison with the live leases, of which there are a handful; leases of whole buffers allocate nothing.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
-use super::lease::{LeaseError, ReadLease, WriteLease};
+use super::lease::{LeaseError, Place, ReadLease, WriteLease};
 use super::{Aligned, Strided};
 use crate::dist::Bounds;
 use crate::dtype::Dtype;
@@ -21,6 +21,8 @@ pub struct Slot {
     pub(super) dtype: Dtype,
     pub(super) strided: Strided,
     writable: bool,
+    /// Of owned memory, which other slots may share; 0 if it is the user's.
+    owned_bytes: usize,
     owner: Option<Arc<Aligned>>,
 }
 
@@ -39,14 +41,13 @@ impl Slot {
         assert!(inside && offset.is_multiple_of(dtype.size()), "the memory holds the buffer");
         // SAFETY: the offset is inside the memory.
         let origin = unsafe { memory.as_ptr().add(offset) };
-        Slot { origin, dtype, strided, writable: true, owner: Some(memory) }
+        Slot { origin, dtype, strided, writable: true, owned_bytes: bytes, owner: Some(memory) }
     }
 
     /// The addresses of owned memory, which other slots may share.
     fn addresses(&self) -> Range<usize> {
         let start = self.origin as usize;
-        let bytes = if self.owner.is_some() { self.strided.elements() * self.dtype.size() } else { 0 };
-        start..start + bytes
+        start..start + self.owned_bytes
     }
 
     /// An operand of the user, read only. The store that takes it must be closed before the view's borrow ends.
@@ -54,8 +55,9 @@ impl Slot {
         Slot {
             origin: view.as_ptr().cast_mut().cast(),
             dtype: T::DTYPE,
-            strided: Strided { extents: view.shape().to_vec(), strides: view.strides().to_vec() },
+            strided: Strided { extents: view.shape().into(), strides: view.strides().into() },
             writable: false,
+            owned_bytes: 0,
             owner: None,
         }
     }
@@ -76,7 +78,7 @@ impl Slot {
             let bytes = offset * T::DTYPE.size() as isize;
             // Wrapping, since the corner of a box without elements may lie outside; such a box is never touched.
             let origin = if empty { whole.origin } else { whole.origin.wrapping_offset(bytes) };
-            Some(Slot { origin, dtype: T::DTYPE, strided, writable: true, owner: None })
+            Some(Slot { origin, dtype: T::DTYPE, strided, writable: true, owned_bytes: 0, owner: None })
         });
         slots.collect()
     }
@@ -88,16 +90,18 @@ impl Slot {
 
     /// An output of the user. The store that takes it must be closed before the view's borrow ends.
     pub fn borrowed_mut<T: Element>(view: &mut ArrayViewMutD<'_, T>) -> Slot {
-        let strided = Strided { extents: view.shape().to_vec(), strides: view.strides().to_vec() };
-        Slot { origin: view.as_mut_ptr().cast(), dtype: T::DTYPE, strided, writable: true, owner: None }
+        let strided = Strided { extents: view.shape().into(), strides: view.strides().into() };
+        Slot { origin: view.as_mut_ptr().cast(), dtype: T::DTYPE, strided, writable: true, owned_bytes: 0, owner: None }
     }
 }
 
+/// A lease of a box that is not empty.
 #[derive(Debug)]
 struct Entry {
     id: u64,
     buffer: usize,
-    bounds: Vec<Range<usize>>,
+    /// `None`: the whole buffer.
+    bounds: Option<Bounds>,
     write: bool,
 }
 
@@ -110,24 +114,29 @@ struct Ledger {
 /// The buffers of one rank during one run.
 #[derive(Debug)]
 pub struct Store {
-    slots: Vec<Slot>,
+    slots: Vec<Option<Slot>>,
     ledger: Mutex<Ledger>,
 }
 
 impl Store {
-    /// A store over these slots; the index in the list names the buffer.
-    pub fn open(slots: Vec<Slot>) -> Arc<Store> {
+    /// A store over these slots; the index in the list names the buffer. There is no buffer where there is no slot.
+    pub fn open(slots: Vec<Option<Slot>>) -> Arc<Store> {
         Arc::new(Store { slots, ledger: Mutex::default() })
     }
 
-    /// Ends the store; afterwards no lease of it exists, so memory that its slots borrowed is free again.
+    /// Ends the store; afterwards no lease of it exists, so memory that its slots borrowed is free again. Gives the slots back
+    /// that own their memory.
     ///
     /// A lease that is still alive would read or write memory that may be gone: the process ends instead.
-    pub fn close(self: Arc<Store>) {
-        if Arc::try_unwrap(self).is_err() {
+    pub fn close(self: Arc<Store>) -> Vec<Option<Slot>> {
+        let Ok(Store { mut slots, .. }) = Arc::try_unwrap(self) else {
             eprintln!("einsum-dist: a buffer is still in use at the end of a run; this is a bug");
             std::process::abort();
+        };
+        for slot in &mut slots {
+            slot.take_if(|slot| slot.owner.is_none());
         }
+        slots
     }
 
     /// Leases the box `bounds` of `buffer` for reading.
@@ -135,9 +144,9 @@ impl Store {
     /// # Errors
     /// The buffer does not exist, the box leaves it, or a live lease writes into the box.
     pub fn read(self: &Arc<Self>, buffer: usize, bounds: &[Range<usize>]) -> Result<ReadLease, LeaseError> {
-        let (offset, strided) = self.locate(buffer, bounds)?;
-        let id = self.enter(buffer, bounds, false)?;
-        Ok(ReadLease::new(self.clone(), id, buffer, offset, strided))
+        let place = self.locate(buffer, bounds)?;
+        let id = self.enter(&place, bounds, false)?;
+        Ok(ReadLease::new(self.clone(), id, place))
     }
 
     /// Leases the box `bounds` of `buffer` for reading and writing.
@@ -145,16 +154,20 @@ impl Store {
     /// # Errors
     /// As [`Store::read`]; also when a live lease reads the box, and when the buffer is an operand.
     pub fn write(self: &Arc<Self>, buffer: usize, bounds: &[Range<usize>]) -> Result<WriteLease, LeaseError> {
-        let (offset, strided) = self.locate(buffer, bounds)?;
-        if !self.slots[buffer].writable {
+        let place = self.locate(buffer, bounds)?;
+        if !self.slot(buffer).writable {
             return Err(LeaseError::ReadOnly { buffer });
         }
-        let id = self.enter(buffer, bounds, true)?;
-        Ok(WriteLease::new(self.clone(), id, buffer, offset, strided))
+        let id = self.enter(&place, bounds, true)?;
+        Ok(WriteLease::new(self.clone(), id, place))
     }
 
+    /// The slot of a buffer that somebody leases.
     pub(super) fn slot(&self, buffer: usize) -> &Slot {
-        &self.slots[buffer]
+        match &self.slots[buffer] {
+            Some(slot) => slot,
+            None => unreachable!("a lease is of a buffer that is there"),
+        }
     }
 
     pub(super) fn release(&self, id: u64) {
@@ -169,32 +182,44 @@ impl Store {
         self.ledger.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn locate(&self, buffer: usize, bounds: &[Range<usize>]) -> Result<(isize, Strided), LeaseError> {
-        let slot = self.slots.get(buffer).ok_or(LeaseError::NoBuffer { buffer })?;
-        let inside = bounds.len() == slot.strided.extents.len()
-            && bounds.iter().zip(&slot.strided.extents).all(|(b, &e)| b.start <= b.end && b.end <= e);
-        if inside { Ok(slot.strided.slice(bounds)) } else { Err(LeaseError::Outside { buffer }) }
+    /// Where a box lies; without a shape of its own if it is the whole buffer.
+    fn locate(&self, buffer: usize, bounds: &[Range<usize>]) -> Result<Place, LeaseError> {
+        let slot = self.slots.get(buffer).and_then(Option::as_ref).ok_or(LeaseError::NoBuffer { buffer })?;
+        let extents = &slot.strided.extents;
+        if bounds.len() == extents.len() && bounds.iter().zip(extents).all(|(b, &e)| b.start == 0 && b.end == e) {
+            return Ok(Place { buffer, offset: 0, part: None });
+        }
+        let inside =
+            bounds.len() == extents.len() && bounds.iter().zip(extents).all(|(b, &e)| b.start <= b.end && b.end <= e);
+        if !inside {
+            return Err(LeaseError::Outside { buffer });
+        }
+        let (offset, part) = slot.strided.slice(bounds);
+        Ok(Place { buffer, offset, part: Some(Box::new(part)) })
     }
 
-    fn enter(&self, buffer: usize, bounds: &[Range<usize>], write: bool) -> Result<u64, LeaseError> {
-        let mut ledger = self.lock();
+    fn enter(&self, place: &Place, bounds: &[Range<usize>], write: bool) -> Result<u64, LeaseError> {
+        let buffer = place.buffer;
         let overlaps =
             |other: &[Range<usize>]| bounds.iter().zip(other).all(|(a, b)| a.start < b.end && b.start < a.end);
-        let empty = |b: &[Range<usize>]| b.iter().any(|r| r.is_empty());
         let meets = |entry: &Entry| {
             if entry.buffer == buffer {
-                return overlaps(&entry.bounds);
+                return entry.bounds.as_deref().is_none_or(overlaps);
             }
-            let (mine, theirs) = (self.slots[buffer].addresses(), self.slots[entry.buffer].addresses());
+            let (mine, theirs) = (self.slot(buffer).addresses(), self.slot(entry.buffer).addresses());
             mine.start < theirs.end && theirs.start < mine.end
         };
-        let clash = !empty(bounds) && ledger.live.iter().any(|e| (e.write || write) && !empty(&e.bounds) && meets(e));
-        if clash {
-            return Err(LeaseError::Conflict { buffer });
-        }
+        let mut ledger = self.lock();
         let id = ledger.next;
         ledger.next += 1;
-        ledger.live.push(Entry { id, buffer, bounds: bounds.to_vec(), write });
+        if bounds.iter().any(Range::is_empty) {
+            return Ok(id);
+        }
+        if ledger.live.iter().any(|entry| (entry.write || write) && meets(entry)) {
+            return Err(LeaseError::Conflict { buffer });
+        }
+        let bounds = place.part.is_some().then(|| bounds.to_vec());
+        ledger.live.push(Entry { id, buffer, bounds, write });
         Ok(id)
     }
 }

@@ -4,23 +4,28 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
+/// Numbers, one per dimension; on the heap only for more dimensions than most tensors have.
+pub(super) type PerDim<N> = SmallVec<[N; 6]>;
+
 /// Extents and strides of an array, in elements; the address of element `[0, 0, ..]` is kept elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Strided {
-    pub extents: Vec<usize>,
-    pub strides: Vec<isize>,
+    pub extents: PerDim<usize>,
+    pub strides: PerDim<isize>,
 }
 
 impl Strided {
     /// The dense row-major array of these extents.
     pub fn row_major(extents: &[usize]) -> Strided {
-        let mut strides = vec![0; extents.len()];
+        let mut strides = PerDim::from_elem(0, extents.len());
         let mut step = 1isize;
         for (stride, &extent) in strides.iter_mut().zip(extents).rev() {
             *stride = step;
             step = step.saturating_mul(extent.max(1) as isize);
         }
-        Strided { extents: extents.to_vec(), strides }
+        Strided { extents: extents.into(), strides }
     }
 
     pub fn elements(&self) -> usize {

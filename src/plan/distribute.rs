@@ -11,6 +11,7 @@ use crate::algorithm::{Algorithm, carried};
 use crate::dims::Label;
 use crate::dist::{Axis, Distribution, Role};
 use crate::machine::Machine;
+use crate::schedule::Lasts;
 use crate::tree::{NodeId, Step, Tree, UnaryOp};
 
 /// Where a node's tensor is while planning.
@@ -88,6 +89,7 @@ pub fn distribute(
         slices: Vec::new(),
         operands: tree.operands,
         leaves,
+        constant: options.constant.clone(),
         values: planner.values,
         accumulate: options.accumulate,
         path: path::path(tree),
@@ -131,7 +133,7 @@ impl Planner<'_> {
 
     fn push(&mut self, labels: Vec<Label>, distribution: Distribution, source: Source, seconds: f64) -> usize {
         let shape = self.tree.shape(&labels);
-        self.values.push(Value { labels, shape, distribution, source, seconds });
+        self.values.push(Value { labels, shape, distribution, source, seconds, lasts: Lasts::Slice });
         self.values.len() - 1
     }
 

@@ -15,6 +15,8 @@ pub enum PlanError {
     Redistribution { node: String, tensor: String, from: String, to: String },
     #[error("rank {rank} needs {needed} bytes, {} more than the memory limit of {limit}, {place}", needed - limit)]
     Memory { rank: usize, needed: u64, limit: u64, place: String },
+    #[error("operand {operand} is said to be constant, and there are {operands} operands")]
+    Constant { operand: usize, operands: usize },
     #[error("tensor `{0}` has more elements than a machine can address")]
     TooLarge(String),
     #[error("a plan needs at least one rank and one worker")]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{KernelChoice, Packing, PathReport, Plan, Source, Value};
-use crate::schedule::Schedule;
+use crate::schedule::{Lasts, Schedule};
 
 /// Prints a plan; see [`Plan::explain`].
 pub struct Explain<'a>(pub(super) &'a Plan);
@@ -39,7 +39,7 @@ impl fmt::Display for Explain<'_> {
         let received: Vec<Vec<u64>> = schedules.iter().map(|s| s.bytes_received_by_node(nodes)).collect();
         for (id, value) in plan.values.iter().enumerate() {
             let received = received.iter().map(|rank| rank[id]).max().unwrap_or(0);
-            rows.push(self.row(id, value, received * plan.slice_count() as u64));
+            rows.push(self.row(id, value, received * plan.times(value) as u64));
         }
         write_table(f, &rows)?;
         writeln!(f)?;
@@ -52,8 +52,7 @@ impl fmt::Display for Explain<'_> {
         let of =
             if looked_at.len() < plan.ranks() { format!(" of {} looked at", looked_at.len()) } else { String::new() };
         writeln!(f, "memory    {} on the busiest rank{of}", megabytes(peak as f64))?;
-        let slices = plan.slice_count();
-        let seconds = slices as f64 * plan.values.iter().map(|value| value.seconds).sum::<f64>();
+        let seconds: f64 = plan.values.iter().map(|value| value.seconds * plan.times(value) as f64).sum();
         writeln!(f, "predicted {}", duration(seconds))?;
         write!(f, "fingerprint {:016x}", plan.fingerprint())
     }
@@ -62,7 +61,7 @@ impl fmt::Display for Explain<'_> {
 impl Explain<'_> {
     fn row(&self, id: usize, value: &Value, received: u64) -> [String; 8] {
         let plan = self.0;
-        let (step, how) = match &value.source {
+        let (step, mut how) = match &value.source {
             Source::Operand(index) => (plan.step_text(value), format!("operand {index}")),
             Source::Contract { algorithm, .. } => {
                 let cuts: Vec<&str> = algorithm.cuts().into_iter().map(|label| plan.name(label)).collect();
@@ -76,6 +75,12 @@ impl Explain<'_> {
             }
         };
         let step_row = !matches!(value.source, Source::Operand(_));
+        how += match value.lasts {
+            Lasts::Run if step_row => ", once for all slices",
+            Lasts::Program if step_row => ", once for all runs",
+            Lasts::Program => ", constant",
+            Lasts::Run | Lasts::Slice => "",
+        };
         let gflop = plan.gflop(value);
         let shown = |yes: bool, text: String| if yes { text } else { String::new() };
         [
@@ -86,7 +91,7 @@ impl Explain<'_> {
             shown(gflop > 0.0, format!("{gflop:.3}")),
             shown(step_row, format!("{:.3}", received as f64 / 1e6)),
             plan.lower_bound_bytes(value).map_or(String::new(), |bytes| format!("{:.3}", bytes / 1e6)),
-            shown(step_row, duration(value.seconds * plan.slice_count() as f64)),
+            shown(step_row, duration(value.seconds * plan.times(value) as f64)),
         ]
     }
 }

@@ -5,7 +5,8 @@ use crate::algorithm::{Contraction, Tensor, redistribute, unary};
 use crate::schedule::{Buffer, BufferId, Builder, Factor, Home, Place, Schedule, View, Work};
 
 pub fn lower(plan: &Plan, rank: usize) -> Schedule {
-    let mut builder = Builder::new(rank, plan.ranks(), plan.dtype.size());
+    let lasting = plan.values.iter().map(|value| value.lasts).collect();
+    let mut builder = Builder::new(rank, plan.ranks(), plan.dtype.size()).lasting(lasting);
     let last = plan.values.len() - 1;
     // A contraction adds onto the output itself; other steps need a place of their own for the new values.
     let onto = plan.accumulate && matches!(plan.values[last].source, Source::Contract { .. });
@@ -48,7 +49,7 @@ fn finish(plan: &Plan, builder: &mut Builder, result: Option<BufferId>, onto: bo
     };
     let view = whole(builder, result);
     let empty = view.elements() == 0;
-    if !empty && !matches!(plan.values[tensor_of(plan, last)].source, Source::Contract { .. }) {
+    if !empty && !matches!(plan.values[plan.unmoved(last)].source, Source::Contract { .. }) {
         builder.work(Work::Scale { out: view.clone(), factor: Factor::Alpha });
     }
     if !plan.accumulate || onto {
@@ -58,14 +59,6 @@ fn finish(plan: &Plan, builder: &mut Builder, result: Option<BufferId>, onto: bo
         let out = whole(builder, output);
         builder.work(Work::Update { input: view, out });
     }
-}
-
-/// The value before its redistributions.
-fn tensor_of(plan: &Plan, mut id: usize) -> usize {
-    while let Source::Redistribute { input } = plan.values[id].source {
-        id = input;
-    }
-    id
 }
 
 /// The buffer of this rank's block of a value; none beyond its grid of ranks.

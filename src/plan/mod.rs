@@ -13,6 +13,7 @@
 //! | tasks of one rank | `lower` |
 //! | what they pack into | `packing` |
 //! | in slices, where memory is limited | `slice` |
+//! | what later slices and runs leave out | `lasting` |
 //! | words and JSON | `explain`, `report` |
 //!
 //! Invariants: values come after their inputs; every input of a contraction lies as its algorithm requires. Deliberately
@@ -24,6 +25,7 @@ mod cost;
 mod distribute;
 mod error;
 mod explain;
+mod lasting;
 mod layout;
 mod lower;
 mod options;
@@ -48,8 +50,8 @@ use crate::dist::Distribution;
 use crate::dtype::Dtype;
 use crate::local::Target;
 use crate::machine::Machine;
-use crate::schedule::Schedule;
 use crate::schedule::verify::{self, Facts, Order, Origin, VerifyError};
+use crate::schedule::{Lasts, Schedule};
 use crate::tree::{self, EinsumSource, Einsums, Tree, UnaryOp};
 
 /// How a value of a plan comes about.
@@ -71,6 +73,8 @@ pub struct Value {
     pub source: Source,
     /// In one slice, predicted by the cost model.
     pub seconds: f64,
+    /// How long it holds: later slices and runs leave out what still does.
+    pub lasts: Lasts,
 }
 
 /// What to do on every rank, as a value.
@@ -89,6 +93,8 @@ pub struct Plan {
     pub operands: usize,
     /// The value of each operand.
     pub leaves: Vec<usize>,
+    /// Operands that are promised to hold the same numbers in all runs.
+    pub constant: Vec<usize>,
     /// Operands and steps, in the order in which they run; the last one is the result.
     pub values: Vec<Value>,
     /// The result is added onto an output that holds values.
@@ -118,8 +124,12 @@ impl Plan {
     /// Plans a tree for a machine.
     ///
     /// # Errors
-    /// A forced algorithm or cut that does not apply, or a memory limit that the plan does not fit in.
+    /// A forced algorithm or cut that does not apply, a memory limit that the plan does not fit in, or a constant operand that
+    /// is not there.
     pub fn new(expression: &str, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan, PlanError> {
+        if let Some(&operand) = options.constant.iter().find(|&&operand| operand >= tree.operands) {
+            return Err(PlanError::Constant { operand, operands: tree.operands });
+        }
         slice::fitting(expression, tree, machine, options)
     }
 
@@ -132,6 +142,7 @@ impl Plan {
             distribution: distribution.clone(),
             source,
             seconds: 0.0,
+            lasts: Lasts::Slice,
         };
         Plan {
             expression: "redistribute".to_owned(),
@@ -142,6 +153,7 @@ impl Plan {
             slices: Vec::new(),
             operands: 1,
             leaves: vec![0],
+            constant: Vec::new(),
             values: vec![value(from, Source::Operand(0)), value(to, Source::Redistribute { input: 0 })],
             accumulate: false,
             path: Vec::new(),
@@ -241,12 +253,17 @@ impl Plan {
         }
     }
 
+    /// How many times a value is computed for one result, the first one of a program.
+    pub fn times(&self, value: &Value) -> usize {
+        if value.lasts == Lasts::Slice { self.slice_count() } else { 1 }
+    }
+
     /// Operations of a value's step in all slices, 2 per multiply-add (8 for complex numbers), in units of 10^9.
     pub fn gflop(&self, value: &Value) -> f64 {
         match &value.source {
             Source::Contract { kinds, .. } => {
                 let products: f64 = kinds.iter().map(|(label, _)| self.extents[label.0 as usize] as f64).product();
-                products * self.slice_count() as f64 * self.dtype.flops_per_multiply_add() as f64 / 1e9
+                products * self.times(value) as f64 * self.dtype.flops_per_multiply_add() as f64 / 1e9
             }
             _ => 0.0,
         }

@@ -116,6 +116,9 @@ pub struct Options {
     pub cut: Vec<String>,
     /// Plan for an output that holds values and is added onto.
     pub accumulate: bool,
+    /// Operands, by number, that hold the same in all runs of a program: what is made of these alone is computed in the first
+    /// run and kept ([`crate::api::Program::renew`] computes it once more).
+    pub constant: Vec<usize>,
     /// Bytes per rank that buffers may take.
     pub memory_limit: Option<u64>,
     /// Redistribution of an intermediate is an error.
@@ -137,6 +140,7 @@ impl Default for Options {
             algorithm: None,
             cut: Vec::new(),
             accumulate: false,
+            constant: Vec::new(),
             memory_limit: None,
             forbid_redistribution: false,
             kernel: KernelChoice::Auto,

@@ -156,7 +156,7 @@ impl Plan {
         let steps = self.values.iter().enumerate().filter(|(_, v)| !matches!(v.source, Source::Operand(_)));
         let received: Vec<Vec<u64>> = schedules.iter().map(|s| s.bytes_received_by_node(self.values.len())).collect();
         let nodes = steps.map(|(id, value)| {
-            let planned: Vec<u64> = received.iter().map(|rank| rank[id] * self.slice_count() as u64).collect();
+            let planned: Vec<u64> = received.iter().map(|rank| rank[id] * self.times(value) as u64).collect();
             let got = measured.map(|ranks| ranks.iter().map(|rank| rank.received[id]).collect::<Vec<u64>>());
             let seconds = measured.map(|ranks| ranks.iter().map(|rank| rank.seconds[id]).fold(0.0, f64::max));
             let bytes = Bytes { planned: MaxMean::of(&planned), measured: got.as_deref().map(MaxMean::of) };
@@ -165,16 +165,15 @@ impl Plan {
         let mut packing = Packing::new(self);
         let peak = |schedule: &Schedule| packing.peak_bytes(schedule) + self.bytes_outside(schedule.rank);
         let peaks: Vec<u64> = schedules.iter().map(peak).collect();
-        let per_rank = schedules.iter().zip(&peaks).take(LISTED).map(|(schedule, &peak)| {
+        let times = |(id, bytes): (usize, &u64)| bytes * self.times(&self.values[id]) as u64;
+        let all: Vec<u64> = received.iter().map(|rank| rank.iter().enumerate().map(times).sum()).collect();
+        let per_rank = schedules.iter().zip(&peaks).zip(all).take(LISTED).map(|((schedule, &peak), received)| {
             let got = measured.and_then(|ranks| ranks.get(schedule.rank));
             RankReport {
                 node_name: got.map(|m| m.node_name.clone()),
                 cpus: got.map(|m| m.cpus.clone()),
                 numa: None,
-                bytes_received: Peak {
-                    planned: schedule.bytes_received() * self.slice_count() as u64,
-                    measured: got.map(|m| m.received.iter().sum()),
-                },
+                bytes_received: Peak { planned: received, measured: got.map(|m| m.received.iter().sum()) },
                 peak_bytes: Peak { planned: peak, measured: got.map(|m| m.peak_bytes) },
                 idle_seconds: got.map(|m| m.idle_seconds),
                 hidden_share: got.and_then(|m| m.hidden_share),
@@ -250,7 +249,7 @@ impl Plan {
             seconds,
             bytes_received,
             lower_bound_bytes: self.lower_bound_bytes(value),
-            predicted_seconds: value.seconds * self.slice_count() as f64,
+            predicted_seconds: value.seconds * self.times(value) as f64,
         }
     }
 }

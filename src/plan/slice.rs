@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Invariants: pieces of a dimension are equal, so that one schedule serves all slices; no tensor is cut over ranks along a
-//! sliced dimension. Deliberately absent: keeping between slices what is the same in all of them.
+//! sliced dimension; what is the same in all slices is computed once where there is memory to keep it.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,8 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
         let place = "for operands and result alone".to_owned();
         return Err(PlanError::Memory { rank, needed: least, limit, place });
     }
-    let (mut peak, mut plan) = (busiest(&whole), whole);
+    let mut peak = busiest(&whole);
+    let mut plan = whole;
     let mut slices: Vec<Slice> = Vec::new();
     while peak.0 > limit {
         let (next, plan_next, peak_next) = search.next(&plan, &slices, peak.0)?.ok_or_else(|| {
@@ -61,7 +62,9 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
             }
         }
     }
-    Ok(plan)
+    // Memory that is left keeps what is the same in all slices.
+    let keeping = plan.clone().lasting(true);
+    Ok(if busiest(&keeping).0 <= limit { keeping } else { plan })
 }
 
 /// Lays intermediates out, then distributes.
@@ -74,7 +77,8 @@ fn laid_out(
 ) -> Result<Plan, PlanError> {
     let arranged =
         options.target.filter(|_| options.layout).map(|target| layout::arrange(tree, options.dtype, &target));
-    distribute::distribute(expression, arranged.as_ref().unwrap_or(tree), machine, options, uncut)
+    let plan = distribute::distribute(expression, arranged.as_ref().unwrap_or(tree), machine, options, uncut)?;
+    Ok(plan.lasting(false))
 }
 
 /// The divisors of a number from 1 on, ascending.
@@ -121,7 +125,7 @@ impl Search<'_> {
         let options = Options { accumulate: self.options.accumulate || adds, ..self.options.clone() };
         let uncut: Vec<Label> = slices.iter().map(|slice| slice.label).collect();
         let plan = laid_out(self.expression, &tree, self.machine, &options, &uncut)?;
-        Ok(Plan { slices, ..plan })
+        Ok(Plan { slices, ..plan }.lasting(false))
     }
 
     /// What takes the most memory where nothing can be sliced any more.

@@ -10,7 +10,7 @@
 //!
 //! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]; a task that is the first to use a part of a buffer waits
 //! for all that used its bytes before. Transfers of one node may have to be under way together on all ranks, those of two
-//! nodes never, so edges from node to node leave everything possible. Deliberately absent: the user's memory, and sharing
+//! nodes never, so edges from node to node leave everything possible. What later runs read again shares nothing. Deliberately absent: the user's memory, and sharing
 //! bytes between operands and result of one node.
 
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ struct Tenant {
 
 /// Finds a place for every buffer that is not the user's.
 pub fn arrange(schedule: &Schedule) -> Arrangement {
-    let lives = lives(schedule);
+    let (lives, kept) = (lives(schedule), schedule.kept());
     let tenants: Vec<Tenant> = schedule
         .buffers
         .iter()
@@ -65,7 +65,11 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
         .map(|(id, buffer)| Tenant {
             buffer: id,
             bytes: buffer.elements().saturating_mul(schedule.element).div_ceil(ALIGNMENT).saturating_mul(ALIGNMENT),
-            life: lives[id].map_or((0, 0), |(first, last)| (schedule.tasks[first].node, schedule.tasks[last].node)),
+            life: match lives[id] {
+                _ if kept[id] => (0, usize::MAX),
+                Some((first, last)) => (schedule.tasks[first].node, schedule.tasks[last].node),
+                None => (0, 0),
+            },
         })
         .collect();
     let in_order = in_order(&tenants, schedule.buffers.len());

@@ -5,7 +5,7 @@
 
 use super::arena::{self, Arrangement};
 use super::uses::{Use, Uses};
-use super::{Action, Buffer, BufferId, Schedule, Task, TaskId, View, Work};
+use super::{Action, Buffer, BufferId, Lasts, Schedule, Task, TaskId, View, Work};
 
 /// A schedule in the making.
 pub struct Builder {
@@ -27,8 +27,15 @@ impl Builder {
             tasks: Vec::new(),
             offsets: Vec::new(),
             arena_bytes: 0,
+            lasting: Vec::new(),
         };
         Builder { schedule, live: Vec::new(), fresh: Vec::new(), node: 0 }
+    }
+
+    /// Says how long the tensor of each node holds.
+    pub fn lasting(mut self, lasting: Vec<Lasts>) -> Builder {
+        self.schedule.lasting = lasting;
+        self
     }
 
     pub fn rank(&self) -> usize {

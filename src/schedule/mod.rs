@@ -21,6 +21,7 @@ pub mod arena;
 mod buffer;
 mod builder;
 mod laid_out;
+mod lasting;
 mod task;
 mod uses;
 pub mod verify;
@@ -28,6 +29,7 @@ pub mod verify;
 pub use buffer::{Buffer, BufferId, Home, Place};
 pub use builder::Builder;
 pub use laid_out::LaidOut;
+pub use lasting::Lasts;
 pub use task::{Accumulate, Action, Factor, Lane, Task, TaskId, View, Work};
 
 use serde::{Deserialize, Serialize};
@@ -45,6 +47,8 @@ pub struct Schedule {
     pub offsets: Vec<usize>,
     /// Bytes of the arena.
     pub arena_bytes: usize,
+    /// How long the tensor of each node holds; one slice where nothing is said.
+    pub lasting: Vec<Lasts>,
 }
 
 impl Schedule {

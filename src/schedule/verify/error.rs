@@ -29,6 +29,8 @@ pub enum Fault {
     Shared { buffer: BufferId, other: BufferId },
     #[error("nothing orders it after the last use of what was at the place of buffer {0} before")]
     Early(BufferId),
+    #[error("it is left out of runs in which what it is made of changes")]
+    Outlasts,
     #[error("the transfer with rank {peer} has other boxes at the other end")]
     Mismatch { peer: usize },
     #[error("it never starts: what it waits for never happens")]

@@ -4,10 +4,10 @@
 //! A lane completes in order, so one number per lane says it all, and the check costs a few words per task and edge.
 
 use super::sharing::Sharing;
-use super::{Facts, Fault, VerifyError};
+use super::{Facts, Fault, Origin, VerifyError};
 use crate::dist::Region;
 use crate::schedule::uses::{Use, Uses};
-use crate::schedule::{Action, Home, Lane, Place, Schedule, Task, TaskId, View, Work};
+use crate::schedule::{Action, Home, Lane, Lasts, Place, Schedule, Task, TaskId, View, Work};
 
 /// Per lane, how many of its tasks are complete.
 pub type Clock = [usize; 3];
@@ -17,6 +17,10 @@ pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
     for (id, _) in schedule.buffers.iter().enumerate() {
         buffer(schedule, facts, id).map_err(|fault| at(None, fault))?;
     }
+    if let Some(task) = schedule.outlasts() {
+        return Err(at(Some(task), Fault::Outlasts));
+    }
+    lasting(schedule, facts).map_err(|fault| at(None, fault))?;
     let mut sharing = Sharing::new(schedule).map_err(|fault| at(None, fault))?;
     let mut clocks: Vec<Clock> = Vec::with_capacity(schedule.tasks.len());
     let mut places: Vec<usize> = Vec::with_capacity(schedule.tasks.len());
@@ -52,6 +56,22 @@ pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
                 return Err(at(Some(id), Fault::Hazard { other: used.task, buffer: view.buffer }));
             }
             live.insert(view, Use { task: id, lane: task.action.lane(), write });
+        }
+    }
+    Ok(())
+}
+
+/// No tensor holds for longer than what it is made of, and those that alpha scales only for one slice.
+fn lasting(schedule: &Schedule, facts: &Facts) -> Result<(), Fault> {
+    for (id, value) in facts.values.iter().enumerate() {
+        let longest = match value.origin {
+            Origin::Operand(_) => continue,
+            _ if facts.is_result(id) => Lasts::Slice,
+            Origin::Contract { left, right } => schedule.lasts(left).min(schedule.lasts(right)),
+            Origin::Unary { input } | Origin::Same { input } => schedule.lasts(input),
+        };
+        if schedule.lasts(id) > longest {
+            return Err(Fault::Outlasts);
         }
     }
     Ok(())

@@ -12,6 +12,8 @@ pub struct Sharing<'a> {
     /// Per buffer and lane, how many tasks of the lane must be complete until nobody uses it any more.
     left: Vec<Clock>,
     occupants: Occupants,
+    /// Buffers that must hold what is in them when everything else has run again.
+    kept: Vec<bool>,
     /// Per buffer, what must be complete before it may be used.
     needs: Vec<Clock>,
 }
@@ -37,6 +39,7 @@ impl<'a> Sharing<'a> {
             lives: lives(schedule),
             left,
             occupants: Occupants::default(),
+            kept: schedule.kept(),
             needs: vec![Clock::default(); count],
         };
         let inside = |id: BufferId| {
@@ -57,7 +60,8 @@ impl<'a> Sharing<'a> {
                 if other == buffer {
                     continue;
                 }
-                if self.lives[other].is_some_and(|(_, last)| last >= task) {
+                let kept = self.kept[buffer] || self.kept[other];
+                if kept || self.lives[other].is_some_and(|(_, last)| last >= task) {
                     return Err(Fault::Shared { buffer, other });
                 }
                 let left = self.left[other];

@@ -1,0 +1,192 @@
+//! A program that runs again on changed data: everything is new but what is made of constant operands alone, and that is not
+//! computed again.
+
+use einsum_dist::plan::PlanError;
+use einsum_dist::schedule::verify::{self, Fault};
+use einsum_dist::schedule::{Home, Lasts};
+use einsum_dist::{Dtype, Error, Machine, Operand, Options, Plan, Problem, Program, World};
+use ndarray::{ArrayD, IxDyn};
+
+/// Trees with subtrees of several operands, unary steps, batches, numbers.
+const CASES: &[(&str, &[&[usize]])] = &[
+    ("[ab,bc->ac],[cd,de->ce]->ae", &[&[6, 9], &[9, 7], &[7, 8], &[8, 5]]),
+    ("[[ab,bc->ac],cd->ad],de->ae", &[&[6, 9], &[9, 7], &[7, 8], &[8, 5]]),
+    ("[aab,bc->ac],[cdd->c]->a", &[&[6, 6, 9], &[9, 7], &[7, 4, 4]]),
+    ("[hab,hbc->hac],[hcd,hde->hce]->hea", &[&[3, 6, 9], &[3, 9, 7], &[3, 7, 8], &[3, 8, 5]]),
+    ("[[ab->ba],bc->ac],[cd,->cd]->da", &[&[6, 9], &[9, 7], &[7, 8], &[]]),
+    ("[a,b->ab],[ab,c->abc]->c", &[&[11], &[13], &[11, 13], &[9]]),
+];
+
+fn operand(seed: usize, shape: &[usize]) -> ArrayD<f64> {
+    let volume = shape.iter().product::<usize>();
+    let elements = (0..volume).map(|place| ((place * 7 + seed * 5 + seed * place) % 5) as f64 - 2.0).collect();
+    ArrayD::from_shape_vec(IxDyn(shape), elements).unwrap()
+}
+
+fn plan(expression: &str, operands: &[ArrayD<f64>], ranks: usize, options: Options) -> Result<Plan, Error> {
+    let shapes: Vec<Vec<usize>> = operands.iter().map(|operand| operand.shape().to_vec()).collect();
+    // A rank alone computes in the caller's pool; others have pools of their own.
+    let workers = if ranks == 1 { rayon::current_num_threads() } else { 1 };
+    Problem::parse(expression)?.shapes(&shapes)?.plan(&Machine::new(ranks, workers), &options)
+}
+
+fn options() -> Options {
+    Options { dtype: Dtype::Float64, ..Options::default() }
+}
+
+fn borrowed(operands: &[ArrayD<f64>]) -> Vec<&dyn Operand<f64>> {
+    operands.iter().map(|operand| operand as _).collect()
+}
+
+/// What a program that has never run makes of the operands.
+fn fresh(expression: &str, operands: &[ArrayD<f64>]) -> ArrayD<f64> {
+    let plan = plan(expression, operands, 1, options()).unwrap();
+    World::single().compile::<f64>(&plan).unwrap().run(&borrowed(operands)).unwrap()
+}
+
+/// Values that outlast a run.
+fn kept(plan: &Plan) -> usize {
+    let is_step = |id: usize| !plan.leaves.contains(&id);
+    (0..plan.values.len()).filter(|&id| is_step(id) && plan.values[id].lasts == Lasts::Program).count()
+}
+
+/// Whether the last run computed what outlasts runs, on any rank.
+fn computed(program: &Program<f64>) -> bool {
+    let plan = program.plan();
+    program.metrics().iter().enumerate().any(|(rank, metrics)| {
+        let tasks = plan.schedule(rank).tasks.into_iter().zip(&metrics.tasks);
+        let mut lasting = tasks.filter(|(task, _)| plan.values[task.node].lasts == Lasts::Program);
+        lasting.any(|(_, metric)| metric.end > metric.start)
+    })
+}
+
+#[test]
+fn subtrees_of_constant_operands_are_computed_once() {
+    let mut most = 0;
+    for (expression, shapes) in CASES {
+        for ranks in [1, 2, 3] {
+            for subset in 0..1usize << shapes.len() {
+                let constant: Vec<usize> = (0..shapes.len()).filter(|at| subset >> at & 1 == 1).collect();
+                let what = format!("{expression} with {constant:?} constant on {ranks}");
+                let mut operands: Vec<ArrayD<f64>> = shapes.iter().enumerate().map(|(i, s)| operand(i, s)).collect();
+                let planned = plan(expression, &operands, ranks, Options { constant: constant.clone(), ..options() });
+                let plan = planned.unwrap_or_else(|error| panic!("{what}: {error}"));
+                plan.verify().unwrap_or_else(|error| panic!("{what}: {error}"));
+                most = most.max(kept(&plan));
+                let mut program = World::in_process(ranks).compile::<f64>(&plan).unwrap();
+                assert_eq!(program.run(&borrowed(&operands)).unwrap(), fresh(expression, &operands), "{what}");
+                let measured = program.measured().unwrap().iter().map(|rank| rank.peak_bytes).max();
+                assert_eq!(measured, Some(plan.report(None).peak_bytes.planned), "{what}");
+                // All others change in place.
+                for run in 1..3 {
+                    for at in (0..shapes.len()).filter(|at| !constant.contains(at)) {
+                        operands[at].assign(&operand(at + 10 * run, shapes[at]));
+                    }
+                    assert_eq!(program.run(&borrowed(&operands)).unwrap(), fresh(expression, &operands), "{what}");
+                    assert!(!computed(&program), "{what}");
+                }
+                let (want, mut out) = (fresh(expression, &operands), operand(9, &plan.output_shape()));
+                let sum = &want * 3.0 - &out * 2.0;
+                program.run_into(3.0, &borrowed(&operands), -2.0, &mut out).unwrap();
+                assert_eq!(out, sum, "{what}");
+                // A constant that changes after all.
+                let old = operands.clone();
+                constant.iter().for_each(|&at| operands[at].assign(&operand(at + 30, shapes[at])));
+                program.renew();
+                assert_eq!(program.run(&borrowed(&operands)).unwrap(), fresh(expression, &operands), "{what}");
+                assert_eq!(computed(&program), kept(&plan) > 0, "{what}");
+                let mut out = old[0].clone();
+                out = ArrayD::ones(plan.output_shape().as_slice()) * out.iter().count() as f64;
+                let sum = fresh(expression, &operands) + &out;
+                program.run_into(1.0, &borrowed(&operands), 1.0, &mut out).unwrap();
+                assert_eq!(out, sum, "{what}");
+            }
+        }
+    }
+    assert!(most >= 3, "a subtree of several steps is kept");
+}
+
+/// What has not changed is really not looked at.
+#[test]
+fn a_constant_that_changes_unsaid_is_not_noticed() {
+    let (expression, shapes) = CASES[0];
+    let mut operands: Vec<ArrayD<f64>> = shapes.iter().enumerate().map(|(i, s)| operand(i, s)).collect();
+    let plan = plan(expression, &operands, 1, Options { constant: vec![0, 1], ..options() }).unwrap();
+    let mut program = World::single().compile::<f64>(&plan).unwrap();
+    let before = program.run(&borrowed(&operands)).unwrap();
+    operands[0].fill(7.0);
+    assert_eq!(program.run(&borrowed(&operands)).unwrap(), before);
+    program.renew();
+    assert_eq!(program.run(&borrowed(&operands)).unwrap(), fresh(expression, &operands));
+}
+
+/// In slices: `gd,de` lacks the sliced dimensions, which are of `abf`, and is computed in the first slice only, or never again if it is constant.
+#[test]
+fn slices_keep_what_they_have_in_common() {
+    let expression = "[[[ab,bf->abf],b->af],fg->ag],[gd,de->ge]->ae";
+    let shapes: [&[usize]; 6] = [&[12, 24], &[24, 18], &[24], &[18, 6], &[6, 16], &[16, 8]];
+    let mut operands: Vec<ArrayD<f64>> = shapes.iter().enumerate().map(|(i, s)| operand(i, s)).collect();
+    for ranks in [1, 2, 3] {
+        for constant in [vec![], vec![4, 5]] {
+            let what = format!("{constant:?} constant on {ranks}");
+            let whole = plan(expression, &operands, ranks, options()).unwrap();
+            let memory_limit = Some(whole.report(None).peak_bytes.planned * 2 / 3);
+            let limited = Options { constant: constant.clone(), memory_limit, ..options() };
+            let plan = plan(expression, &operands, ranks, limited).unwrap();
+            plan.verify().unwrap();
+            let lasts = if constant.is_empty() { Lasts::Run } else { Lasts::Program };
+            let once = plan.values.iter().position(|value| plan.step_text(value) == "gd,de->ge").unwrap();
+            assert!(plan.slice_count() > 1 && plan.values[once].lasts == lasts, "{what}: {}", plan.explain());
+            let once_gflop = 2.0 * (6 * 16 * 8) as f64 / 1e9;
+            assert!((plan.gflop(&plan.values[once]) - once_gflop).abs() < 1e-12, "{what}");
+            let mut program = World::in_process(ranks).compile::<f64>(&plan).unwrap();
+            for run in 0..3 {
+                operands[0].assign(&operand(20 + run, shapes[0]));
+                assert_eq!(program.run(&borrowed(&operands)).unwrap(), fresh(expression, &operands), "{what}");
+                let measured = program.measured().unwrap();
+                let report = plan.report(Some(&measured));
+                assert_eq!(report.peak_bytes.measured, Some(report.peak_bytes.planned), "{what}");
+                if run == 0 || constant.is_empty() {
+                    for node in &report.nodes {
+                        assert_eq!(node.bytes_received.measured, Some(node.bytes_received.planned), "{what}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_constant_operand_that_is_not_there() {
+    let operands = [operand(0, &[2, 3]), operand(1, &[3, 4])];
+    let Err(Error::Plan(error @ PlanError::Constant { .. })) =
+        plan("ab,bc->ac", &operands, 1, Options { constant: vec![0, 2], ..options() })
+    else {
+        panic!("there is no operand 2")
+    };
+    assert_eq!(error.to_string(), "operand 2 is said to be constant, and there are 2 operands");
+}
+
+/// A schedule that would overwrite what later runs rely on, or rely on what changes, is refused.
+#[test]
+fn the_verifier_knows_what_is_kept() {
+    let (expression, shapes) = CASES[1];
+    let operands: Vec<ArrayD<f64>> = shapes.iter().enumerate().map(|(i, s)| operand(i, s)).collect();
+    let plan = plan(expression, &operands, 1, Options { constant: vec![0, 1], ..options() }).unwrap();
+    let fault = |schedule| verify::own(schedule, &plan.facts()).map(|_| ()).map_err(|error| error.fault);
+    let schedule = plan.schedule(0);
+    assert_eq!(fault(schedule.clone()), Ok(()));
+    let own: Vec<usize> = (0..schedule.buffers.len()).filter(|&id| schedule.buffers[id].home == Home::Arena).collect();
+    let [kept, other] = own[..] else { panic!("two intermediates, not {own:?}") };
+    assert!(schedule.kept()[kept] && !schedule.kept()[other]);
+    let mut shared = schedule.clone();
+    shared.offsets[other] = shared.offsets[kept];
+    assert_eq!(fault(shared), Err(Fault::Shared { buffer: other, other: kept }));
+    for node in 0..plan.values.len() {
+        let mut longer = schedule.clone();
+        if longer.lasting[node] == Lasts::Slice && !plan.leaves.contains(&node) {
+            longer.lasting[node] = Lasts::Run;
+            assert_eq!(fault(longer), Err(Fault::Outlasts), "{}", plan.step_text(&plan.values[node]));
+        }
+    }
+}
