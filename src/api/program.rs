@@ -247,7 +247,7 @@ impl<T: Element> Program<T> {
         }
         let named = operands.iter().enumerate();
         let named = named.map(|(index, &tensor)| (Tensor::Operand(index), tensor, self.plan.operand(index)));
-        for (name, tensor, value) in named.chain([(Tensor::Output, &*out, self.plan.output())]) {
+        for (name, tensor, value) in named.chain([(Tensor::Output, out, self.plan.output())]) {
             expect_shape(name, tensor.shape(), self.plan.whole_dims(value))?;
             if tensor.distribution() != &value.distribution {
                 let names: Vec<String> = (0..value.shape.len()).map(|dim| format!("d{dim}")).collect();
