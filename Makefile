@@ -29,7 +29,7 @@ help:
 	@echo "make test          everything that can be tested here, under MPICH and Open MPI"
 	@echo "make test-aarch64  the kernel tests built for AArch64, under an emulator if need be"
 	@echo "make bench         local contractions beside NumPy, torch, TBLIS, OpenBLAS and MKL: benches/results/local.md;"
-	@echo "                   how much of the transfers hides behind computing"
+	@echo "                   what a step costs beside its numbers; how much of the transfers hides behind computing"
 	@echo "make build         the program with all features: $(PROGRAM)"
 	@echo
 	@echo "Without any system package: cargo run --release -- \"mk,kn->mn\""
@@ -54,6 +54,8 @@ bench: packages $(if $(PEERS_PYTHON),,target/peers/ready)
 	MPICC=$(MPICC) CARGO_TARGET_DIR=target/mpich SERVER_FLAGS="--features $(FEATURES)" \
 		$(or $(PEERS_PYTHON),target/peers/bin/python) benches/compare.py \
 		--only "$(ONLY)" --threads "$(THREADS)" --kernel "$(KERNEL)" $(if $(QUICK),--quick)
+	$(BUILD) build --release --features $(FEATURES)
+	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/overhead.py $(PROGRAM)
 	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features $(FEATURES) --bench overlap
 
 target/peers/ready: benches/requirements.txt

@@ -9,6 +9,7 @@ use super::job::Job;
 use super::metrics::{Metrics, TaskMetric};
 use super::{Factors, RankProgram, RunError, RunOptions};
 use crate::memory::Store;
+use crate::schedule::{Action, Work};
 
 pub fn run(
     program: &RankProgram,
@@ -24,6 +25,12 @@ pub fn run(
         if program.is_held(task) {
             tasks.push(TaskMetric { start: now, end: now, bytes: 0 });
             continue;
+        }
+        // Where products are small, waiting for their operands takes longer than they do.
+        if let Some(Action::Work(next)) = program.schedule().tasks.get(task + 1).map(|next| &next.action)
+            && let Work::Contract { left, right, .. } = next.as_ref()
+        {
+            [left, right].into_iter().for_each(|view| store.expect(view.buffer));
         }
         let job = Job::new(program, store, task, factors).map_err(|error| RunError::lease(rank, task, error))?;
         let injected = program.injected(options.injection, true);

@@ -162,6 +162,16 @@ impl Store {
         Ok(WriteLease::new(self.clone(), id, place))
     }
 
+    /// Says that a buffer will be leased soon: small ones are in the cache by then.
+    pub fn expect(&self, buffer: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(slot) = self.slots.get(buffer).and_then(Option::as_ref) {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: a hint reads nothing, whatever the address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(slot.origin.cast_const().cast()) };
+        }
+    }
+
     /// The slot of a buffer that somebody leases.
     pub(super) fn slot(&self, buffer: usize) -> &Slot {
         match &self.slots[buffer] {

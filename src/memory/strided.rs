@@ -7,7 +7,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 /// Numbers, one per dimension; on the heap only for more dimensions than most tensors have.
-pub(super) type PerDim<N> = SmallVec<[N; 6]>;
+pub(super) type PerDim<N> = SmallVec<[N; 4]>;
 
 /// Extents and strides of an array, in elements; the address of element `[0, 0, ..]` is kept elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -1,0 +1,79 @@
+"""What a step costs beside its numbers: a chain of 10,000 products of 4 x 4 matrices, one thread, beside opt_einsum with NumPy.
+
+Both follow the same path, from left to right, which is found and compiled before the clock starts. They take turns; the
+medians over all rounds are written to benches/results/overhead.md.
+
+    target/peers/bin/python benches/overhead.py PROGRAM
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")})
+
+import numpy
+import opt_einsum
+
+PRODUCTS, EXTENT, ROUNDS = 10_000, 4, 5
+RESULT = Path(__file__).parent / "results" / "overhead.md"
+
+
+def chain():
+    symbols = [opt_einsum.get_symbol(at) for at in range(PRODUCTS + 2)]
+    terms = ",".join(left + right for left, right in zip(symbols, symbols[1:]))
+    return f"{terms}->{symbols[0]}{symbols[-1]}"
+
+
+def ours(program, expression):
+    """Seconds of a run, the median of ten."""
+    options = ["--size", str(EXTENT), "--path", "left-to-right", "--workers", "1", "--warmup", "3", "--repeat", "10"]
+    command = [program, *options, "--json", f"@{expression}"]
+    report = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    return report["seconds"]["median"]
+
+
+def peer(expression):
+    """A function that runs the chain once and says how many seconds that took."""
+    # The result so far is the last in the list, the next matrix the first.
+    path = [(0, 1)] + [(0, rest) for rest in range(PRODUCTS - 1, 0, -1)]
+    generator = numpy.random.default_rng(0)
+    # Rotations and the like: products neither vanish nor grow.
+    shape = (EXTENT, EXTENT)
+    matrices = [numpy.linalg.qr(generator.standard_normal(shape))[0].astype("f4") for _ in range(PRODUCTS + 1)]
+    contract = opt_einsum.contract_expression(expression, *[shape] * len(matrices), optimize=path)
+
+    def run():
+        start = time.perf_counter()
+        contract(*matrices, backend="numpy")
+        return time.perf_counter() - start
+
+    run()
+    return run
+
+
+def main():
+    program = sys.argv[1]
+    expression = chain()
+    with tempfile.NamedTemporaryFile("w", suffix=".einsum", encoding="utf-8") as file:
+        file.write(expression)
+        file.flush()
+        theirs = peer(expression)
+        rounds = [(ours(program, file.name), theirs()) for _ in range(ROUNDS)]
+    mine, other = (statistics.median(times) / PRODUCTS * 1e6 for times in zip(*rounds))
+    text = (
+        f"A chain of {PRODUCTS:,} products of {EXTENT} x {EXTENT} matrices, float32, one thread; microseconds per product.\n\n"
+        "| einsum-dist | opt_einsum with NumPy | times as fast |\n|---|---|---|\n"
+        f"| {mine:.2f} | {other:.2f} | {other / mine:.1f} |\n"
+    )
+    RESULT.write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
