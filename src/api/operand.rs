@@ -5,7 +5,7 @@ use ndarray::{ArrayBase, ArrayViewD, ArrayViewMutD, Data, DataMut, Dimension};
 use crate::kernel::Element;
 
 /// A whole operand: any `ndarray` array or view, of any rank and strides; never copied on one rank.
-pub trait Operand<T: Element> {
+pub trait Operand<T: Element>: Sync {
     fn view_dyn(&self) -> ArrayViewD<'_, T>;
 }
 
@@ -14,7 +14,7 @@ pub trait Output<T: Element> {
     fn view_dyn_mut(&mut self) -> ArrayViewMutD<'_, T>;
 }
 
-impl<T: Element, S: Data<Elem = T>, D: Dimension> Operand<T> for ArrayBase<S, D> {
+impl<T: Element, S: Data<Elem = T> + Sync, D: Dimension> Operand<T> for ArrayBase<S, D> {
     fn view_dyn(&self) -> ArrayViewD<'_, T> {
         self.view().into_dyn()
     }

@@ -1,5 +1,6 @@
-//! A rank without peers: its tasks in program order, on the caller, in the caller's rayon pool.
+//! A rank without peers: its tasks in program order, on the caller, in the caller's rayon pool; lanes of a section side by side.
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,7 +10,7 @@ use super::job::Job;
 use super::metrics::{Metrics, TaskMetric};
 use super::{Factors, RankProgram, RunError, RunOptions};
 use crate::memory::Store;
-use crate::schedule::{Action, Work};
+use crate::schedule::{Action, TaskId, Work};
 
 pub fn run(
     program: &RankProgram,
@@ -17,31 +18,76 @@ pub fn run(
     factors: Factors,
     options: &RunOptions,
 ) -> Result<Metrics, RunError> {
-    let (rank, started) = (program.schedule().rank, Instant::now());
-    let mut tasks = Vec::with_capacity(program.schedule().tasks.len());
-    // A task begins when the one before it ends: reading the clock takes as long as a small product.
-    let mut now = 0.0;
-    for task in 0..program.schedule().tasks.len() {
-        if program.is_held(task) {
-            tasks.push(TaskMetric { start: now, end: now, bytes: 0 });
-            continue;
+    let run = Run { program, store, factors, options, started: Instant::now() };
+    let schedule = program.schedule();
+    let mut tasks = vec![TaskMetric::default(); schedule.tasks.len()];
+    let mut next = 0;
+    for section in &schedule.sections {
+        let Range { start, end } = section.tasks();
+        run.one_by_one(next..start, &mut tasks[next..start])?;
+        run.side_by_side(&section.lanes, &mut tasks[start..end])?;
+        next = end;
+    }
+    run.one_by_one(next..schedule.tasks.len(), &mut tasks[next..])?;
+    Ok(Metrics { tasks, seconds: run.now(), owned_bytes: program.owned_bytes() })
+}
+
+struct Run<'a> {
+    program: &'a RankProgram,
+    store: &'a Arc<Store>,
+    factors: Factors,
+    options: &'a RunOptions,
+    started: Instant,
+}
+
+impl Run<'_> {
+    fn now(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// The lanes of a section; the metrics are of all of its tasks.
+    fn side_by_side(&self, lanes: &[Range<TaskId>], metrics: &mut [TaskMetric]) -> Result<(), RunError> {
+        match lanes {
+            [] => Ok(()),
+            [lane] => self.one_by_one(lane.clone(), metrics),
+            lanes => {
+                let (head, tail) = lanes.split_at(lanes.len() / 2);
+                let (before, after) = metrics.split_at_mut(tail[0].start - head[0].start);
+                let (one, other) = rayon::join(|| self.side_by_side(head, before), || self.side_by_side(tail, after));
+                one.and(other)
+            }
         }
+    }
+
+    fn one_by_one(&self, tasks: Range<TaskId>, metrics: &mut [TaskMetric]) -> Result<(), RunError> {
+        // A task begins when the one before it ends: reading the clock takes as long as a small product.
+        let mut now = self.now();
+        for (task, metric) in tasks.zip(metrics) {
+            if !self.program.is_held(task) {
+                self.task(task)?;
+                let start = std::mem::replace(&mut now, self.now());
+                *metric = TaskMetric { start, end: now, bytes: 0 };
+            }
+        }
+        Ok(())
+    }
+
+    fn task(&self, task: TaskId) -> Result<(), RunError> {
+        let Run { program, store, .. } = self;
+        let rank = program.schedule().rank;
         // Where products are small, waiting for their operands takes longer than they do.
         if let Some(Action::Work(next)) = program.schedule().tasks.get(task + 1).map(|next| &next.action)
             && let Work::Contract { left, right, .. } = next.as_ref()
         {
             [left, right].into_iter().for_each(|view| store.expect(view.buffer));
         }
-        let job = Job::new(program, store, task, factors).map_err(|error| RunError::lease(rank, task, error))?;
-        let injected = program.injected(options.injection, true);
+        let job = Job::new(program, store, task, self.factors).map_err(|error| RunError::lease(rank, task, error))?;
+        let injected = program.injected(self.options.injection, true);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             assert!(!injected, "injected for a test");
             job.run()
         }));
         let outcome = outcome.unwrap_or_else(|payload| Err(panic_message(payload.as_ref())));
-        outcome.map_err(|message| RunError::new(rank, Some(task), message))?;
-        let start = std::mem::replace(&mut now, started.elapsed().as_secs_f64());
-        tasks.push(TaskMetric { start, end: now, bytes: 0 });
+        outcome.map_err(|message| RunError::new(rank, Some(task), message))
     }
-    Ok(Metrics { tasks, seconds: started.elapsed().as_secs_f64(), owned_bytes: program.owned_bytes() })
 }

@@ -14,7 +14,7 @@ use crate::kernel::{Workspace, plan_unary, target};
 use crate::local::{Body, Family, Isa, Layout, LocalContract, UnaryPlan, key, plan_contract};
 use crate::schedule::{Schedule, TaskId, Work};
 
-/// The plans of one rank's tasks, and the memory that they pack into.
+/// The plans of the tasks of one lane of a rank, and the memory that they pack into.
 #[derive(Debug)]
 pub struct Planned {
     contractor: Contractor,
@@ -121,7 +121,9 @@ pub fn kernel_name(contractor: Contractor, dtype: Dtype, schedules: impl Iterato
     let (mut xsmm, mut own) = (false, false);
     for schedule in schedules {
         let mut planned = Planned::new(contractor, dtype, schedule.tasks.len());
-        planned.expect(&schedule, 1);
+        for lane in 0..schedule.most_lanes() {
+            planned.expect(&schedule, lane, 1);
+        }
         let families = planned.families();
         (xsmm, own) = (xsmm || families[0], own || families[1]);
     }
@@ -134,11 +136,11 @@ impl Planned {
         Planned { contractor, dtype, contracts, unary, workspace: Workspace::new() }
     }
 
-    /// Plans all tasks, with operands and output as dense as the other buffers. Returns the elements of workspace that
-    /// this takes.
-    pub fn expect(&mut self, schedule: &Schedule, threads: usize) -> usize {
+    /// Plans the tasks of one lane ([`Schedule::lane`]), with operands and output as dense as the other buffers. Returns the
+    /// elements of workspace that this takes.
+    pub fn expect(&mut self, schedule: &Schedule, lane: usize, threads: usize) -> usize {
         let mut elements = 0;
-        for (id, task) in schedule.tasks.iter().enumerate() {
+        for (id, task) in schedule.tasks.iter().enumerate().filter(|(id, _)| schedule.lane(*id) == lane) {
             let Some(work) = task.action.work() else { continue };
             if let Some(tensors) = schedule.contraction(work) {
                 let layouts = [0, 1, 2].map(|tensor: usize| tensors[tensor].layout());

@@ -27,7 +27,8 @@ pub struct RankProgram {
     footprint: Arc<Footprint>,
     /// The buffers that are not the user's, between runs.
     slots: Vec<Option<Slot>>,
-    planned: Mutex<Planned>,
+    /// By lane of those that run side by side.
+    planned: Vec<Mutex<Planned>>,
     /// By value of the plan: its contractions apply alpha.
     is_result: Vec<bool>,
     /// What lasts at least as long has been computed before, and the next run leaves it out.
@@ -50,9 +51,13 @@ impl RankProgram {
         let footprint = Arc::new(Footprint::default());
         let arena = Arc::new(Aligned::zeroed(verified.schedule().arena_bytes, &footprint)?);
         let kernels = Kernels::of(dtype);
-        let mut planned = Planned::new(contractor, dtype, verified.schedule().tasks.len());
-        let elements = planned.expect(verified.schedule(), threads);
-        (kernels.reserve)(&mut planned.workspace, elements).map_err(|error| OutOfMemory { bytes: error.bytes })?;
+        let planned = (0..verified.schedule().most_lanes()).map(|lane| {
+            let mut planned = Planned::new(contractor, dtype, verified.schedule().tasks.len());
+            let elements = planned.expect(verified.schedule(), lane, threads);
+            (kernels.reserve)(&mut planned.workspace, elements).map_err(|error| OutOfMemory { bytes: error.bytes })?;
+            Ok(Mutex::new(planned))
+        });
+        let planned = planned.collect::<Result<_, _>>()?;
         let Schedule { buffers, offsets, .. } = verified.schedule();
         let slots = buffers.iter().zip(offsets).map(|(buffer, &offset)| match buffer.home {
             Home::Arena | Home::Exchange => Some(Slot::owned(arena.clone(), offset, dtype, &buffer.extents)),
@@ -62,7 +67,7 @@ impl RankProgram {
             kernels,
             slots: slots.collect(),
             footprint,
-            planned: Mutex::new(planned),
+            planned,
             is_result: (0..facts.values.len()).map(|value| facts.is_result(value)).collect(),
             verified: Arc::new(verified),
             holds: None,
@@ -93,7 +98,8 @@ impl RankProgram {
 
     /// Bytes that the program owns: arena, exchange and the kernels' packing space.
     pub fn owned_bytes(&self) -> u64 {
-        (self.footprint.peak() + self.planned().workspace.bytes()) as u64
+        let workspaces: usize = self.lanes().map(|planned| planned.workspace.bytes()).sum();
+        (self.footprint.peak() + workspaces) as u64
     }
 
     /// The store of a run: `bound` has the user's memory for operand and output buffers.
@@ -141,13 +147,17 @@ impl RankProgram {
 
     /// Whether LIBXSMM multiplies anything that is planned, and whether anything else does.
     pub fn families(&self) -> [bool; 2] {
-        self.planned().families()
+        let either = |[a, b]: [bool; 2], [c, d]: [bool; 2]| [a || c, b || d];
+        self.lanes().map(|planned| planned.families()).fold([false; 2], either)
     }
 
-    /// The plans of the tasks. Tasks of one rank run one after another, so nobody waits here.
-    pub(super) fn planned(&self) -> MutexGuard<'_, Planned> {
-        // What a panic leaves behind is whole: plans are put in place by one assignment each.
-        self.planned.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    /// The plans of a task's lane. Tasks of one lane run one after another, so nobody waits here.
+    pub(super) fn planned(&self, task: TaskId) -> MutexGuard<'_, Planned> {
+        lock(&self.planned[self.schedule().lane(task)])
+    }
+
+    fn lanes(&self) -> impl Iterator<Item = MutexGuard<'_, Planned>> {
+        self.planned.iter().map(lock)
     }
 
     /// Whether a value of the plan is scaled by alpha.
@@ -159,4 +169,9 @@ impl RankProgram {
     pub(super) fn injected(&self, injection: Option<Injection>, worker: bool) -> bool {
         injection == Some(Injection { rank: self.schedule().rank, worker })
     }
+}
+
+fn lock(planned: &Mutex<Planned>) -> MutexGuard<'_, Planned> {
+    // What a panic leaves behind is whole: plans are put in place by one assignment each.
+    planned.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -4,6 +4,8 @@
 //! otherwise, a redistribution is a step of its own, priced with the consumer. Unary steps of operands follow what the
 //! consumer wants of their result.
 
+use std::ops::Range;
+
 use super::candidates::Candidates;
 use super::cost::Cost;
 use super::{Options, Plan, PlanError, Source, Value, path};
@@ -34,13 +36,14 @@ struct Planner<'a> {
     values: Vec<Value>,
 }
 
-/// Plans a tree whose dimensions in `uncut` no rank is to have a part of.
+/// Plans a tree whose dimensions in `uncut` no rank is to have a part of, and of which ranges of nodes run side by side.
 pub fn distribute(
     expression: &str,
     tree: &Tree,
     machine: &Machine,
     options: &Options,
     uncut: &[Label],
+    lanes: &[Range<NodeId>],
 ) -> Result<Plan, PlanError> {
     if machine.ranks == 0 || machine.workers == 0 {
         return Err(PlanError::NoRanks);
@@ -66,10 +69,14 @@ pub fn distribute(
         placed: Vec::with_capacity(tree.nodes.len()),
         values: Vec::with_capacity(tree.nodes.len()),
     };
+    let mut starts = Vec::with_capacity(tree.nodes.len());
     for node in 0..tree.nodes.len() {
+        starts.push(planner.values.len());
         let placed = planner.node(node)?;
         planner.placed.push(placed);
     }
+    starts.push(planner.values.len());
+    let planned = lanes.iter().map(|lane| starts[lane.start]..starts[lane.end]).collect();
     if let Placed::Free = planner.placed[tree.root()] {
         let wanted = planner.preferred(&tree.nodes[tree.root()].labels);
         planner.materialise(tree.root(), &wanted)?;
@@ -91,6 +98,7 @@ pub fn distribute(
         leaves,
         constant: options.constant.clone(),
         values: planner.values,
+        lanes: planned,
         accumulate: options.accumulate,
         path: path::path(tree),
         memory_limit: options.memory_limit,

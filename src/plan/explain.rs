@@ -27,6 +27,10 @@ impl fmt::Display for Explain<'_> {
             let pieces = plan.slices.iter().map(|slice| format!("{} by {}", plan.name(slice.label), slice.piece));
             writeln!(f, "slices    {}: {}", plan.slice_count(), pieces.collect::<Vec<_>>().join(", "))?;
         }
+        if !plan.lanes.is_empty() {
+            let steps = plan.lanes.iter().map(|lane| format!("{} to {}", lane.start, lane.end - 1));
+            writeln!(f, "lanes     {}: steps {}", plan.lanes.len(), steps.collect::<Vec<_>>().join(", "))?;
+        }
         writeln!(f)?;
         if let (true, Some(path)) = (plan.path.len() > 1, PathReport::of(plan)) {
             writeln!(f, "{path}")?;

@@ -1,5 +1,7 @@
 //! From a plan to the tasks of one rank.
 
+use std::ops::Range;
+
 use super::{Plan, Source, Value};
 use crate::algorithm::{Contraction, Tensor, redistribute, unary};
 use crate::schedule::{Buffer, BufferId, Builder, Factor, Home, Place, Schedule, View, Work};
@@ -15,8 +17,10 @@ pub fn lower(plan: &Plan, rank: usize) -> Schedule {
         let Value { labels, shape, distribution, .. } = plan.values[id].clone();
         Tensor { node: id, labels, shape, distribution, buffer: buffers[id] }
     };
+    let mut starts = Vec::with_capacity(plan.values.len());
     for (id, value) in plan.values.iter().enumerate() {
         builder.serve(id);
+        starts.push(builder.tasks());
         let home = match value.source {
             Source::Operand(index) => Home::Operand(index),
             _ if id == last && (onto || !plan.accumulate) => Home::Output,
@@ -34,6 +38,10 @@ pub fn lower(plan: &Plan, rank: usize) -> Schedule {
                 redistribute(&mut builder, &tensor(*input, &buffers), &tensor(id, &buffers));
             }
         }
+    }
+    let lanes: Vec<Range<usize>> = plan.lanes.iter().map(|lane| starts[lane.start]..starts[lane.end]).collect();
+    if lanes.len() > 1 {
+        builder.side_by_side(lanes);
     }
     finish(plan, &mut builder, buffers[last], onto);
     builder.finish()

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | in which order | `path` |
 //! | how intermediates lie in memory | `layout` |
+//! | which subtrees run side by side | `lanes` |
 //! | what could contract a node | `candidates` |
 //! | what it would take | `cost`, `bound` |
 //! | where tensors lie, redistributions between nodes | `distribute` |
@@ -25,6 +26,7 @@ mod cost;
 mod distribute;
 mod error;
 mod explain;
+mod lanes;
 mod lasting;
 mod layout;
 mod lower;
@@ -41,6 +43,8 @@ use packing::Packing;
 pub use path::{PathChoice, PathReport};
 pub use report::{Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
 pub use slice::Slice;
+
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +101,9 @@ pub struct Plan {
     pub constant: Vec<usize>,
     /// Operands and steps, in the order in which they run; the last one is the result.
     pub values: Vec<Value>,
+    /// Steps of one rank that run side by side: ranges of values, one lane behind another from the first value on. None: all run
+    /// one after the other.
+    pub lanes: Vec<Range<usize>>,
     /// The result is added onto an output that holds values.
     pub accumulate: bool,
     /// Contraction order as positions in the list of operands, results appended at its end (as opt_einsum writes it).
@@ -155,6 +162,7 @@ impl Plan {
             leaves: vec![0],
             constant: Vec::new(),
             values: vec![value(from, Source::Operand(0)), value(to, Source::Redistribute { input: 0 })],
+            lanes: Vec::new(),
             accumulate: false,
             path: Vec::new(),
             memory_limit: None,

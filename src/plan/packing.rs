@@ -29,14 +29,18 @@ impl<'a> Packing<'a> {
     fn bytes(&mut self, schedule: &Schedule) -> u64 {
         let Some(target) = self.plan.target else { return 0 };
         let dtype = self.plan.dtype;
-        let work = schedule.tasks.iter().filter_map(|task| task.action.work());
-        let needs = work.filter_map(|work| schedule.contraction(work)).map(|tensors| {
+        // Lanes that run side by side pack side by side.
+        let mut lanes = vec![0; schedule.most_lanes()];
+        for (id, task) in schedule.tasks.iter().enumerate() {
+            let Some(tensors) = task.action.work().and_then(|work| schedule.contraction(work)) else { continue };
             let [left, right, out] = [0, 1, 2].map(|tensor: usize| tensors[tensor].layout());
-            *self
+            let needs = *self
                 .elements
                 .entry(key(&[left, right, out]))
-                .or_insert_with(|| plan_contract(&left, &right, &out, dtype, &target).workspace_elements())
-        });
-        (needs.max().unwrap_or(0) * dtype.size()) as u64
+                .or_insert_with(|| plan_contract(&left, &right, &out, dtype, &target).workspace_elements());
+            let lane = &mut lanes[schedule.lane(id)];
+            *lane = needs.max(*lane);
+        }
+        (lanes.into_iter().sum::<usize>() * dtype.size()) as u64
     }
 }

@@ -11,6 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::lanes::{SideBySide, side_by_side};
 use super::{Options, Packing, Plan, PlanError, Source, Value, distribute, layout};
 use crate::dims::Label;
 use crate::machine::Machine;
@@ -67,7 +68,10 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
     Ok(if busiest(&keeping).0 <= limit { keeping } else { plan })
 }
 
-/// Lays intermediates out, then distributes.
+/// How many times the memory subtrees side by side may take.
+const LANES_MEMORY: u64 = 2;
+
+/// Lays intermediates out, finds what runs side by side, then distributes.
 fn laid_out(
     expression: &str,
     tree: &Tree,
@@ -77,8 +81,17 @@ fn laid_out(
 ) -> Result<Plan, PlanError> {
     let arranged =
         options.target.filter(|_| options.layout).map(|target| layout::arrange(tree, options.dtype, &target));
-    let plan = distribute::distribute(expression, arranged.as_ref().unwrap_or(tree), machine, options, uncut)?;
-    Ok(plan.lasting(false))
+    let arranged = arranged.as_ref().unwrap_or(tree);
+    let plan = |tree, lanes| distribute::distribute(expression, tree, machine, options, uncut, lanes);
+    let alone = plan(arranged, &[])?.lasting(false);
+    if machine.ranks > 1 {
+        return Ok(alone);
+    }
+    let Some(SideBySide { tree, lanes }) = side_by_side(arranged, machine.workers) else { return Ok(alone) };
+    let together = Plan { path: alone.path.clone(), ..plan(&tree, &lanes)? }.lasting(false);
+    let (least, most) = (busiest(&alone).0, busiest(&together).0);
+    let fits = options.memory_limit.is_none_or(|limit| most <= limit);
+    Ok(if fits && most <= LANES_MEMORY * least { together } else { alone })
 }
 
 /// The divisors of a number from 1 on, ascending.

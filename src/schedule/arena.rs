@@ -72,11 +72,55 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
             },
         })
         .collect();
-    let in_order = in_order(&tenants, schedule.buffers.len());
+    if schedule.sections.is_empty() {
+        return place(tenants, schedule.buffers.len());
+    }
+    // What only one lane of a section uses gets a place among its like, and all of these together one among the others.
+    let mut nested: Vec<(usize, Arrangement, Vec<BufferId>)> = Vec::new();
+    let mut outer: Vec<Tenant> = Vec::new();
+    let mut inner: BTreeMap<(usize, usize), Vec<Tenant>> = BTreeMap::new();
+    for mut tenant in tenants {
+        let section = lives[tenant.buffer].and_then(|(first, last)| Some((schedule.section(first)?, first, last)));
+        match section {
+            Some((section, first, last)) if !kept[tenant.buffer] => {
+                if schedule.section(last) == Some(section) && schedule.lane(first) == schedule.lane(last) {
+                    inner.entry((section, schedule.lane(first))).or_default().push(tenant);
+                } else {
+                    // Beside everything in the other lanes.
+                    tenant.life.0 = schedule.tasks[schedule.sections[section].tasks().start].node;
+                    outer.push(tenant);
+                }
+            }
+            _ => outer.push(tenant),
+        }
+    }
+    for ((section, _), tenants) in inner {
+        let tasks = schedule.sections[section].tasks();
+        let life = (schedule.tasks[tasks.start].node, schedule.tasks[tasks.end - 1].node);
+        let buffers = tenants.iter().map(|tenant| tenant.buffer).collect();
+        let arrangement = place(tenants, schedule.buffers.len());
+        // Stands for all of them, behind the numbers of buffers.
+        let buffer = schedule.buffers.len() + nested.len();
+        outer.push(Tenant { buffer, bytes: arrangement.bytes, life });
+        nested.push((buffer, arrangement, buffers));
+    }
+    let mut whole = place(outer, schedule.buffers.len() + nested.len());
+    for (at, arrangement, buffers) in nested {
+        for buffer in buffers {
+            whole.offsets[buffer] = whole.offsets[at].saturating_add(arrangement.offsets[buffer]);
+        }
+    }
+    whole.offsets.truncate(schedule.buffers.len());
+    whole
+}
+
+/// The better one of two arrangements, or the quicker one of very many buffers.
+fn place(tenants: Vec<Tenant>, buffers: usize) -> Arrangement {
+    let in_order = in_order(&tenants, buffers);
     if tenants.len() > MANY {
         return in_order;
     }
-    let by_size = by_size(tenants, schedule.buffers.len());
+    let by_size = by_size(tenants, buffers);
     if by_size.bytes < in_order.bytes { by_size } else { in_order }
 }
 

@@ -3,9 +3,11 @@
 //! An algorithm declares buffers and appends tasks in program order; the builder derives from the boxes that tasks read and
 //! write which earlier tasks they must wait for. So an algorithm cannot forget an edge; the verifier does not rely on it.
 
+use std::ops::Range;
+
 use super::arena::{self, Arrangement};
 use super::uses::{Use, Uses};
-use super::{Action, Buffer, BufferId, Lasts, Schedule, Task, TaskId, View, Work};
+use super::{Action, Buffer, BufferId, Lasts, Schedule, Section, Task, TaskId, View, Work};
 
 /// A schedule in the making.
 pub struct Builder {
@@ -27,6 +29,7 @@ impl Builder {
             tasks: Vec::new(),
             offsets: Vec::new(),
             arena_bytes: 0,
+            sections: Vec::new(),
             lasting: Vec::new(),
         };
         Builder { schedule, live: Vec::new(), fresh: Vec::new(), node: 0 }
@@ -54,6 +57,16 @@ impl Builder {
     /// The node that tasks serve now.
     pub fn node(&self) -> usize {
         self.node
+    }
+
+    /// How many tasks there are so far.
+    pub fn tasks(&self) -> usize {
+        self.schedule.tasks.len()
+    }
+
+    /// Says that ranges of tasks run side by side.
+    pub fn side_by_side(&mut self, lanes: Vec<Range<TaskId>>) {
+        self.schedule.sections.push(Section { lanes });
     }
 
     pub fn declare(&mut self, buffer: Buffer) -> BufferId {

@@ -1,7 +1,8 @@
 //! What one rank does: buffers, tasks, and the edges between them.
 //!
 //! A [`Schedule`] is a plain value. Algorithms return it ([`crate::algorithm`]), [`verify`] proves it, the executor runs it,
-//! the cost model prices it. Tasks run on three lanes per rank: work, send and receive. **Each lane starts its tasks in
+//! the cost model prices it. Tasks run on three lanes per rank: work, send and receive; parts of the work lane may split into
+//! several ([`Section`]). **Each lane starts its tasks in
 //! order and completes them in order**; a task starts when all tasks in its `after` list are complete. Transfers on one lane
 //! may overlap each other (a window of several in flight), so only edges order a transfer after another one's completion.
 //!
@@ -22,6 +23,7 @@ mod buffer;
 mod builder;
 mod laid_out;
 mod lasting;
+mod section;
 mod task;
 mod uses;
 pub mod verify;
@@ -30,6 +32,7 @@ pub use buffer::{Buffer, BufferId, Home, Place};
 pub use builder::Builder;
 pub use laid_out::LaidOut;
 pub use lasting::Lasts;
+pub use section::Section;
 pub use task::{Accumulate, Action, Factor, Lane, Task, TaskId, View, Work};
 
 use serde::{Deserialize, Serialize};
@@ -47,6 +50,8 @@ pub struct Schedule {
     pub offsets: Vec<usize>,
     /// Bytes of the arena.
     pub arena_bytes: usize,
+    /// Tasks that run side by side, in order; all others run one after the other.
+    pub sections: Vec<Section>,
     /// How long the tensor of each node holds; one slice where nothing is said.
     pub lasting: Vec<Lasts>,
 }

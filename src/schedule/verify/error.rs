@@ -19,6 +19,8 @@ pub enum Fault {
     Alias(BufferId),
     #[error("there is no peer {0}")]
     Peer(usize),
+    #[error("the tasks that are to run side by side are no lanes of work")]
+    Section,
     #[error("an edge leads to task {0}, which is not earlier")]
     Edge(TaskId),
     #[error("nothing orders it after task {other}, which uses the same elements of buffer {buffer}")]

@@ -17,6 +17,9 @@ pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
     for (id, _) in schedule.buffers.iter().enumerate() {
         buffer(schedule, facts, id).map_err(|fault| at(None, fault))?;
     }
+    if !schedule.sections_are_sound() {
+        return Err(at(None, Fault::Section));
+    }
     if let Some(task) = schedule.outlasts() {
         return Err(at(Some(task), Fault::Outlasts));
     }
@@ -34,7 +37,7 @@ pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
             clock[lane] = lanes[lane].0;
         }
         for &earlier in &task.after {
-            if earlier >= id {
+            if earlier >= id || schedule.apart(earlier, id) {
                 return Err(at(Some(id), Fault::Edge(earlier)));
             }
             let done = clocks[earlier];
@@ -50,7 +53,10 @@ pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
         for (view, write) in uses.chain(task.action.writes().into_iter().map(|v| (v, true))) {
             sharing.used(id, view.buffer, &clock).map_err(|fault| at(Some(id), fault))?;
             let live = &mut live[view.buffer];
-            let ordered = |used: &Use| used.task == id || clock[used.lane as usize] > places[used.task];
+            let ordered = |used: &Use| {
+                let complete = clock[used.lane as usize] > places[used.task];
+                used.task == id || complete && !schedule.apart(used.task, id)
+            };
             let clash = live.overlapping(view).find(|used| (used.write || write) && !ordered(used));
             if let Some(used) = clash {
                 return Err(at(Some(id), Fault::Hazard { other: used.task, buffer: view.buffer }));

@@ -1,5 +1,7 @@
 //! Buffers that share bytes: none is used while another one needs them.
 
+use std::collections::HashMap;
+
 use super::Fault;
 use super::hazard::Clock;
 use crate::schedule::arena::{Occupants, lives};
@@ -14,6 +16,8 @@ pub struct Sharing<'a> {
     occupants: Occupants,
     /// Buffers that must hold what is in them when everything else has run again.
     kept: Vec<bool>,
+    /// By buffer and section, the first and the last lane that uses it.
+    lanes: HashMap<(BufferId, usize), (usize, usize)>,
     /// Per buffer, what must be complete before it may be used.
     needs: Vec<Clock>,
 }
@@ -26,12 +30,18 @@ impl<'a> Sharing<'a> {
         }
         let mut left = vec![Clock::default(); count];
         let mut places = Clock::default();
-        for task in &schedule.tasks {
+        let mut lanes = HashMap::new();
+        for (id, task) in schedule.tasks.iter().enumerate() {
             let lane = task.action.lane() as usize;
+            let section = schedule.section(id).map(|section| (section, schedule.lane(id)));
             places[lane] += 1;
             for view in task.action.reads().into_iter().chain(task.action.writes()) {
                 let clock = left.get_mut(view.buffer).ok_or(Fault::NoBuffer(view.buffer))?;
                 clock[lane] = places[lane];
+                if let Some((section, lane)) = section {
+                    let (_, last) = lanes.entry((view.buffer, section)).or_insert((lane, lane));
+                    *last = lane;
+                }
             }
         }
         let sharing = Sharing {
@@ -40,6 +50,7 @@ impl<'a> Sharing<'a> {
             left,
             occupants: Occupants::default(),
             kept: schedule.kept(),
+            lanes,
             needs: vec![Clock::default(); count],
         };
         let inside = |id: BufferId| {
@@ -60,8 +71,12 @@ impl<'a> Sharing<'a> {
                 if other == buffer {
                     continue;
                 }
+                let apart = self.schedule.section(task).is_some_and(|section| {
+                    let own = self.schedule.lane(task);
+                    self.lanes.get(&(other, section)).is_some_and(|&lanes| lanes != (own, own))
+                });
                 let kept = self.kept[buffer] || self.kept[other];
-                if kept || self.lives[other].is_some_and(|(_, last)| last >= task) {
+                if apart || kept || self.lives[other].is_some_and(|(_, last)| last >= task) {
                     return Err(Fault::Shared { buffer, other });
                 }
                 let left = self.left[other];

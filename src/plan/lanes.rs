@@ -1,0 +1,184 @@
+//! Which subtrees run side by side on the workers of one rank.
+//!
+//! A contraction that is too small for several workers leaves all but one idle. Where many of these are in subtrees that do not
+//! depend on each other, as many lanes as there are workers share the subtrees, and a worker runs each.
+//!
+//! Invariants: lanes together come before all other steps; in a lane, and after all, steps are in the order that they had.
+//! Deliberately absent: several ranks, which are busy with parts of their own; large contractions side by side, as each of
+//! them keeps all workers busy.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use crate::tree::{NodeId, Step, Tree};
+
+/// Multiply-adds, or elements of a unary step, from which a step is for all workers.
+const LARGE: f64 = 4e5;
+
+/// What a step takes beside its numbers, in the time of so many multiply-adds.
+const STEP: f64 = 1e4;
+
+/// What it takes to start lanes and to wait for them.
+const SECTION: f64 = 2e5;
+
+/// How much less time than one after the other lanes must take.
+const GAIN: f64 = 0.8;
+
+/// A tree whose first steps are lanes.
+#[derive(Debug)]
+pub struct SideBySide {
+    pub tree: Tree,
+    pub lanes: Vec<Range<NodeId>>,
+}
+
+/// A subtree of small steps, by its root.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Piece {
+    root: NodeId,
+    cost: f64,
+}
+
+impl Eq for Piece {}
+
+impl Ord for Piece {
+    fn cmp(&self, other: &Piece) -> Ordering {
+        self.cost.total_cmp(&other.cost).then(other.root.cmp(&self.root))
+    }
+}
+
+impl PartialOrd for Piece {
+    fn partial_cmp(&self, other: &Piece) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Splits a tree into lanes for so many workers; `None` where that gains nothing.
+pub fn side_by_side(tree: &Tree, workers: usize) -> Option<SideBySide> {
+    if workers < 2 {
+        return None;
+    }
+    let (costs, small) = costs(tree);
+    let pieces = cut(tree, workers, &costs, small)?;
+    // The dearest first, each to the lane that has the least.
+    let mut sorted = pieces;
+    sorted.sort_by(|one, other| other.cmp(one));
+    let mut loads = vec![0.0; workers];
+    let mut lanes: Vec<Option<usize>> = vec![None; tree.nodes.len()];
+    for piece in sorted {
+        let least = (0..workers).min_by(|&a, &b| f64::total_cmp(&loads[a], &loads[b])).unwrap_or(0);
+        loads[least] += piece.cost;
+        lanes[piece.root] = Some(least);
+    }
+    // Consumers come after what they consume: from the roots of the pieces down.
+    for node in (0..tree.nodes.len()).rev() {
+        if let Some(lane) = lanes[node] {
+            inputs(tree, node).for_each(|input| lanes[input] = Some(lane));
+        }
+    }
+    let lanes = &lanes;
+    let order = |lane: Option<usize>| (0..tree.nodes.len()).filter(move |&node| lanes[node] == lane);
+    let mut nodes: Vec<NodeId> = Vec::with_capacity(tree.nodes.len());
+    let mut ranges = Vec::with_capacity(workers);
+    for lane in 0..workers {
+        let start = nodes.len();
+        nodes.extend(order(Some(lane)));
+        ranges.push(start..nodes.len());
+    }
+    nodes.extend(order(None));
+    ranges.retain(|range| !range.is_empty());
+    Some(SideBySide { tree: ordered(tree, &nodes), lanes: ranges })
+}
+
+/// Per node what its step takes, and what its subtree takes if all steps in it are small.
+fn costs(tree: &Tree) -> (Vec<f64>, Vec<Option<f64>>) {
+    let mut costs = Vec::with_capacity(tree.nodes.len());
+    let mut small: Vec<Option<f64>> = Vec::with_capacity(tree.nodes.len());
+    for (id, node) in tree.nodes.iter().enumerate() {
+        let work = match &node.step {
+            Step::Leaf { .. } => 0.0,
+            Step::Contract { .. } => tree.products(id),
+            Step::Unary { input, .. } => {
+                tree.nodes[*input].labels.iter().map(|&label| tree.extent(label) as f64).product()
+            }
+        };
+        let cost = if matches!(node.step, Step::Leaf { .. }) { 0.0 } else { work + STEP };
+        costs.push(cost);
+        let below = inputs(tree, id).map(|input| small[input]).sum::<Option<f64>>();
+        small.push(below.filter(|_| work < LARGE).map(|below| below + cost));
+    }
+    (costs, small)
+}
+
+/// Subtrees of small steps, cut until workers can share them evenly; what is cut off above runs afterwards, alone.
+fn cut(tree: &Tree, workers: usize, costs: &[f64], small: Vec<Option<f64>>) -> Option<Vec<Piece>> {
+    let root = tree.root();
+    let mut is_inner = vec![false; tree.nodes.len()];
+    (0..tree.nodes.len()).filter(|&id| small[id].is_some()).for_each(|id| {
+        inputs(tree, id).for_each(|input| is_inner[input] = true);
+    });
+    let begin: BinaryHeap<Piece> = (0..=root).filter(|&id| !is_inner[id]).filter_map(piece_at(&small)).collect();
+    let all: f64 = begin.iter().map(|piece| piece.cost).sum();
+    // The result is written by a step of its own: what it is added onto and scaled by belongs to no lane.
+    let stays_whole =
+        |piece: &Piece| piece.root != root && inputs(tree, piece.root).all(|input| small[input] == Some(0.0));
+    let time = |heap: &BinaryHeap<Piece>, inside: f64, above: f64| {
+        let longest = heap.peek().map_or(0.0, |piece| piece.cost);
+        let root_inside = heap.iter().take(1).any(|piece| piece.root == root);
+        if root_inside { f64::INFINITY } else { f64::max(longest, inside / workers as f64) + above + SECTION }
+    };
+    // Once to find how far to cut, once to cut so far.
+    let (mut heap, mut inside, mut above) = (begin.clone(), all, 0.0);
+    let (mut best, mut cuts, mut steps) = (time(&heap, inside, above), 0, 0);
+    while let Some(piece) = heap.peek().copied().filter(|piece| !stays_whole(piece)) {
+        heap.pop();
+        inside -= costs[piece.root];
+        above += costs[piece.root];
+        heap.extend(inputs(tree, piece.root).filter_map(piece_at(&small)));
+        steps += 1;
+        let now = time(&heap, inside, above);
+        if now < best {
+            (best, cuts) = (now, steps);
+        }
+    }
+    if best > GAIN * all {
+        return None;
+    }
+    let mut heap = begin;
+    for _ in 0..cuts {
+        let Some(piece) = heap.pop() else { break };
+        heap.extend(inputs(tree, piece.root).filter_map(piece_at(&small)));
+    }
+    Some(heap.into_vec())
+}
+
+fn piece_at(small: &[Option<f64>]) -> impl Fn(NodeId) -> Option<Piece> + '_ {
+    |root| small[root].filter(|&cost| cost > 0.0).map(|cost| Piece { root, cost })
+}
+
+/// The inputs of a step.
+fn inputs(tree: &Tree, node: NodeId) -> impl Iterator<Item = NodeId> + use<> {
+    let inputs = match tree.nodes[node].step {
+        Step::Leaf { .. } => [None, None],
+        Step::Unary { input, .. } => [Some(input), None],
+        Step::Contract { left, right, .. } => [Some(left), Some(right)],
+    };
+    inputs.into_iter().flatten()
+}
+
+/// The same tree with its nodes in another order.
+fn ordered(tree: &Tree, order: &[NodeId]) -> Tree {
+    let mut places = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(place, &node)| places[node] = place);
+    let mut nodes = Vec::with_capacity(order.len());
+    for &node in order {
+        let mut node = tree.nodes[node].clone();
+        match &mut node.step {
+            Step::Leaf { .. } => {}
+            Step::Unary { input, .. } => *input = places[*input],
+            Step::Contract { left, right, .. } => (*left, *right) = (places[*left], places[*right]),
+        }
+        nodes.push(node);
+    }
+    Tree { nodes, names: tree.names.clone(), extents: tree.extents.clone(), operands: tree.operands }
+}

@@ -1,0 +1,149 @@
+//! Subtrees of small steps run side by side on the workers of a rank: the same results, the memory that was planned, and a
+//! verifier that knows what may meet.
+
+use einsum_dist::plan::PathChoice;
+use einsum_dist::schedule::verify::{self, Fault};
+use einsum_dist::schedule::{Home, Section};
+use einsum_dist::{Dtype, Machine, Operand, Options, Plan, Problem, World};
+use ndarray::{ArrayD, IxDyn};
+
+/// A product of matrices as a balanced tree: neighbours first.
+fn balanced(matrices: usize, extent: usize) -> (String, Vec<Vec<usize>>) {
+    let label = |at: usize| char::from_u32(0x4e00 + at as u32).unwrap();
+    let mut level: Vec<(String, usize, usize)> =
+        (0..matrices).map(|at| (format!("{}{}", label(at), label(at + 1)), at, at + 1)).collect();
+    while level.len() > 1 {
+        let last = level.len() == 2;
+        let joined = level.chunks(2).map(|pair| match pair {
+            [(left, from, _), (right, _, to)] => {
+                let text = format!("{left},{right}->{}{}", label(*from), label(*to));
+                (if last { text } else { format!("[{text}]") }, *from, *to)
+            }
+            _ => pair[0].clone(),
+        });
+        level = joined.collect();
+    }
+    (level.remove(0).0, vec![vec![extent; 2]; matrices])
+}
+
+fn operand(seed: usize, shape: &[usize]) -> ArrayD<f64> {
+    let volume = shape.iter().product::<usize>();
+    let elements = (0..volume).map(|place| ((place * 7 + seed * 5 + seed * place) % 3) as f64 - 1.0).collect();
+    ArrayD::from_shape_vec(IxDyn(shape), elements).unwrap()
+}
+
+fn plan(expression: &str, shapes: &[Vec<usize>], workers: usize, options: Options) -> Plan {
+    let options = Options { dtype: Dtype::Float64, ..options };
+    Problem::parse(expression).unwrap().shapes(shapes).unwrap().plan(&Machine::new(1, workers), &options).unwrap()
+}
+
+/// Runs the plan in a pool of so many threads, several times, and compares with one worker.
+fn check(expression: &str, shapes: &[Vec<usize>], workers: usize, options: &Options) -> Plan {
+    let what = format!("{expression} with {workers} workers");
+    let operands: Vec<ArrayD<f64>> = shapes.iter().enumerate().map(|(at, shape)| operand(at, shape)).collect();
+    let borrowed: Vec<&dyn Operand<f64>> = operands.iter().map(|operand| operand as _).collect();
+    let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let alone = plan(expression, shapes, 1, options.clone());
+    assert!(alone.lanes.is_empty());
+    let want = pool(1).install(|| World::single().compile::<f64>(&alone).unwrap().run(&borrowed).unwrap());
+    let planned = pool(workers).install(|| plan(expression, shapes, workers, options.clone()));
+    planned.verify().unwrap_or_else(|error| panic!("{what}: {error}\n{}", planned.explain()));
+    assert_eq!(planned.path, alone.path, "{what}");
+    pool(workers).install(|| {
+        let mut program = World::single().compile::<f64>(&planned).unwrap();
+        for _ in 0..3 {
+            assert_eq!(program.run(&borrowed).unwrap(), want, "{what}");
+            let measured = program.measured().unwrap()[0].peak_bytes;
+            assert_eq!(measured, planned.report(None).peak_bytes.planned, "{what}");
+        }
+        let mut out = want.clone();
+        program.run_into(2.0, &borrowed, -1.0, &mut out).unwrap();
+        assert_eq!(out, want, "{what}");
+    });
+    planned
+}
+
+#[test]
+fn balanced_trees_of_small_products() {
+    for (matrices, extent) in [(2, 8), (200, 1), (190, 6), (221, 8), (200, 12)] {
+        let (expression, shapes) = balanced(matrices, extent);
+        for workers in [1, 2, 3, 5] {
+            let plan = check(&expression, &shapes, workers, &Options::default());
+            assert_eq!(
+                plan.lanes.len(),
+                if workers > 1 && matrices >= 190 { workers } else { 0 },
+                "{}",
+                plan.explain()
+            );
+        }
+    }
+}
+
+/// Subtrees of unary steps, large steps above small ones, steps of all sizes.
+#[test]
+fn other_trees() {
+    let many = |text: &str, times: usize| vec![text; times].join(",");
+    // Each bracket is a number or a vector.
+    let traces = format!("{},ij->ij", many("[aa,ab,bc,cc->]", 30));
+    let trace = [vec![9, 9], vec![9, 9], vec![9, 9], vec![9, 9]];
+    let mut shapes: Vec<Vec<usize>> = (0..30).flat_map(|_| trace.clone()).collect();
+    shapes.push(vec![4, 5]);
+    for path in [PathChoice::Auto, PathChoice::LeftToRight] {
+        let options = Options { path, ..Options::default() };
+        for workers in [2, 4] {
+            let plan = check(&traces, &shapes, workers, &options);
+            assert!(plan.lanes.len() > 1, "{}", plan.explain());
+        }
+    }
+    let large = format!("[{}->xy],[{}->yz]->xz", "xa,ab,bc,cy", "yd,de,ef,fz");
+    let shapes = [[160, 10], [10, 12], [12, 9], [9, 150], [150, 11], [11, 13], [13, 12], [12, 170]].map(Vec::from);
+    check(&large, &shapes, 3, &Options::default());
+}
+
+#[test]
+fn with_slices_and_constants() {
+    let (expression, shapes) = balanced(200, 8);
+    let constant = (0..120).collect();
+    let plan = check(&expression, &shapes, 3, &Options { constant, ..Options::default() });
+    assert_eq!(plan.lanes.len(), 3);
+    // A limit that lanes do not fit in, one after the other do.
+    let alone = plan_bytes(&self::plan(&expression, &shapes, 1, Options::default()));
+    let limited = check(&expression, &shapes, 3, &Options { memory_limit: Some(alone), ..Options::default() });
+    assert!(plan_bytes(&limited) <= alone);
+}
+
+fn plan_bytes(plan: &Plan) -> u64 {
+    plan.report(None).peak_bytes.planned
+}
+
+#[test]
+fn the_verifier_knows_what_may_meet() {
+    let (expression, shapes) = balanced(200, 8);
+    let plan = plan(&expression, &shapes, 2, Options::default());
+    let fault = |schedule| verify::own(schedule, &plan.facts()).map(|_| ()).map_err(|error| error.fault);
+    let schedule = plan.schedule(0);
+    assert_eq!(fault(schedule.clone()), Ok(()));
+    let Section { lanes } = schedule.sections[0].clone();
+    assert_eq!(lanes.len(), 2);
+    // Lanes that overlap, leave a gap, or go on for too long.
+    for wrong in [
+        vec![lanes[0].clone(), lanes[0].end - 1..lanes[1].end],
+        vec![lanes[0].clone(), lanes[0].end + 1..lanes[1].end],
+        vec![lanes[0].clone(), lanes[0].end..schedule.tasks.len() + 1],
+    ] {
+        let mut changed = schedule.clone();
+        changed.sections[0].lanes = wrong;
+        assert_eq!(fault(changed), Err(Fault::Section));
+    }
+    // The last product of lane 0 in lane 1: what it reads is made at the same time.
+    let mut changed = schedule.clone();
+    changed.sections[0].lanes = vec![lanes[0].start..lanes[0].end - 1, lanes[0].end - 1..lanes[1].end];
+    assert!(fault(changed).is_err());
+    // A buffer of lane 1 where one of lane 0 is.
+    let written = |task: usize| schedule.tasks[task].action.writes()[0].buffer;
+    let (one, other) = (written(lanes[0].start), written(lanes[1].start));
+    assert!([one, other].iter().all(|&buffer| schedule.buffers[buffer].home == Home::Arena));
+    let mut changed = schedule.clone();
+    changed.offsets[other] = changed.offsets[one];
+    assert!(matches!(fault(changed), Err(Fault::Shared { .. })));
+}
