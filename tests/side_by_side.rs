@@ -65,13 +65,13 @@ fn check(expression: &str, shapes: &[Vec<usize>], workers: usize, options: &Opti
 
 #[test]
 fn balanced_trees_of_small_products() {
-    for (matrices, extent) in [(2, 8), (200, 1), (190, 6), (221, 8), (200, 12)] {
+    for (matrices, extent) in [(2, 32), (200, 1), (190, 4), (61, 48), (43, 40)] {
         let (expression, shapes) = balanced(matrices, extent);
         for workers in [1, 2, 3, 5] {
             let plan = check(&expression, &shapes, workers, &Options::default());
             assert_eq!(
                 plan.lanes.len(),
-                if workers > 1 && matrices >= 190 { workers } else { 0 },
+                if workers > 1 && matrices > 2 && extent >= 40 { workers } else { 0 },
                 "{}",
                 plan.explain()
             );
@@ -84,9 +84,9 @@ fn balanced_trees_of_small_products() {
 fn other_trees() {
     let many = |text: &str, times: usize| vec![text; times].join(",");
     // Each bracket is a number or a vector.
-    let traces = format!("{},ij->ij", many("[aa,ab,bc,cc->]", 30));
-    let trace = [vec![9, 9], vec![9, 9], vec![9, 9], vec![9, 9]];
-    let mut shapes: Vec<Vec<usize>> = (0..30).flat_map(|_| trace.clone()).collect();
+    let traces = format!("{},ij->ij", many("[aa,ab,bc,cc->]", 12));
+    let trace = [vec![240, 240], vec![240, 240], vec![240, 240], vec![240, 240]];
+    let mut shapes: Vec<Vec<usize>> = (0..12).flat_map(|_| trace.clone()).collect();
     shapes.push(vec![4, 5]);
     for path in [PathChoice::Auto, PathChoice::LeftToRight] {
         let options = Options { path, ..Options::default() };
@@ -102,8 +102,8 @@ fn other_trees() {
 
 #[test]
 fn with_slices_and_constants() {
-    let (expression, shapes) = balanced(200, 8);
-    let constant = (0..120).collect();
+    let (expression, shapes) = balanced(50, 40);
+    let constant = (0..30).collect();
     let plan = check(&expression, &shapes, 3, &Options { constant, ..Options::default() });
     assert_eq!(plan.lanes.len(), 3);
     // A limit that lanes do not fit in, one after the other do.
@@ -118,7 +118,7 @@ fn plan_bytes(plan: &Plan) -> u64 {
 
 #[test]
 fn the_verifier_knows_what_may_meet() {
-    let (expression, shapes) = balanced(200, 8);
+    let (expression, shapes) = balanced(50, 40);
     let plan = plan(&expression, &shapes, 2, Options::default());
     let fault = |schedule| verify::own(schedule, &plan.facts()).map(|_| ()).map_err(|error| error.fault);
     let schedule = plan.schedule(0);

@@ -19,6 +19,9 @@ const LARGE: f64 = 4e5;
 /// What a step takes beside its numbers, in the time of so many multiply-adds.
 const STEP: f64 = 1e4;
 
+/// What it takes more for every lane beside it: lanes meet where they lease their buffers.
+const MEET: f64 = 1e4;
+
 /// What it takes to start lanes and to wait for them.
 const SECTION: f64 = 2e5;
 
@@ -58,8 +61,9 @@ pub fn side_by_side(tree: &Tree, workers: usize) -> Option<SideBySide> {
     if workers < 2 {
         return None;
     }
-    let (costs, small) = costs(tree);
-    let pieces = cut(tree, workers, &costs, small)?;
+    let meet = MEET * workers as f64;
+    let (costs, small) = costs(tree, STEP + meet);
+    let pieces = cut(tree, workers, meet, &costs, small)?;
     // The dearest first, each to the lane that has the least.
     let mut sorted = pieces;
     sorted.sort_by(|one, other| other.cmp(one));
@@ -90,8 +94,8 @@ pub fn side_by_side(tree: &Tree, workers: usize) -> Option<SideBySide> {
     Some(SideBySide { tree: ordered(tree, &nodes), lanes: ranges })
 }
 
-/// Per node what its step takes, and what its subtree takes if all steps in it are small.
-fn costs(tree: &Tree) -> (Vec<f64>, Vec<Option<f64>>) {
+/// Per node what its step takes in a lane, and what its subtree takes if all steps in it are small.
+fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
     let mut costs = Vec::with_capacity(tree.nodes.len());
     let mut small: Vec<Option<f64>> = Vec::with_capacity(tree.nodes.len());
     for (id, node) in tree.nodes.iter().enumerate() {
@@ -102,7 +106,7 @@ fn costs(tree: &Tree) -> (Vec<f64>, Vec<Option<f64>>) {
                 tree.nodes[*input].labels.iter().map(|&label| tree.extent(label) as f64).product()
             }
         };
-        let cost = if matches!(node.step, Step::Leaf { .. }) { 0.0 } else { work + STEP };
+        let cost = if matches!(node.step, Step::Leaf { .. }) { 0.0 } else { work + step };
         costs.push(cost);
         let below = inputs(tree, id).map(|input| small[input]).sum::<Option<f64>>();
         small.push(below.filter(|_| work < LARGE).map(|below| below + cost));
@@ -111,7 +115,7 @@ fn costs(tree: &Tree) -> (Vec<f64>, Vec<Option<f64>>) {
 }
 
 /// Subtrees of small steps, cut until workers can share them evenly; what is cut off above runs afterwards, alone.
-fn cut(tree: &Tree, workers: usize, costs: &[f64], small: Vec<Option<f64>>) -> Option<Vec<Piece>> {
+fn cut(tree: &Tree, workers: usize, meet: f64, costs: &[f64], small: Vec<Option<f64>>) -> Option<Vec<Piece>> {
     let root = tree.root();
     let mut is_inner = vec![false; tree.nodes.len()];
     (0..tree.nodes.len()).filter(|&id| small[id].is_some()).for_each(|id| {
@@ -127,13 +131,14 @@ fn cut(tree: &Tree, workers: usize, costs: &[f64], small: Vec<Option<f64>>) -> O
         let root_inside = heap.iter().take(1).any(|piece| piece.root == root);
         if root_inside { f64::INFINITY } else { f64::max(longest, inside / workers as f64) + above + SECTION }
     };
+    let alone = all - meet * small_steps(tree, &small) as f64;
     // Once to find how far to cut, once to cut so far.
     let (mut heap, mut inside, mut above) = (begin.clone(), all, 0.0);
     let (mut best, mut cuts, mut steps) = (time(&heap, inside, above), 0, 0);
     while let Some(piece) = heap.peek().copied().filter(|piece| !stays_whole(piece)) {
         heap.pop();
         inside -= costs[piece.root];
-        above += costs[piece.root];
+        above += costs[piece.root] - meet;
         heap.extend(inputs(tree, piece.root).filter_map(piece_at(&small)));
         steps += 1;
         let now = time(&heap, inside, above);
@@ -141,7 +146,7 @@ fn cut(tree: &Tree, workers: usize, costs: &[f64], small: Vec<Option<f64>>) -> O
             (best, cuts) = (now, steps);
         }
     }
-    if best > GAIN * all {
+    if best > GAIN * alone {
         return None;
     }
     let mut heap = begin;
@@ -154,6 +159,12 @@ fn cut(tree: &Tree, workers: usize, costs: &[f64], small: Vec<Option<f64>>) -> O
 
 fn piece_at(small: &[Option<f64>]) -> impl Fn(NodeId) -> Option<Piece> + '_ {
     |root| small[root].filter(|&cost| cost > 0.0).map(|cost| Piece { root, cost })
+}
+
+/// Steps in subtrees of small steps.
+fn small_steps(tree: &Tree, small: &[Option<f64>]) -> usize {
+    let is_step = |id: usize| !matches!(tree.nodes[id].step, Step::Leaf { .. });
+    (0..tree.nodes.len()).filter(|&id| is_step(id) && small[id].is_some()).count()
 }
 
 /// The inputs of a step.
