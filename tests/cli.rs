@@ -322,3 +322,35 @@ fn help_and_completions() {
     assert!(help.contains("--memory-limit <BYTES>"));
     assert!(run(&folder, &["--completions", "bash"]).well().out.contains("einsum-dist"));
 }
+
+#[test]
+fn a_summary_of_many_steps_is_short() {
+    let folder = Folder::new("many");
+    let names: Vec<String> = (0..200).map(|at| format!("[a{at},a{}]", at + 1)).collect();
+    let text = format!("{}->[a0,a200]", names.join(","));
+    let ran = run(&folder, &[&text, "-s2,a100=50", "-t1", "--check"]).well().out;
+    let steps: Vec<&str> = ran.lines().skip_while(|line| !line.starts_with("steps")).collect();
+    assert!(ran.lines().count() < 40 && ran.lines().all(|line| line.chars().count() < 500), "{ran}");
+    assert_eq!(steps[24], "            and 175 smaller steps (--explain and --json have all)");
+    // The steps with a100 have the most operations.
+    assert!(steps[..24].iter().any(|step| step.contains("a100")), "{ran}");
+}
+
+/// The commands that data/README.md shows, as they would be pasted.
+#[test]
+fn the_commands_of_the_data_work() {
+    let folder = Folder::new("data");
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/data");
+    std::os::unix::fs::symlink(data, folder.path().join("data")).unwrap();
+    let text = std::fs::read_to_string(format!("{data}/README.md")).unwrap();
+    let commands = text.lines().filter(|line| line.starts_with("einsum-dist ")).collect::<Vec<_>>();
+    assert!(commands.len() >= 6);
+    let bin = std::path::Path::new(command::PROGRAM).parent().unwrap().display();
+    let path = format!("{bin}:{}", std::env::var("PATH").unwrap());
+    for line in commands {
+        let mut shell = std::process::Command::new("sh");
+        let shell = shell.args(["-c", line]).env("PATH", &path).current_dir(folder.path());
+        let ran = ran(shell).well();
+        assert!(line.contains("--check") == ran.out.contains("check       ok: "), "{line}\n{}", ran.out);
+    }
+}

@@ -53,6 +53,10 @@ fn half_of_the_memory_is_enough() {
             assert!(sliced.slice_count() > 1 && peak(&sliced) <= limit, "{what}: {}", sliced.explain());
             sliced.verify().unwrap();
             assert!(sliced.total_gflop() >= whole.total_gflop(), "{what}");
+            // What is summed in pieces is summed all the same.
+            let pieces = sliced.slices.iter().map(|slice| (slice.label, slice.extent / slice.piece));
+            let summed = pieces.filter(|(label, _)| !sliced.output().labels.contains(label));
+            assert!(sliced.roundings() >= summed.map(|(_, pieces)| pieces as u64).product(), "{what}");
             let world = World::in_process(ranks);
             let want = world.compile::<f64>(&whole).unwrap().run(&borrowed).unwrap();
             let mut program = world.compile::<f64>(&sliced).unwrap();

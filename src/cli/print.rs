@@ -1,17 +1,24 @@
 //! What a run brought, as text or as one JSON object.
 //!
-//! Invariant: both are made from one [`Report`]. Lines of the text appear in a fixed order, each only where it applies.
+//! Invariant: both are made from one [`Report`]. Lines of the text appear in a fixed order, each only where it applies;
+//! their number does not grow with the expression.
 
 use std::fmt::Write;
 
 use einsum_dist::World;
-use einsum_dist::plan::Report;
+use einsum_dist::plan::{NodeReport, Report};
 
 use super::config::RunConfig;
 use super::failure::Failure;
 use super::run::Outcome;
 use super::units::{bytes, counted, digits, seconds};
 use super::{Result, write_out};
+
+/// Steps that the summary lists: where a plan has more, those with the most operations.
+const LISTED: usize = 24;
+
+/// Characters of an expression and its extents that the summary has.
+const WHOLE: usize = 400;
 
 /// The text for standard output, where rank 0 lives.
 ///
@@ -60,18 +67,19 @@ fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Repor
 fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     let report = report(world, config, Some(outcome));
     let plan = &config.plan;
-    let mut lines: Vec<(&str, String)> = vec![("expression", report.expression.clone())];
+    let mut lines: Vec<(&str, String)> = vec![("expression", shortened(report.expression.clone()))];
     let extents = plan.names.iter().zip(plan.whole_extents()).map(|(name, extent)| format!("{name}={extent}"));
     let default = if config.default_sizes { "  (default; --size sets them)" } else { "" };
-    lines.push(("extents", extents.collect::<Vec<_>>().join(" ") + default));
+    lines.push(("extents", shortened(extents.collect::<Vec<_>>().join(" ")) + default));
     lines.push(("type", report.dtype.clone()));
     let transport = if report.ranks > 1 { format!(", transport {}", world.transport()) } else { String::new() };
     let each = if report.ranks > 1 { " each" } else { "" };
     let (ranks, workers) = (counted(report.ranks, "rank"), counted(report.workers, "worker"));
     lines.push(("ran on", format!("{ranks}, {workers}{each}{transport}")));
     lines.push(("kernel", report.kernel.clone()));
-    let width = report.nodes.iter().map(|node| node.expression.chars().count()).max().unwrap_or(0);
-    for (at, node) in report.nodes.iter().enumerate() {
+    let steps = listed(&report);
+    let width = steps.iter().map(|node| node.expression.chars().count()).max().unwrap_or(0);
+    for (at, node) in steps.iter().enumerate() {
         let cuts: Vec<&str> = node.grid.keys().map(String::as_str).collect();
         let how = match (node.algorithm, cuts.as_slice()) {
             (Some(name), []) => name.to_owned(),
@@ -80,6 +88,10 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
         };
         let step = format!("{:<width$}  {how}", node.expression);
         lines.push((if at == 0 { "steps" } else { "" }, step));
+    }
+    if steps.len() < report.nodes.len() {
+        let more = counted(report.nodes.len() - steps.len(), "smaller step");
+        lines.push(("", format!("and {more} (--explain and --json have all)")));
     }
     lines.push(("time", time(outcome)));
     if let Some(gflops) = report.gflops.filter(|&gflops| gflops > 0.0) {
@@ -109,6 +121,23 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
         let _ = writeln!(text, "{name:<12}{value}");
     }
     text
+}
+
+/// The steps that the summary lists, in the order in which they run.
+fn listed(report: &Report) -> Vec<&NodeReport> {
+    let mut steps: Vec<(usize, &NodeReport)> = report.nodes.iter().enumerate().collect();
+    steps.sort_by(|(_, a), (_, b)| b.gflop.total_cmp(&a.gflop));
+    steps.truncate(LISTED);
+    steps.sort_by_key(|(at, _)| *at);
+    steps.into_iter().map(|(_, node)| node).collect()
+}
+
+/// The beginning of a text that is very long.
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(WHOLE) {
+        Some((end, _)) => format!("{}.. ({} characters)", &text[..end], text.chars().count()),
+        None => text,
+    }
 }
 
 fn time(outcome: &Outcome) -> String {

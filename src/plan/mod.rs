@@ -266,6 +266,34 @@ impl Plan {
         if value.lasts == Lasts::Slice { self.slice_count() } else { 1 }
     }
 
+    /// Additions that an element of the result goes through on its way along the plan, at most: the products that each
+    /// step sums, what slices add up, and the output that is added onto. An element is off by at most the
+    /// [`error_bound`](crate::kernel::error_bound) of so many terms, with the operands as factors, times the sum of its
+    /// absolute products. Cost: linear in the steps.
+    ///
+    /// ```
+    /// use einsum_dist::{Machine, Options, Problem};
+    /// let chain = Problem::parse("[ij,jk->ik],kl->il")?.shapes(&[vec![4, 10], vec![10, 7], vec![7, 3]])?;
+    /// assert_eq!(chain.plan(&Machine::default(), &Options::default())?.roundings(), 10 + 7);
+    /// # Ok::<(), einsum_dist::Error>(())
+    /// ```
+    pub fn roundings(&self) -> u64 {
+        let product = |labels: &mut dyn Iterator<Item = Label>| -> u64 {
+            labels.map(|label| self.extents[label.0 as usize] as u64).fold(1, u64::saturating_mul)
+        };
+        let steps = self.values.iter().map(|value| match &value.source {
+            Source::Contract { kinds, .. } => product(&mut kinds.k.iter().copied()),
+            Source::Unary { input, op: UnaryOp::Sum } => {
+                let labels = self.values[*input].labels.iter().copied();
+                product(&mut labels.filter(|label| !value.labels.contains(label)))
+            }
+            Source::Operand(_) | Source::Unary { .. } | Source::Redistribute { .. } => 0,
+        });
+        let summed = self.slices.iter().filter(|slice| !self.output().labels.contains(&slice.label));
+        let slices: u64 = summed.map(|slice| (slice.extent / slice.piece) as u64).product();
+        steps.fold(slices - 1 + u64::from(self.accumulate), u64::saturating_add)
+    }
+
     /// Operations of a value's step in all slices, 2 per multiply-add (8 for complex numbers), in units of 10^9.
     pub fn gflop(&self, value: &Value) -> f64 {
         match &value.source {

@@ -2,8 +2,9 @@
 //!
 //! Whole outputs where that takes few operations, else a sample spread over the output. What an element should be comes
 //! from one sum over all dimensions of the expression at once, which shares nothing with the plan but labels and extents;
-//! only where that would take hours are intermediates of the sample computed, along the tree. Every rank looks at blocks
-//! of its own, and reads or makes the slices of the operands that it needs.
+//! only where that would take hours are intermediates computed, along the tree: whole ones where that takes few
+//! operations, else those of the sample. Every rank looks at blocks of its own, and reads or makes the slices of the
+//! operands that it needs.
 
 mod fetch;
 mod sum;
@@ -35,6 +36,12 @@ const PATIENCE: f64 = 2e10;
 /// Operand elements that are held at once when all elements are checked.
 const HELD: usize = 1 << 27;
 
+/// Elements of the largest intermediate when all elements are checked along the tree.
+const INTERMEDIATE: usize = 1 << 24;
+
+/// Elements of an intermediate that are worth more than one thread.
+const SHARED: usize = 1 << 10;
+
 /// Compares the output with what it should be. Collective.
 ///
 /// # Errors
@@ -46,33 +53,11 @@ pub fn check<T: Element>(
     out: &DistTensor<T>,
 ) -> Result<CheckReport> {
     let compared = agree(world, Comparison::new(config).and_then(|comparison| comparison.local(world, prior, out)))?;
-    let bound = error_bound(T::DTYPE, roundings(&config.tree, prior.is_some()), config.plan.operands as u32);
+    let bound = error_bound(T::DTYPE, config.plan.roundings(), config.plan.operands as u32);
     let all = gather(world, &[compared.0 as f64, compared.1])?;
     let checked = all.iter().map(|rank| rank[0] as u64).sum();
     let max_error = all.iter().map(|rank| rank[1]).fold(0.0, f64::max);
     Ok(CheckReport { checked, max_error, bound, ok: max_error <= bound })
-}
-
-/// Additions that an element goes through on its way along the tree; each rounds once, and so does each factor.
-fn roundings(tree: &Tree, onto: bool) -> u64 {
-    let product = |labels: &mut dyn Iterator<Item = Label>| labels.map(|l| tree.extent(l) as u64).product::<u64>();
-    let steps = tree.nodes.iter().map(|node| match &node.step {
-        Step::Leaf { .. } => 0,
-        Step::Contract { kinds, .. } => product(&mut kinds.k.iter().copied()),
-        Step::Unary { input, .. } => product(&mut summed(&tree.nodes[*input].labels, &node.labels).into_iter()),
-    });
-    steps.sum::<u64>() + u64::from(onto)
-}
-
-/// The labels of an input that the output lacks, once each.
-fn summed(input: &[Label], out: &[Label]) -> Vec<Label> {
-    let mut labels: Vec<Label> = Vec::new();
-    for label in input {
-        if !out.contains(label) && !labels.contains(label) {
-            labels.push(*label);
-        }
-    }
-    labels
 }
 
 struct Comparison<'a> {
@@ -105,6 +90,7 @@ impl<'a> Comparison<'a> {
         out: &DistTensor<T>,
     ) -> Result<(usize, f64)> {
         let whole = self.whole(T::DTYPE.flops_per_multiply_add() as f64)?;
+        let whole = whole.as_ref().map(|terms| sum::Sum::new(self.tree, terms, self.out));
         let samples = if whole.is_none() { self.samples() } else { Vec::new() };
         let (mut checked, mut worst) = (0, 0.0f64);
         let mut priors = prior.map(|prior| prior.blocks());
@@ -125,8 +111,7 @@ impl<'a> Comparison<'a> {
                 at.iter().zip(&corner).zip(&extents).all(|((at, start), length)| (*start..start + length).contains(at))
             };
             let errors: Vec<f64> = match &whole {
-                Some(terms) => {
-                    let sum = sum::Sum::new(self.tree, terms, self.out);
+                Some(sum) => {
                     let local = (0..region.volume()).into_par_iter().map(|place| {
                         let mut at = index(place, &extents);
                         at.iter_mut().zip(&corner).for_each(|(at, start)| *at += start);
@@ -146,16 +131,45 @@ impl<'a> Comparison<'a> {
         Ok((checked, worst))
     }
 
-    /// All operands, where all elements are checked.
+    /// What all elements are sums over, where all are checked: all operands, or one term that is the whole result.
     fn whole(&self, flops: f64) -> Result<Option<Vec<Term>>> {
-        let products: f64 = self.tree_labels().map(|label| self.tree.extent(label) as f64).product();
         let held: usize = self.sources.iter().map(Source::elements).fold(0, usize::saturating_add);
-        if products * flops > QUICK || held > HELD {
+        let directly = self.products(self.tree_labels()) * flops <= QUICK;
+        let along_tree = !self.is_patient() && self.products_along_tree() * flops <= QUICK && self.is_narrow();
+        if !(directly || along_tree) || held > HELD {
             return Ok(None);
         }
         let terms =
             self.sources.iter().zip(&self.terms).map(|(source, &labels)| source.fetch(self.tree, labels, &[], &[]));
-        Ok(Some(terms.collect::<einsum_dist::Result<_>>()?))
+        let terms = terms.collect::<einsum_dist::Result<_>>()?;
+        Ok(Some(if directly { terms } else { vec![self.along_tree(terms, &[])] }))
+    }
+
+    /// The product of extents.
+    fn products(&self, labels: impl Iterator<Item = Label>) -> f64 {
+        labels.map(|label| self.tree.extent(label) as f64).product()
+    }
+
+    /// Products that the nodes of the tree sum, all together.
+    fn products_along_tree(&self) -> f64 {
+        let nodes = self.tree.nodes.iter().map(|node| match &node.step {
+            Step::Leaf { .. } => 0.0,
+            Step::Unary { input, .. } => self.products(self.tree.nodes[*input].labels.iter().copied()),
+            Step::Contract { kinds, .. } => self.products(kinds.iter().map(|(label, _)| label)),
+        });
+        nodes.sum()
+    }
+
+    /// Whether intermediates may be held as what they are here, several times larger than they were.
+    fn is_narrow(&self) -> bool {
+        let mut nodes = self.tree.nodes.iter();
+        nodes.all(|node| self.products(node.labels.iter().copied()) <= INTERMEDIATE as f64)
+    }
+
+    /// Whether every element of a sample may be one sum over all dimensions.
+    fn is_patient(&self) -> bool {
+        let summed = self.tree_labels().filter(|label| !self.out.contains(label));
+        self.products(summed) * SAMPLE as f64 <= PATIENCE
     }
 
     /// Every label of the operands, once.
@@ -182,19 +196,15 @@ impl<'a> Comparison<'a> {
         let terms = self.sources.iter().zip(&self.terms);
         let terms = terms.map(|(source, &labels)| source.fetch(self.tree, labels, self.out, at));
         let terms = terms.collect::<einsum_dist::Result<Vec<Term>>>()?;
-        let products: f64 =
-            self.tree_labels().filter(|l| !self.out.contains(l)).map(|l| self.tree.extent(l) as f64).product();
-        if products * SAMPLE as f64 <= PATIENCE {
-            return Ok(sum::Sum::new(self.tree, &terms, &[]).at(&[]));
-        }
-        Ok(self.along_tree(terms))
+        let terms = if self.is_patient() { terms } else { vec![self.along_tree(terms, self.out)] };
+        Ok(sum::Sum::new(self.tree, &terms, &[]).at(&[]))
     }
 
-    /// One element by way of intermediates, of which the labels of the output are fixed already.
-    fn along_tree(&self, mut leaves: Vec<Term>) -> Tracked {
+    /// The result by way of intermediates, over all labels of the output but those that the leaves have fixed already.
+    fn along_tree(&self, mut leaves: Vec<Term>, fixed: &[Label]) -> Term {
         let mut terms: Vec<Term> = Vec::with_capacity(self.tree.nodes.len());
         for node in &self.tree.nodes {
-            let free: Vec<Label> = node.labels.iter().copied().filter(|label| !self.out.contains(label)).collect();
+            let free: Vec<Label> = node.labels.iter().copied().filter(|label| !fixed.contains(label)).collect();
             // Every node has one consumer, so what it takes is not needed again.
             let mut take = |input: usize| std::mem::take(&mut terms[input]);
             let inputs = match &node.step {
@@ -209,10 +219,15 @@ impl<'a> Comparison<'a> {
             let shape = self.tree.shape(&free);
             let sum = sum::Sum::new(self.tree, &inputs, &free);
             let volume: usize = shape.iter().product();
-            let values = (0..volume).map(|place| sum.at(&index(place, &shape))).collect();
+            let value = |place| sum.at(&index(place, &shape));
+            let values = if volume < SHARED {
+                (0..volume).map(value).collect()
+            } else {
+                (0..volume).into_par_iter().map(value).collect()
+            };
             terms.push(Term::dense(values, &free, &shape));
         }
-        terms.last().and_then(|root| root.values.first()).copied().unwrap_or_default()
+        terms.pop().unwrap_or_default()
     }
 }
 
@@ -295,6 +310,21 @@ mod tests {
         // All dimensions at once would be 40^7 products.
         let arguments = ["ab,bc,cd,de,ef,fg,gh->ah", "-s40,a=1,h=1"];
         assert!(checked(&arguments, 0.0).ok);
+        assert!(!checked(&arguments, 1e6).ok);
+        // So many elements that only a sample is followed.
+        let sample = checked(&["ab,bc,cd,de,ef,fg,gh->ah", "-s40,a=3600,h=3600"], 0.0);
+        assert!(sample.ok && sample.checked as usize == SAMPLE, "{sample:?}");
+    }
+
+    #[test]
+    fn networks_with_few_operations_are_checked_whole() {
+        // 2^84 products at once, a chain of small ones along the tree.
+        let letters: Vec<char> = ('a'..='z').chain('A'..='Z').collect();
+        let terms: Vec<String> = letters.windows(3).map(|window| window.iter().collect()).collect();
+        let text = format!("{}->abYZ", terms.join(","));
+        let arguments = [text.as_str(), "-s2,a=40,b=30,Y=20,Z=30"];
+        let right = checked(&arguments, 0.0);
+        assert!(right.ok && right.checked == 40 * 30 * 20 * 30, "{right:?}");
         assert!(!checked(&arguments, 1e6).ok);
     }
 }

@@ -1,0 +1,90 @@
+//! Attention: two contractions with a softmax between them, on views of a cache of keys and values.
+//!
+//! `cargo run --release --example 06_attention`
+
+mod numpy;
+
+use einsum_dist::kernel::error_bound;
+use einsum_dist::ndarray::{Array4, ArrayViewMut4, Axis, Ix4, s, stack};
+use einsum_dist::{Dtype, Machine, Options, Problem, World, einsum};
+
+const SCORES: &str = "bqhd,bkhd->bhqk";
+const VALUES: &str = "bhqk,bkhd->bqhd";
+
+/// Queries that are looked at together: their scores are all that is kept.
+const CHUNK: usize = 16;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    let array = |name| -> Result<Array4<f32>, Failure> { Ok(numpy::array(name)?.into_dimensionality::<Ix4>()?) };
+    let (queries, keys, values) = (array("query")?, array("key")?, array("value")?);
+    // Models keep a key and its value side by side. Both are views of that cache, which nobody copies.
+    let cache = stack(Axis(2), &[keys.view(), values.view()])?;
+    let (keys, values) = (cache.index_axis(Axis(2), 0), cache.index_axis(Axis(2), 1));
+    let (batches, all, heads, depth) = queries.dim();
+    let scale = 1.0 / (depth as f32).sqrt();
+    let (want, magnitude, bound) = expected(&queries.mapv(f64::from), &keys.mapv(f64::from), &values.mapv(f64::from))?;
+
+    println!("{SCORES}, softmax, {VALUES}: {all} queries in chunks of {CHUNK}\n");
+    for ranks in [1, 2, 4] {
+        let world = if ranks == 1 { World::single() } else { World::in_process(ranks) };
+        let machine = Machine::new(ranks, 1);
+        let plan = |text: &str, shapes: [&[usize]; 2]| {
+            Problem::parse(text)?.shapes(&shapes.map(<[usize]>::to_vec))?.plan(&machine, &Options::default())
+        };
+        let mut scores = Array4::<f32>::zeros((batches, heads, CHUNK, keys.dim().1));
+        let score = plan(SCORES, [&[batches, CHUNK, heads, depth], keys.shape()])?;
+        let attend = plan(VALUES, [scores.shape(), values.shape()])?;
+        // Compiled once, for every chunk.
+        let (mut score_program, mut attend_program) = (world.compile::<f32>(&score)?, world.compile::<f32>(&attend)?);
+        let mut attended = Array4::<f32>::zeros(queries.dim());
+        for start in (0..all).step_by(CHUNK) {
+            let chunk = s![.., start..start + CHUNK, .., ..];
+            // scores = scale (queries keys), written where they were before.
+            score_program.run_into(scale, &[&queries.slice(chunk), &keys], 0.0, &mut scores)?;
+            softmax(scores.view_mut());
+            // The result of a chunk is a view of the whole result.
+            attend_program.run_into(1.0, &[&scores, &values], 0.0, &mut attended.slice_mut(chunk))?;
+        }
+        let error = numpy::error(&attended, &want, &magnitude);
+        assert!(error <= bound, "{ranks} ranks: error {error:e}, bound {bound:e}");
+        let rank = if ranks == 1 { "rank, " } else { "ranks," };
+        println!(
+            "{ranks} {rank} scores lie as {:<6}  error {error:.1e}, bound {bound:.1e}",
+            score.placement(score.output())
+        );
+    }
+    Ok(())
+}
+
+/// Weights that are not negative and sum to 1 along the last dimension.
+fn softmax(mut scores: ArrayViewMut4<f32>) {
+    for mut row in scores.rows_mut() {
+        let most = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        row.mapv_inplace(|score| (score - most).exp());
+        let sum = row.sum();
+        row.mapv_inplace(|weight| weight / sum);
+    }
+}
+
+/// NumPy's result, what errors are relative to (the sum of |weight value| of each element), and how large they may be.
+fn expected(
+    queries: &Array4<f64>,
+    keys: &Array4<f64>,
+    values: &Array4<f64>,
+) -> Result<(Array4<f64>, Array4<f64>, f64), Failure> {
+    let want = numpy::array::<f64>("attention_result")?.into_dimensionality::<Ix4>()?;
+    let weights = numpy::array::<f64>("attention_weights")?;
+    let magnitude = einsum(VALUES, &[&weights, &values.mapv(f64::abs)])?.into_dimensionality::<Ix4>()?;
+    // A score is off by no more than `score`; subtracting the largest rounds once more. The exponential makes relative
+    // errors of these, adds an own one to each, and the sum and the division add theirs.
+    let depth = keys.dim().3;
+    let products = einsum(SCORES, &[&queries.mapv(f64::abs), &keys.mapv(f64::abs)])?;
+    let largest = products.iter().copied().fold(0.0, f64::max) / (depth as f64).sqrt();
+    let once = error_bound(Dtype::Float32, 1, 0);
+    let score = error_bound(Dtype::Float32, depth as u64, 3) * largest + once * 2.0 * largest;
+    let terms = keys.dim().1 as u64;
+    let weight = (2.0 * score).exp_m1() + error_bound(Dtype::Float32, terms, 5);
+    Ok((want, magnitude, weight + error_bound(Dtype::Float32, terms, 2)))
+}

@@ -1,0 +1,72 @@
+//! A tensor train as a tree from a file: what its order and its memory are, and slices where memory is limited.
+//!
+//! `cargo run --release --example 07_tensor_train`
+
+mod numpy;
+
+use einsum_dist::ndarray::{ArrayD, Slice};
+use einsum_dist::{Error, Machine, Options, Problem, World};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // Four cores; p, q and r connect neighbours. Brackets say: from the left to the right.
+    let tree = numpy::text("tensor_train.einsum")?;
+    let cores = (0..4).map(|core| numpy::array::<f32>(&format!("train_{core}"))).collect::<Result<Vec<_>, _>>()?;
+    let operands = numpy::borrowed(&cores);
+    let problem = Problem::parse(&tree)?.shapes(&numpy::shapes(&cores))?;
+    let whole = problem.plan(&Machine::new(1, 1), &Options::default())?;
+    println!("{}\n", whole.explain());
+
+    // Without brackets the order is searched for: both halves first takes half of the operations.
+    let free = Problem::parse("ap,pbq,qcr,rd->abcd")?.shapes(&numpy::shapes(&cores))?;
+    let halves = free.plan(&Machine::new(1, 1), &Options::default())?;
+    assert!(halves.total_gflop() < 0.5 * whole.total_gflop());
+
+    // NumPy has made every fourth element of each dimension, and the norm of all.
+    let want = numpy::array::<f64>("tensor_train_sample")?;
+    let norm = numpy::array::<f64>("tensor_train_norm")?.sum();
+    let magnitude = every_fourth(&World::single().compile(&whole)?.run(&numpy::borrowed(&numpy::absolute(&cores)))?);
+
+    println!("ranks  limit in MB  slices   peak in MB  GFLOP    error    bound");
+    for ranks in [1, 3] {
+        let machine = Machine::new(ranks, 1);
+        let peak = busiest(&problem.plan(&machine, &Options::default())?);
+        for limit in [None, Some(peak * 4 / 5), Some(peak * 3 / 5)] {
+            // A plan that does not fit runs for pieces of some dimensions, one after the other. Each of these slices
+            // writes its part of the result, or adds onto it.
+            let options = Options { memory_limit: limit, ..Options::default() };
+            let plan = problem.plan(&machine, &options)?;
+            plan.verify()?;
+            assert!(limit.is_none_or(|limit| busiest(&plan) <= limit && plan.slice_count() > 1));
+            let train = World::in_process(ranks).compile::<f32>(&plan)?.run(&operands)?;
+
+            let (error, bound) = (numpy::error(&every_fourth(&train), &want, &magnitude), numpy::bound(&plan));
+            assert!(error <= bound, "{ranks} ranks, {limit:?}: error {error:e}, bound {bound:e}");
+            let got = train.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
+            assert!((got - norm).abs() <= bound * norm, "{ranks} ranks, {limit:?}: norm {got}, expected {norm}");
+            let limit = limit.map_or("none".to_owned(), megabytes);
+            let (slices, peak, gflop) = (plan.slice_count(), megabytes(busiest(&plan)), plan.total_gflop());
+            println!("{ranks:>5}  {limit:>11}  {slices:>6}  {peak:>11}  {gflop:.3}  {error:.1e}  {bound:.1e}");
+        }
+    }
+
+    // Operands and result have to be somewhere.
+    let options = Options { memory_limit: Some(1_000_000), ..Options::default() };
+    match problem.plan(&Machine::new(1, 1), &options) {
+        Err(Error::Plan(error)) => println!("\nlimit of 1 MB: {error}"),
+        other => panic!("expected an error, got {other:?}"),
+    }
+    Ok(())
+}
+
+/// Bytes of the rank that needs most.
+fn busiest(plan: &einsum_dist::Plan) -> u64 {
+    (0..plan.ranks()).map(|rank| plan.peak_bytes(rank)).max().unwrap_or(0)
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.3}", bytes as f64 / 1e6)
+}
+
+fn every_fourth(train: &ArrayD<f32>) -> ArrayD<f32> {
+    train.slice_each_axis(|_| Slice::from(..).step_by(4)).to_owned()
+}

@@ -1,0 +1,63 @@
+//! A network of fifteen tensors in one einsum: the order of contractions decides whether it can be contracted at all.
+//!
+//! Two layers of a ternary MERA, a state of a chain of sites: isometries make three sites of one, disentanglers act on
+//! neighbours. Labels of the state are small letters, those of its conjugate are capitals. What lies outside the light
+//! cone of the operators is an identity and has left the expression.
+//!
+//! `cargo run --release --example 08_mera`
+
+mod numpy;
+
+use einsum_dist::plan::{PathChoice, PathReport};
+use einsum_dist::{Dtype, Machine, Options, Problem, World};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let text = numpy::text("mera.einsum")?;
+    let names = numpy::names("mera.operands")?;
+    let tensors = names.iter().map(|name| numpy::array::<f64>(name)).collect::<Result<Vec<_>, _>>()?;
+    let problem = Problem::parse(&text)?.shapes(&numpy::shapes(&tensors))?;
+    println!("{text}\n");
+
+    // An order is a choice like any other, and a plan without data says what it takes. From the left to the right the
+    // whole state is made before it meets its conjugate.
+    println!("path            operations  dimensions  largest intermediate");
+    let plan = |path: PathChoice, ranks| {
+        let options = Options { dtype: Dtype::Float64, path, ..Options::default() };
+        problem.plan(&Machine::new(ranks, 1), &options)
+    };
+    let mut operations = Vec::new();
+    for (name, path) in
+        [("left-to-right", PathChoice::LeftToRight), ("greedy", PathChoice::Greedy), ("auto", PathChoice::Auto)]
+    {
+        let plan = plan(path, 1)?;
+        let report = PathReport::of(&plan).ok_or("a network has contractions")?;
+        let ([_, flops], [_, most]) = (report.log2_flops, report.scaling);
+        let (elements, largest) = report.largest.ok_or("a network has intermediates")?;
+        println!("{name:<14}  {:>10.2e}  {most:>10}  {:.1e} elements, {largest}", flops.exp2(), elements.exp2());
+        operations.push(flops);
+    }
+    assert!(operations[2] <= operations[1] && operations[2] < operations[0] - 10.0);
+
+    // A path that was found once need not be searched for again: as positions it is text, which opt_einsum reads too.
+    let found = plan(PathChoice::Auto, 1)?;
+    let positions: Vec<String> = found.path.iter().map(|[left, right]| format!("({left},{right})")).collect();
+    let given: PathChoice = positions.join(",").parse()?;
+    assert_eq!(plan(given.clone(), 1)?, found);
+    println!("\npath {}\n", positions.join(","));
+
+    // NumPy's numbers come from density matrices of two sites, one layer after the other.
+    let want = numpy::array::<f64>("mera_result")?;
+    let magnitude = World::single().compile(&found)?.run(&numpy::borrowed(&numpy::absolute(&tensors)))?;
+    for ranks in [1, 2, 4] {
+        let plan = plan(given.clone(), ranks)?;
+        let expectations = World::in_process(ranks).compile::<f64>(&plan)?.run(&numpy::borrowed(&tensors))?;
+        let bound = numpy::bound(&plan) * magnitude.iter().copied().fold(0.0, f64::max);
+        let error = (&expectations - &want).iter().fold(0.0, |most: f64, off| most.max(off.abs()));
+        assert!(error <= bound, "{ranks} ranks: error {error:e}, bound {bound:e}");
+        // The first operator does nothing, and the state has norm 1: isometries are what their name says.
+        assert!((expectations[0] - 1.0).abs() < 1e-12, "norm {}", expectations[0]);
+        let numbers: Vec<String> = expectations.iter().map(|number| format!("{number:.6}")).collect();
+        println!("on {ranks}: {}  error {error:.1e}, bound {bound:.1e}", numbers.join(" "));
+    }
+    Ok(())
+}

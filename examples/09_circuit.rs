@@ -1,0 +1,102 @@
+//! A quantum circuit of 20 qubits and 12 layers: hundreds of small tensors, hundreds of dimensions, one plan.
+//!
+//! Every layer turns each qubit, then lets neighbours interact. A wire between two gates is a dimension with a name,
+//! such as `q7_3`; gates are few arrays, borrowed as often as they are used.
+//!
+//! `cargo run --release --example 09_circuit`
+
+mod numpy;
+
+use std::collections::HashMap;
+
+use einsum_dist::ndarray::{ArrayD, Axis};
+use einsum_dist::plan::PathReport;
+use einsum_dist::{Dtype, Element, Machine, Operand, Options, Plan, Problem, World};
+use num_complex::Complex;
+
+type Amplitudes = ArrayD<Complex<f32>>;
+type Failure = Box<dyn std::error::Error>;
+
+/// A circuit as an expression, and its operands.
+struct Circuit {
+    text: String,
+    /// Of each operand the name of its array.
+    operands: Vec<String>,
+    arrays: HashMap<String, Amplitudes>,
+}
+
+impl Circuit {
+    fn read(name: &str) -> Result<Circuit, Failure> {
+        let operands = numpy::names(&format!("{name}.operands"))?;
+        let mut arrays = HashMap::new();
+        for name in &operands {
+            if !arrays.contains_key(name) {
+                arrays.insert(name.clone(), numpy::array(name)?);
+            }
+        }
+        Ok(Circuit { text: numpy::text(&format!("{name}.einsum"))?, operands, arrays })
+    }
+
+    fn plan(&self, ranks: usize, memory_limit: Option<u64>) -> einsum_dist::Result<Plan> {
+        let shapes: Vec<Vec<usize>> = self.operands.iter().map(|name| self.arrays[name].shape().to_vec()).collect();
+        let options = Options { dtype: Dtype::Complex64, memory_limit, ..Options::default() };
+        Problem::parse(&self.text)?.shapes(&shapes)?.plan(&Machine::new(ranks, 1), &options)
+    }
+
+    fn run(&self, world: &World, plan: &Plan) -> einsum_dist::Result<Amplitudes> {
+        let operands = self.operands.iter().map(|name| &self.arrays[name] as &dyn Operand<Complex<f32>>);
+        world.compile(plan)?.run(&operands.collect::<Vec<_>>())
+    }
+}
+
+fn main() -> Result<(), Failure> {
+    // Odd qubits are found in one state each, even ones stay open: 1,024 amplitudes of 2^20. NumPy has applied one gate
+    // after the other to a state vector in double precision.
+    let want = numpy::array::<Complex<f64>>("circuit_result")?;
+    let amplitudes = Circuit::read("circuit")?;
+    let whole = amplitudes.plan(1, None)?;
+    let report = PathReport::of(&whole).ok_or("a circuit has contractions")?;
+    let (tensors, distinct, dimensions) = (whole.operands, amplitudes.arrays.len(), whole.names.len());
+    let [at_once, along] = report.log2_flops;
+    println!("{tensors} tensors ({distinct} different ones), {dimensions} dimensions");
+    println!("{} amplitudes: 2^{at_once:.0} operations at once, 2^{along:.0} along the path\n", want.len());
+
+    // Gates are unitary: one after the other they let errors add up and not grow, to what all sums of the plan round,
+    // relative to the norm. In another order intermediates are no states, and the bound is only a yardstick.
+    println!("ranks  slices  MB on rank 0  MB moved    error    bound");
+    let peak = whole.peak_bytes(0);
+    for (ranks, limit) in [(1, None), (2, None), (3, None), (1, Some(peak / 2))] {
+        let (world, plan) = (World::in_process(ranks), amplitudes.plan(ranks, limit)?);
+        let got = amplitudes.run(&world, &plan)?;
+        let (error, bound) = (distance(&got, &want) / norm(&want), numpy::bound(&plan));
+        assert!(error <= bound, "{ranks} ranks, {limit:?}: error {error:e}, bound {bound:e}");
+        let [memory, moved] = [plan.peak_bytes(0), world.moved().received].map(|bytes| bytes as f64 / 1e6);
+        let slices = plan.slice_count();
+        println!("{ranks:>5}  {slices:>6}  {memory:>12.3}  {moved:>8.3}  {error:.1e}  {bound:.1e}");
+    }
+
+    // The same circuit with all qubits open is the state. Its norm is 1, and it has the same amplitudes.
+    let circuit = Circuit::read("circuit_state")?;
+    let plan = circuit.plan(1, None)?;
+    let state = circuit.run(&World::single(), &plan)?;
+    let (length, bound) = (norm(&state), numpy::bound(&plan));
+    assert!((length - 1.0).abs() <= bound, "norm {length}");
+    println!("\nall {} amplitudes: norm {length:.6}, {:.1} MB", state.len(), plan.peak_bytes(0) as f64 / 1e6);
+    let mut chosen = state;
+    for (place, bit) in amplitudes.operands[circuit.operands.len()..].iter().enumerate() {
+        // The even qubits before this one are the dimensions that are left before it.
+        chosen = chosen.index_axis_move(Axis(place + 1), usize::from(bit == "qubit_1"));
+    }
+    let error = distance(&chosen, &want);
+    assert!(error <= bound, "error {error:e}, bound {bound:e}");
+    Ok(())
+}
+
+fn norm<T: Element>(amplitudes: &ArrayD<T>) -> f64 {
+    amplitudes.iter().map(|amplitude| amplitude.to_c64().norm_sqr()).sum::<f64>().sqrt()
+}
+
+fn distance(got: &Amplitudes, want: &ArrayD<Complex<f64>>) -> f64 {
+    let off = got.iter().zip(want).map(|(got, want)| (got.to_c64() - want).norm_sqr());
+    off.sum::<f64>().sqrt()
+}

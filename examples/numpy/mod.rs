@@ -1,0 +1,61 @@
+//! What the examples with data share: operands and results that NumPy wrote, and how far a result is from NumPy's.
+#![allow(dead_code, reason = "every example uses a part")]
+
+use std::path::PathBuf;
+
+use einsum_dist::dist::Distribution;
+use einsum_dist::kernel::error_bound;
+use einsum_dist::ndarray::{ArrayBase, ArrayD, Data, Dimension, Zip};
+use einsum_dist::{DistTensor, Element, Operand, Plan, Result, World};
+
+/// The text of a file in `data/`.
+pub fn text(name: &str) -> std::io::Result<String> {
+    Ok(std::fs::read_to_string(path(name))?.trim().to_owned())
+}
+
+/// An array of `data/`, as elements of at least its own precision.
+pub fn array<T: Element>(name: &str) -> Result<ArrayD<T>> {
+    let world = World::single();
+    DistTensor::from_npy(&world, path(&format!("{name}.npy")), &Distribution::single())?.gather(&world)
+}
+
+/// The names of the arrays that a list of operands has, each as often as it is there.
+pub fn names(list: &str) -> std::io::Result<Vec<String>> {
+    let name = |line: &str| line.trim_start_matches("data/").trim_end_matches(".npy").to_owned();
+    Ok(text(list)?.lines().map(name).collect())
+}
+
+/// Operands as programs take them.
+pub fn borrowed<T: Element>(arrays: &[ArrayD<T>]) -> Vec<&dyn Operand<T>> {
+    arrays.iter().map(|array| array as &dyn Operand<T>).collect()
+}
+
+pub fn shapes<T: Element>(arrays: &[ArrayD<T>]) -> Vec<Vec<usize>> {
+    arrays.iter().map(|array| array.shape().to_vec()).collect()
+}
+
+/// Absolute values: what a program makes of them is the sum of absolute products of each element, which errors are
+/// relative to.
+pub fn absolute<T: Element>(arrays: &[ArrayD<T>]) -> Vec<ArrayD<T>> {
+    arrays.iter().map(|array| array.mapv(|x| T::from_f64(x.to_c64().norm(), 0.0))).collect()
+}
+
+/// The largest error that rounding can explain, relative to the sum of absolute products.
+pub fn bound(plan: &Plan) -> f64 {
+    error_bound(plan.dtype, plan.roundings(), plan.operands as u32)
+}
+
+/// The largest |got - want| / magnitude.
+pub fn error<T: Element, W: Element, M: Element, D: Dimension>(
+    got: &ArrayBase<impl Data<Elem = T>, D>,
+    want: &ArrayBase<impl Data<Elem = W>, D>,
+    magnitude: &ArrayBase<impl Data<Elem = M>, D>,
+) -> f64 {
+    let error =
+        |most: f64, got: &T, want: &W, size: &M| most.max((got.to_c64() - want.to_c64()).norm() / size.to_c64().norm());
+    Zip::from(got).and(want).and(magnitude).fold(0.0, error)
+}
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/data")).join(name)
+}
