@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{KernelChoice, Packing, PathReport, Plan, Source, Value};
+use super::{Held, KernelChoice, Packing, PathReport, Plan, Source, Value};
 use crate::schedule::Schedule;
 
 /// Prints a plan; see [`Plan::explain`].
@@ -27,6 +27,9 @@ impl fmt::Display for Explain<'_> {
             let pieces = plan.slices.iter().map(|slice| format!("{} by {}", plan.name(slice.label), slice.piece));
             writeln!(f, "slices    {}: {}", plan.slice_count(), pieces.collect::<Vec<_>>().join(", "))?;
         }
+        if plan.result == Held::InParts {
+            writeln!(f, "result    leaves in {}, one held at a time", counted(plan.part_count(), "part"))?;
+        }
         writeln!(f)?;
         if let (true, Some(path)) = (plan.path.len() > 1, PathReport::of(plan)) {
             writeln!(f, "{path}")?;
@@ -44,11 +47,7 @@ impl fmt::Display for Explain<'_> {
         write_table(f, &rows)?;
         writeln!(f)?;
         let mut packing = Packing::new(plan);
-        let peak = schedules
-            .iter()
-            .map(|schedule| packing.peak_bytes(schedule) + plan.bytes_outside(schedule.rank))
-            .max()
-            .unwrap_or(0);
+        let peak = schedules.iter().map(|schedule| packing.peak_bytes(schedule)).max().unwrap_or(0);
         let of =
             if looked_at.len() < plan.ranks() { format!(" of {} looked at", looked_at.len()) } else { String::new() };
         writeln!(f, "memory    {} on the busiest rank{of}", megabytes(peak as f64))?;

@@ -12,7 +12,7 @@
 //! | where tensors lie, redistributions between nodes | `distribute` |
 //! | tasks of one rank | `lower` |
 //! | what they pack into | `packing` |
-//! | in slices, where memory is limited | `slice` |
+//! | in slices, where memory is limited | `slice`, `fitting` |
 //! | words and JSON | `explain`, `report` |
 //!
 //! Invariants: values come after their inputs; every input of a contraction lies as its algorithm requires. Deliberately
@@ -24,6 +24,7 @@ mod cost;
 mod distribute;
 mod error;
 mod explain;
+mod fitting;
 mod layout;
 mod lower;
 mod options;
@@ -38,7 +39,7 @@ pub use options::{AlgorithmName, KernelChoice, Options};
 use packing::Packing;
 pub use path::{PathChoice, PathReport};
 pub use report::{Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
-pub use slice::Slice;
+pub use slice::{Held, Slice};
 
 use serde::{Deserialize, Serialize};
 
@@ -85,6 +86,8 @@ pub struct Plan {
     pub extents: Vec<usize>,
     /// Dimensions of which one piece is contracted after the other; usually none. The first varies slowest.
     pub slices: Vec<Slice>,
+    /// Whether there is memory for the whole result, or for one part of it after the other.
+    pub result: Held,
     /// How many operands there are.
     pub operands: usize,
     /// The value of each operand.
@@ -120,7 +123,7 @@ impl Plan {
     /// # Errors
     /// A forced algorithm or cut that does not apply, or a memory limit that the plan does not fit in.
     pub fn new(expression: &str, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan, PlanError> {
-        slice::fitting(expression, tree, machine, options)
+        fitting::fitting(expression, tree, machine, options)
     }
 
     /// The plan that moves one tensor from a distribution to another.
@@ -140,6 +143,7 @@ impl Plan {
             names: (0..shape.len()).map(|dim| format!("d{dim}")).collect(),
             extents: shape.to_vec(),
             slices: Vec::new(),
+            result: Held::Whole,
             operands: 1,
             leaves: vec![0],
             values: vec![value(from, Source::Operand(0)), value(to, Source::Redistribute { input: 0 })],

@@ -118,6 +118,9 @@ pub struct Options {
     pub accumulate: bool,
     /// Bytes per rank that buffers may take.
     pub memory_limit: Option<u64>,
+    /// The result may leave in parts where it does not fit as a whole ([`Held::InParts`](super::Held)): for callers of
+    /// [`Program::run_part`](crate::Program::run_part).
+    pub in_parts: bool,
     /// Redistribution of an intermediate is an error.
     pub forbid_redistribution: bool,
     pub kernel: KernelChoice,
@@ -138,6 +141,7 @@ impl Default for Options {
             cut: Vec::new(),
             accumulate: false,
             memory_limit: None,
+            in_parts: false,
             forbid_redistribution: false,
             kernel: KernelChoice::Auto,
             path: PathChoice::Auto,
