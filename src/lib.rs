@@ -49,7 +49,7 @@ pub mod plan;
 pub mod schedule;
 pub mod tree;
 
-pub use api::{DistTensor, Error, Operand, Output, Problem, Program, Result, Shaped, World, einsum};
+pub use api::{DistTensor, Error, NpyOutput, Operand, Output, Problem, Program, Result, Shaped, World, einsum};
 pub use dtype::Dtype;
 pub use kernel::Element;
 pub use machine::Machine;

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use einsum_dist::kernel::{available, has_xsmm, widest};
 use einsum_dist::local::Isa;
 
-use command::{Folder, REFUSED, Ran, files, program, ran};
+use command::{Folder, PRODUCT, REFUSED, Ran, TOO_LITTLE, files, in_parts, product, program, ran};
 
 fn run(folder: &Folder, arguments: &[&str]) -> Ran {
     ran(&mut program(folder, arguments))
@@ -175,6 +175,40 @@ fn the_ways_to_run() {
         let arguments = [&["mk,kn->mn", "-s40", "-n3", "-t1", "--check"], flags].concat();
         assert!(run(&folder, &arguments).well().out.contains("\ncheck       ok: 1600 elements"));
     }
+}
+
+#[test]
+fn a_result_that_does_not_fit_leaves_in_parts() {
+    let folder = Folder::new("parts");
+    product(&folder);
+    run(&folder, &[&PRODUCT[..], &["-t1", "-o", "whole.npy"]].concat()).well();
+    let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    let onto = [&PRODUCT[..], &["-t1", "--accumulate", "whole.npy", "-o", "twice.npy"]].concat();
+    let norm = run(&folder, &[&onto[..], &["--json"]].concat()).well().json()["output"]["norm"].clone();
+    for ranks in ["1", "2", "3"] {
+        let limited = [&PRODUCT[..], &["-t1", "-n", ranks, "--memory-limit", TOO_LITTLE, "--check", "--json"]].concat();
+        in_parts(&run(&folder, &[&limited[..], &["-o", "parts.npy"]].concat()).well().json());
+        assert!(bytes("parts.npy") == bytes("whole.npy"), "{ranks} ranks");
+        // Every run adds onto what the file holds, which the last one replaces.
+        folder.write("onto.npy", &bytes("whole.npy"));
+        let flags = ["--accumulate", "onto.npy", "-o", "onto.npy", "--warmup", "1", "--repeat", "2"];
+        let report = run(&folder, &[&limited[..], &flags].concat()).well().json();
+        in_parts(&report);
+        assert_eq!((&report["output"]["norm"], report["seconds"]["runs"].as_u64()), (&norm, Some(2)));
+        assert!(bytes("onto.npy") == bytes("twice.npy"), "{ranks} ranks");
+    }
+    let limited = [&PRODUCT[..], &["-t1", "--memory-limit", TOO_LITTLE]].concat();
+    let explained = run(&folder, &[&limited[..], &["--explain"]].concat()).well().out;
+    let leaves = explained.lines().find(|line| line.starts_with("result    leaves in ")).unwrap();
+    let parts: usize = leaves.split(' ').find_map(|word| word.parse().ok()).unwrap();
+    let text = run(&folder, &limited).well().out;
+    let output = text.lines().find(|line| line.starts_with("output      120 x 160, norm ")).unwrap();
+    assert!(output.ends_with(&format!(", left in {parts} parts")), "{output}");
+    let files = ["left.npy", "onto.npy", "parts.npy", "right.npy", "twice.npy", "whole.npy"];
+    assert_eq!(folder.files(), files);
+    let little = [&PRODUCT[..], &["-t1", "--memory-limit", "17919"]].concat();
+    let says = "rank 0 needs 17920 bytes, 1 more than the memory limit of 17919, for operands alone";
+    run(&folder, &little).refused(says);
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod command;
 use std::process::Command;
 use std::time::Duration;
 
-use command::{Folder, PROGRAM, REFUSED, Ran, files, program, ran};
+use command::{Folder, PRODUCT, PROGRAM, REFUSED, Ran, TOO_LITTLE, files, in_parts, product, program, ran};
 
 /// The launcher with its options, or nothing where these tests cannot run.
 fn launcher(folder: &Folder) -> Option<Command> {
@@ -64,6 +64,26 @@ fn results_are_those_of_ranks_in_one_process() {
             assert!(bytes("mpi.npy") == bytes("alone.npy"), "{expression} on {ranks} ranks");
         }
     }
+}
+
+#[test]
+fn parts_of_a_result_go_to_one_file() {
+    let folder = Folder::new("mpi-parts");
+    product(&folder);
+    ran(&mut program(&folder, &[&PRODUCT[..], &["-t1", "-o", "whole.npy"]].concat())).well();
+    let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    let onto = ["-t1", "--accumulate", "whole.npy", "-o", "twice.npy"];
+    ran(&mut program(&folder, &[&PRODUCT[..], &onto].concat())).well();
+    for ranks in ["1", "2", "3"] {
+        let limited = [&PRODUCT[..], &["-t1", "--memory-limit", TOO_LITTLE, "--check", "--json"]].concat();
+        for (flags, wanted) in [(&["--repeat", "2"][..], "whole.npy"), (&["--accumulate", "whole.npy"], "twice.npy")] {
+            let arguments = [&limited[..], flags, &["-o", "parts.npy"]].concat();
+            let Some(report) = run(&folder, ranks, &arguments) else { return };
+            in_parts(&report.well().json());
+            assert!(bytes("parts.npy") == bytes(wanted), "{ranks} ranks");
+        }
+    }
+    assert_eq!(folder.files(), ["left.npy", "parts.npy", "right.npy", "twice.npy", "whole.npy"]);
 }
 
 #[test]

@@ -1,18 +1,13 @@
 //! Tensors that lie over the ranks of a world.
 
-use std::path::Path;
-
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Dimension};
-use num_complex::Complex;
 
 use super::program::{only_box, part};
 use super::{Error, Program, Result, World};
-use crate::dist::{Bounds, Distribution, Region};
-use crate::dtype::Dtype;
-use crate::io::npy::{self, NpyHeader, PendingFile, check_writable};
+use crate::dist::{Distribution, Region};
 use crate::io::random;
 use crate::kernel::Element;
-use crate::memory::{OutOfMemory, bytes_of, bytes_of_mut};
+use crate::memory::{OutOfMemory, bytes_of_mut};
 use crate::plan::Plan;
 
 /// A tensor of which every rank holds its block. A process keeps the blocks of its own ranks.
@@ -105,35 +100,6 @@ impl<T: Element> DistTensor<T> {
         tensor
     }
 
-    /// The array of a .npy file, converted where that loses nothing; each rank reads its own block only. Collective.
-    ///
-    /// # Errors
-    /// The file is missing, damaged or of an element type that does not fit into this one, on any rank.
-    pub fn from_npy(world: &World, path: impl AsRef<Path>, distribution: &Distribution) -> Result<DistTensor<T>> {
-        let path = path.as_ref();
-        let read = || {
-            let header = npy::read_header(path)?;
-            if header.dtype.promote(T::DTYPE) != T::DTYPE {
-                let name = path.display();
-                return Err(Error::Usage(format!("{name} holds {}, {} was asked for", header.dtype, T::DTYPE)));
-            }
-            let mut tensor = DistTensor::try_zeros(world, &header.shape, distribution)?;
-            for block in &mut tensor.blocks {
-                let bounds = only_box(&block.region);
-                let Some(values) = block.values.as_slice_mut() else { continue };
-                match header.dtype {
-                    same if same == T::DTYPE => npy::read_block(path, &header, &bounds, bytes_of_mut(values))?,
-                    Dtype::Float32 => read_as::<f32, T>(path, &header, &bounds, values)?,
-                    Dtype::Float64 => read_as::<f64, T>(path, &header, &bounds, values)?,
-                    Dtype::Complex64 => read_as::<Complex<f32>, T>(path, &header, &bounds, values)?,
-                    Dtype::Complex128 => read_as::<Complex<f64>, T>(path, &header, &bounds, values)?,
-                }
-            }
-            Ok(tensor)
-        };
-        world.agree(read())
-    }
-
     /// The blocks of an array that rank 0 holds (`None` elsewhere). Collective.
     ///
     /// # Errors
@@ -179,32 +145,6 @@ impl<T: Element> DistTensor<T> {
         whole.ok_or_else(|| Error::Usage("no rank of the world lives in this process".to_owned()))
     }
 
-    /// Writes the tensor as a .npy file, each rank its own block: beside the target, then renamed. Collective.
-    ///
-    /// # Errors
-    /// The file cannot be written on some rank; nothing is left behind then.
-    pub fn write_npy(&self, world: &World, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
-        world.agree(check_writable(path).map_err(Error::from))?;
-        let tag = world.all_gather(&std::process::id().to_le_bytes())?;
-        let tag: String = tag[0].iter().map(|byte| format!("{byte:02x}")).collect();
-        // Rank 0 makes the file, then the others open it.
-        let created =
-            if world.is_root() { PendingFile::create(path, &tag, T::DTYPE, &self.shape).map(Some) } else { Ok(None) };
-        let created = world.agree(created.map_err(Error::from))?;
-        let pending = created.map_or_else(|| PendingFile::open(path, &tag), Ok);
-        let pending = world.agree(pending.map_err(Error::from))?;
-        let written = self.blocks.iter().filter(|block| self.distribution.is_first_replica(block.rank));
-        let written = written.map(|block| {
-            let values = block.values.as_standard_layout();
-            pending.write_block(&only_box(&block.region), bytes_of(values.as_slice().unwrap_or_default()))
-        });
-        let written = written.collect::<std::result::Result<Vec<()>, _>>().and_then(|_| pending.flush());
-        world.agree(written.map_err(Error::from))?;
-        let committed = if world.is_root() { pending.commit() } else { Ok(()) };
-        world.agree(committed.map_err(Error::from))
-    }
-
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
@@ -223,6 +163,12 @@ impl<T: Element> DistTensor<T> {
         self.blocks.iter_mut().map(|block| (block.region.clone(), block.values.view_mut()))
     }
 
+    /// The local blocks, of replicas the first one only: together all ranks have every element once.
+    pub fn first_replicas(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
+        let first = |block: &&Block<T>| self.distribution.is_first_replica(block.rank);
+        self.blocks.iter().filter(first).map(|block| (&block.region, block.values.view()))
+    }
+
     /// Fills the local blocks from a whole array of the same shape.
     pub fn assign(&mut self, whole: ArrayViewD<'_, T>) {
         for block in &mut self.blocks {
@@ -237,15 +183,4 @@ impl<T: Element> DistTensor<T> {
     pub(super) fn block_mut(&mut self, rank: usize) -> Option<ArrayViewMutD<'_, T>> {
         self.blocks.iter_mut().find(|block| block.rank == rank).map(|block| block.values.view_mut())
     }
-}
-
-/// Reads a block of elements of type `S` as elements of type `T`.
-fn read_as<S: Element, T: Element>(path: &Path, header: &NpyHeader, bounds: &Bounds, into: &mut [T]) -> Result<()> {
-    let mut read = vec![S::ZERO; into.len()];
-    npy::read_block(path, header, bounds, bytes_of_mut(&mut read))?;
-    for (to, from) in into.iter_mut().zip(read) {
-        let value = from.to_c64();
-        *to = T::from_f64(value.re, value.im);
-    }
-    Ok(())
 }

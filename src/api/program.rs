@@ -1,6 +1,7 @@
 //! A compiled plan, and the ways to run it.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
 
@@ -10,7 +11,7 @@ use crate::dist::{Bounds, Distribution, Region};
 use crate::exec::{Contractor, Factors, Metrics, RankProgram};
 use crate::kernel::Element;
 use crate::memory::Slot;
-use crate::plan::{Measured, Plan, Value};
+use crate::plan::{Held, Measured, Plan, Value};
 use crate::schedule::{Buffer, Home, Lasts, Schedule, verify};
 
 /// A plan compiled for a world: kernels chosen, tasks planned, buffers allocated. Runs any number of times on changing data.
@@ -31,6 +32,12 @@ pub struct Program<T: Element> {
     /// Brings the blocks of the result to every rank; compiled when first needed.
     gather: Option<Box<Program<T>>>,
     element: PhantomData<T>,
+}
+
+/// Slices to run, and what of the output they find.
+struct Slices {
+    run: Range<usize>,
+    output: Held,
 }
 
 impl<T: Element> Program<T> {
@@ -123,7 +130,7 @@ impl<T: Element> Program<T> {
         for (region, mut values) in block.blocks_mut().filter(|_| beta != T::ZERO) {
             values.assign(&part(out.view(), &region));
         }
-        self.each_slice(beta, |program, slice, beta| {
+        self.each_slice(self.all_slices(), beta, |program, slice, beta| {
             let slots = bind(program.ranks[0].schedule(), |buffer| match buffer.home {
                 Home::Operand(index) => {
                     let view = program.slice_of(views[index].view(), program.plan.operand(index), slice);
@@ -149,17 +156,81 @@ impl<T: Element> Program<T> {
         if self.ran_onto {
             return self.onto()?.run_dist(alpha, operands, beta, out);
         }
-        let fits = self.check_dist(operands, out);
+        self.run_blocks(self.all_slices(), alpha, operands, beta, out)
+    }
+
+    /// As [`Program::run_dist`], for one part of the result: `out` is that part alone, of [`Plan::part_shape`]. Of a plan
+    /// whose result leaves in parts this takes the memory that was planned; a whole result is its only part.
+    ///
+    /// The parts are [`Plan::part_count`] many and independent of each other. Each may be in the same memory as the one
+    /// before, once somebody has taken that. What is measured begins anew with part 0 and adds up over the others.
+    ///
+    /// ```
+    /// # use einsum_dist::{DistTensor, Dtype, Machine, Options, Problem, World};
+    /// # let world = World::single();
+    /// // The result takes 80,000 bytes, the operands 16,000.
+    /// let options = Options { dtype: Dtype::Float64, memory_limit: Some(50_000), in_parts: true, ..Options::default() };
+    /// let plan = Problem::parse("mk,kn->mn")?.shapes(&[vec![100, 10], vec![10, 100]])?.plan(&Machine::default(), &options)?;
+    /// let mut program = world.compile::<f64>(&plan)?;
+    /// # let [left, right] =
+    /// #     [0, 1].map(|i| DistTensor::random(&world, &plan.operand_shape(i), &plan.operand(i).distribution, 1, i as u32));
+    /// let mut part = DistTensor::zeros(&world, &plan.part_shape(), &plan.output().distribution);
+    /// let mut squares = 0.0;
+    /// for number in 0..plan.part_count() {
+    ///     program.run_part(number, 1.0, &[&left, &right], 0.0, &mut part)?;
+    ///     println!("{:?} is finished", plan.part_bounds(number));
+    ///     squares += part.blocks().map(|(_, block)| block.iter().map(|x| x * x).sum::<f64>()).sum::<f64>();
+    /// }
+    /// # assert!(plan.part_count() > 1 && squares > 0.0);
+    /// # Ok::<(), einsum_dist::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Program::run_dist`]; also a part that there is not.
+    pub fn run_part(
+        &mut self,
+        part: usize,
+        alpha: T,
+        operands: &[&DistTensor<T>],
+        beta: T,
+        out: &mut DistTensor<T>,
+    ) -> Result<()> {
+        self.ran_onto = beta != T::ZERO && !self.plan.accumulate;
+        if self.ran_onto {
+            return self.onto()?.run_part(part, alpha, operands, beta, out);
+        }
+        let parts = self.plan.part_count();
+        if part >= parts {
+            return Err(Error::Usage(format!("there is no part {part} of a result that leaves in {parts}")));
+        }
+        let slices = Slices { run: self.plan.slices_of_part(part), output: self.plan.result };
+        self.run_blocks(slices, alpha, operands, beta, out)
+    }
+
+    /// Runs some slices with the blocks of all ranks; `out` is what these slices write, or the whole.
+    fn run_blocks(
+        &mut self,
+        slices: Slices,
+        alpha: T,
+        operands: &[&DistTensor<T>],
+        beta: T,
+        out: &mut DistTensor<T>,
+    ) -> Result<()> {
+        let held = slices.output;
+        let fits = self.check_dist(operands, out, held);
         self.world.agree(fits)?;
-        self.each_slice(beta, |program, slice, beta| {
+        self.each_slice(slices, beta, |program, slice, beta| {
             let bound = program.ranks.iter().map(|rank| {
                 let schedule = rank.schedule();
                 bind(schedule, |buffer| match buffer.home {
                     Home::Operand(index) => operands[index]
                         .block(schedule.rank)
                         .map(|block| Slot::borrowed(&program.slice_of(block, program.plan.operand(index), slice))),
-                    Home::Output => out.block_mut(schedule.rank).map(|block| {
-                        Slot::borrowed_mut(&mut program.slice_of_mut(block, program.plan.output(), slice))
+                    Home::Output => out.block_mut(schedule.rank).map(|block| match held {
+                        Held::Whole => {
+                            Slot::borrowed_mut(&mut program.slice_of_mut(block, program.plan.output(), slice))
+                        }
+                        Held::InParts => Slot::borrowed_mut(&mut { block }),
                     }),
                     Home::Arena | Home::Exchange => None,
                 })
@@ -240,23 +311,23 @@ impl<T: Element> Program<T> {
         expect_shape(Tensor::Output, out.shape(), self.plan.whole_dims(self.plan.output()))
     }
 
-    fn check_dist(&self, operands: &[&DistTensor<T>], out: &DistTensor<T>) -> Result<()> {
+    fn check_dist(&self, operands: &[&DistTensor<T>], out: &DistTensor<T>, held: Held) -> Result<()> {
         self.check_caller()?;
         if operands.len() != self.plan.operands {
             return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));
         }
         let named = operands.iter().enumerate();
         let named = named.map(|(index, &tensor)| (Tensor::Operand(index), tensor, self.plan.operand(index)));
-        for (name, tensor, value) in named.chain([(Tensor::Output, out, self.plan.output())]) {
+        for (name, tensor, value) in named {
             expect_shape(name, tensor.shape(), self.plan.whole_dims(value))?;
-            if tensor.distribution() != &value.distribution {
-                let names: Vec<String> = (0..value.shape.len()).map(|dim| format!("d{dim}")).collect();
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                let (is, wanted) = (tensor.distribution().describe(&names), value.distribution.describe(&names));
-                return Err(Error::Usage(format!("{name} lies as {is}, the plan wants {wanted}")));
-            }
+            expect_distribution(name, tensor, value)?;
         }
-        Ok(())
+        let value = self.plan.output();
+        match held {
+            Held::Whole => expect_shape(Tensor::Output, out.shape(), self.plan.whole_dims(value))?,
+            Held::InParts => expect_shape(Tensor::Part, out.shape(), value.shape.iter().copied())?,
+        }
+        expect_distribution(Tensor::Output, out, value)
     }
 
     /// All ranks are in this process: each writes its block of the result in place.
@@ -267,7 +338,7 @@ impl<T: Element> Program<T> {
         let (holders, boxes): (Vec<usize>, Vec<Bounds>) = boxes.unzip();
         // A replica of a block that another rank writes has memory of its own, and nobody looks at it.
         let mut replicas: Vec<ArrayD<T>> = Vec::new();
-        self.each_slice(beta, |program, slice, beta| {
+        self.each_slice(self.all_slices(), beta, |program, slice, beta| {
             let mut parts: Vec<Option<Slot>> = (0..ranks).map(|_| None).collect();
             let mut piece = program.slice_of_mut(out.view_mut(), program.plan.output(), slice);
             let slots = Slot::borrowed_parts(&mut piece, &boxes);
@@ -293,19 +364,32 @@ impl<T: Element> Program<T> {
         })
     }
 
+    /// All slices, with a whole output.
+    fn all_slices(&self) -> Slices {
+        Slices { run: 0..self.plan.slice_count(), output: Held::Whole }
+    }
+
     /// Runs the schedule for every slice. `bind` gives the factors and the memory of one, for the beta of its visit.
-    fn each_slice(&mut self, beta: T, mut bind: impl FnMut(&Self, usize, T) -> (Factors, Vec<Slots>)) -> Result<()> {
-        // Those of the last run go before this one, so that no two are held.
-        self.metrics = Vec::new();
-        self.bound_bytes = Vec::new();
+    fn each_slice(
+        &mut self,
+        slices: Slices,
+        beta: T,
+        mut bind: impl FnMut(&Self, usize, T) -> (Factors, Vec<Slots>),
+    ) -> Result<()> {
+        if slices.run.start == 0 {
+            // Those of the last run go before this one, so that no two are held.
+            self.metrics = Vec::new();
+            self.bound_bytes = Vec::new();
+        }
         // What a failed run leaves behind is not to be relied upon.
         let holds = std::mem::take(&mut self.holds);
-        for slice in 0..self.plan.slice_count() {
-            let lasts = if slice > 0 { Some(Lasts::Run) } else { holds.then_some(Lasts::Program) };
+        let first = slices.run.start;
+        for slice in slices.run {
+            let lasts = if slice > first { Some(Lasts::Run) } else { holds.then_some(Lasts::Program) };
             self.ranks.iter_mut().for_each(|rank| rank.hold(lasts));
             let beta = if self.plan.begins(slice) { beta } else { T::ONE };
             let (factors, bound) = bind(self, slice, beta);
-            self.execute(factors, bound)?;
+            self.execute(factors, bound, slices.output)?;
         }
         self.holds = true;
         Ok(())
@@ -337,11 +421,11 @@ impl<T: Element> Program<T> {
         Some(sliced.map(|((at, (_, piece)), start)| (Axis(at), Slice::from(start..start + piece))))
     }
 
-    fn execute(&mut self, factors: Factors, bound: Vec<Slots>) -> Result<()> {
+    fn execute(&mut self, factors: Factors, bound: Vec<Slots>, output: Held) -> Result<()> {
         let element = size_of::<T>() as u64;
         let bytes =
             |slots: &Slots| slots.iter().map(|(_, slot)| slot.extents().iter().product::<usize>() as u64).sum::<u64>();
-        let outside = |(rank, slots): (usize, &Slots)| bytes(slots) * element + self.plan.bytes_outside(rank);
+        let outside = |(rank, slots): (usize, &Slots)| bytes(slots) * element + self.plan.bytes_outside(rank, output);
         self.bound_bytes = self.world.local_ranks().zip(&bound).map(outside).collect();
         let metrics = launch(&self.world, &self.plan, &mut self.ranks, factors, bound)?;
         for (program, metrics) in self.ranks.iter().zip(&metrics) {
@@ -378,7 +462,7 @@ impl<T: Element> Program<T> {
             Home::Arena | Home::Exchange => None,
         });
         gather.metrics = Vec::new();
-        gather.execute(Factors::new(T::ONE, T::ZERO), vec![slots])
+        gather.execute(Factors::new(T::ONE, T::ZERO), vec![slots], Held::Whole)
     }
 }
 
@@ -387,6 +471,7 @@ impl<T: Element> Program<T> {
 enum Tensor {
     Operand(usize),
     Output,
+    Part,
 }
 
 impl std::fmt::Display for Tensor {
@@ -394,6 +479,7 @@ impl std::fmt::Display for Tensor {
         match self {
             Tensor::Operand(index) => write!(f, "operand {index}"),
             Tensor::Output => f.write_str("the output"),
+            Tensor::Part => f.write_str("the part"),
         }
     }
 }
@@ -412,6 +498,16 @@ fn bind(schedule: &Schedule, mut slot: impl FnMut(&Buffer) -> Option<Slot>) -> S
     let mut slots = Slots::with_capacity(users);
     slots.extend(schedule.buffers.iter().enumerate().filter_map(|(id, buffer)| Some((id, slot(buffer)?))));
     slots
+}
+
+fn expect_distribution<T: Element>(name: Tensor, tensor: &DistTensor<T>, value: &Value) -> Result<()> {
+    if tensor.distribution() == &value.distribution {
+        return Ok(());
+    }
+    let names: Vec<String> = (0..value.shape.len()).map(|dim| format!("d{dim}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (is, wanted) = (tensor.distribution().describe(&names), value.distribution.describe(&names));
+    Err(Error::Usage(format!("{name} lies as {is}, the plan wants {wanted}")))
 }
 
 fn region_of(buffer: &Buffer) -> Option<&Region> {

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::{Error, Program, Result, host};
@@ -29,6 +30,8 @@ pub(super) struct Shared {
     pools: RefCell<BTreeMap<usize, Rc<Vec<rayon::ThreadPool>>>>,
     pub(super) options: RunOptions,
     moved: Cell<Moved>,
+    /// Files that are removed where the run is aborted.
+    unfinished: RefCell<Vec<PathBuf>>,
     not_send: PhantomData<*const ()>,
 }
 
@@ -58,6 +61,7 @@ impl World {
             pools: RefCell::default(),
             options,
             moved: Cell::default(),
+            unfinished: RefCell::default(),
             not_send: PhantomData,
         }))
     }
@@ -180,6 +184,10 @@ impl World {
         self.0.moved.set(Moved { received: received + run.received, sent: sent + run.sent });
     }
 
+    pub(super) fn unfinished(&self) -> &RefCell<Vec<PathBuf>> {
+        &self.0.unfinished
+    }
+
     pub(super) fn shared(&self) -> &Shared {
         &self.0
     }
@@ -252,8 +260,12 @@ impl World {
     }
 
     /// Ends all ranks of an MPI run with a message. Only after a failure that the others cannot know of; elsewhere the
-    /// process itself ends.
+    /// process itself ends. Output files that are not complete are gone then.
     pub fn abort(&self, message: &str) -> ! {
+        for path in self.0.unfinished.borrow().iter() {
+            // Another rank may have been quicker.
+            let _ = std::fs::remove_file(path);
+        }
         match &self.0.members {
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => members.communicator.abort(1, message),

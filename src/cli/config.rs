@@ -146,6 +146,7 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options>
         accumulate: args.accumulate.is_some(),
         constant: Vec::new(),
         memory_limit: memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?,
+        in_parts: true,
         forbid_redistribution: args.forbid_redistribution,
         path: args.path.parse().map_err(|error: String| usage(format!("--path: {error}")))?,
         target,

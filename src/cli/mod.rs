@@ -10,7 +10,7 @@
 //! | `args`, `sizes`, `units` | flags as typed, and the small languages inside them |
 //! | `start` | the world: alone, ranks of this process, or the processes of mpirun |
 //! | `config`, `inputs` | all flags together, checked; headers of files |
-//! | `run`, `check` | the run, and the comparison of its result with double precision |
+//! | `run`, `finished`, `check` | the run, what becomes of its result, its comparison with double precision |
 //! | `explain`, `print` | what goes to standard output |
 //! | `failure`, `panics` | what goes to standard error when something is wrong |
 //!
@@ -22,6 +22,7 @@ mod check;
 mod config;
 mod explain;
 mod failure;
+mod finished;
 mod inputs;
 mod panics;
 mod print;

@@ -103,7 +103,9 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     }
     let shape: Vec<String> = report.output.shape.iter().map(usize::to_string).collect();
     let shape = if shape.is_empty() { "one number".to_owned() } else { shape.join(" x ") };
-    lines.push(("output", format!("{shape}, norm {:.6e}", outcome.norm)));
+    let parts =
+        if report.output.parts > 1 { format!(", left in {} parts", report.output.parts) } else { String::new() };
+    lines.push(("output", format!("{shape}, norm {:.6e}{parts}", outcome.norm)));
     if let Some(check) = &outcome.check {
         let verdict = if check.ok { "ok" } else { "WRONG" };
         let elements = counted(check.checked as usize, "element");

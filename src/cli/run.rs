@@ -1,15 +1,18 @@
-//! The run: operands in place, the program compiled once and run as often as asked, the result looked at and written.
+//! The run: operands in place, the program compiled once and run as often as asked.
+//!
+//! A result leaves in the parts that the plan says, usually one. Only the contractions are timed, of all parts together;
+//! the parts of the last run are looked at and written.
 
 use std::time::Instant;
 
-use einsum_dist::dist::Distribution;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::plan::{CheckReport, Measured, Seconds};
 use einsum_dist::{DistTensor, Element, World};
 use num_complex::Complex;
 
+use super::Result;
 use super::config::RunConfig;
-use super::{Result, check};
+use super::finished::Finished;
 
 /// What a run brought, the same on every rank.
 #[derive(Debug)]
@@ -46,37 +49,39 @@ pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
 fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let plan = &config.plan;
     let operands = (0..plan.operands).map(|index| operand::<T>(world, config, index)).collect::<Result<Vec<_>>>()?;
-    let (shape, distribution) = (&plan.output_shape(), &plan.output().distribution);
-    let prior = config.accumulate.as_ref().map(|path| DistTensor::<T>::from_npy(world, path, distribution));
-    let prior = prior.transpose()?;
+    let mut part = DistTensor::<T>::zeros(world, &plan.part_shape(), &plan.output().distribution);
+    let mut finished = Finished::new(world, config)?;
     let started = Instant::now();
     let mut program = world.compile::<T>(plan)?;
     let compile_seconds = started.elapsed().as_secs_f64();
     let operands: Vec<&DistTensor<T>> = operands.iter().collect();
-    let beta = if prior.is_some() { T::ONE } else { T::ZERO };
-    let mut out = DistTensor::<T>::zeros(world, shape, distribution);
+    let beta = if config.accumulate.is_some() { T::ONE } else { T::ZERO };
+    let runs = config.warmup + config.repeat;
     let mut seconds = Vec::with_capacity(config.repeat);
-    for run in 0..config.warmup + config.repeat {
-        if let Some(prior) = &prior {
-            out = prior.clone();
+    for run in 0..runs {
+        let mut took = 0.0;
+        for number in 0..plan.part_count() {
+            let corner: Vec<usize> = plan.part_bounds(number).iter().map(|range| range.start).collect();
+            if let Some(prior) = &config.accumulate {
+                part.read_npy(world, prior, &corner)?;
+            }
+            barrier(world)?;
+            let started = Instant::now();
+            program.run_part(number, T::ONE, &operands, beta, &mut part)?;
+            took += started.elapsed().as_secs_f64();
+            if run + 1 == runs {
+                finished.take(&part, &corner)?;
+            }
         }
-        barrier(world)?;
-        let started = Instant::now();
-        program.run_dist(T::ONE, &operands, beta, &mut out)?;
         if run >= config.warmup {
-            seconds.push(started.elapsed().as_secs_f64());
+            seconds.push(took);
         }
     }
     let seconds = slowest(world, &seconds)?;
     let measured = program.measured()?;
     let kernel = program.kernel();
-    drop(program);
-    let norm = norm(world, &out)?;
-    let checked = if config.check { Some(check::check(world, config, prior.as_ref(), &out)?) } else { None };
-    if let (Some(path), true) = (&config.output, checked.is_none_or(|check| check.ok)) {
-        out.write_npy(world, path)?;
-    }
-    Ok(Outcome { measured, compile_seconds, seconds, norm, check: checked, kernel })
+    let (norm, check) = finished.end()?;
+    Ok(Outcome { measured, compile_seconds, seconds, norm, check, kernel })
 }
 
 fn operand<T: Element>(world: &World, config: &RunConfig, index: usize) -> Result<DistTensor<T>> {
@@ -105,22 +110,6 @@ fn slowest(world: &World, mine: &[f64]) -> Result<Seconds> {
     let middle = runs.len() / 2;
     let median = if runs.len() % 2 == 1 { runs[middle] } else { (runs[middle - 1] + runs[middle]) / 2.0 };
     Ok(Seconds { min: runs[0], median, max: runs[runs.len() - 1], runs: runs.len() })
-}
-
-/// The Frobenius norm, summed in double precision; replicas count once.
-fn norm<T: Element>(world: &World, tensor: &DistTensor<T>) -> Result<f64> {
-    let blocks = owned(world, tensor.distribution(), tensor.shape()).zip(tensor.blocks());
-    let blocks = blocks.filter(|((_, first), _)| *first);
-    let squares: f64 = blocks.map(|(_, (_, block))| block.iter().map(|x| x.to_c64().norm_sqr()).sum::<f64>()).sum();
-    let all = gather(world, &[squares])?;
-    // The sum of no numbers is -0.
-    Ok((all.iter().flatten().sum::<f64>() + 0.0).sqrt())
-}
-
-/// The local ranks that hold a block, in the order of their blocks, and whether each is the first of its replicas.
-pub fn owned(world: &World, distribution: &Distribution, shape: &[usize]) -> impl Iterator<Item = (usize, bool)> {
-    let holds = |rank: &usize| distribution.block(shape, *rank).is_some();
-    world.local_ranks().filter(holds).map(|rank| (rank, distribution.is_first_replica(rank)))
 }
 
 /// The numbers of every process. Collective.

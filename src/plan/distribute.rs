@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::candidates::Candidates;
 use super::cost::Cost;
-use super::{Options, Plan, PlanError, Source, Value, path};
+use super::{Held, Options, Plan, PlanError, Source, Value, path};
 use crate::algorithm::{Algorithm, carried};
 use crate::dims::Label;
 use crate::dist::{Axis, Distribution, Role};
@@ -94,6 +94,7 @@ pub fn distribute(
         names: tree.names.clone(),
         extents: tree.extents.clone(),
         slices: Vec::new(),
+        result: Held::Whole,
         operands: tree.operands,
         leaves,
         constant: options.constant.clone(),

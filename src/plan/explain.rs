@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{KernelChoice, Packing, PathReport, Plan, Source, Value};
+use super::{Held, KernelChoice, Packing, PathReport, Plan, Source, Value};
 use crate::schedule::{Lasts, Schedule};
 
 /// Prints a plan; see [`Plan::explain`].
@@ -31,6 +31,9 @@ impl fmt::Display for Explain<'_> {
             let steps = plan.lanes.iter().map(|lane| format!("{} to {}", lane.start, lane.end - 1));
             writeln!(f, "lanes     {}: steps {}", plan.lanes.len(), steps.collect::<Vec<_>>().join(", "))?;
         }
+        if plan.result == Held::InParts {
+            writeln!(f, "result    leaves in {}, one held at a time", counted(plan.part_count(), "part"))?;
+        }
         writeln!(f)?;
         if let (true, Some(path)) = (plan.path.len() > 1, PathReport::of(plan)) {
             writeln!(f, "{path}")?;
@@ -48,11 +51,7 @@ impl fmt::Display for Explain<'_> {
         write_table(f, &rows)?;
         writeln!(f)?;
         let mut packing = Packing::new(plan);
-        let peak = schedules
-            .iter()
-            .map(|schedule| packing.peak_bytes(schedule) + plan.bytes_outside(schedule.rank))
-            .max()
-            .unwrap_or(0);
+        let peak = schedules.iter().map(|schedule| packing.peak_bytes(schedule)).max().unwrap_or(0);
         let of =
             if looked_at.len() < plan.ranks() { format!(" of {} looked at", looked_at.len()) } else { String::new() };
         writeln!(f, "memory    {} on the busiest rank{of}", megabytes(peak as f64))?;

@@ -13,7 +13,7 @@
 //! | where tensors lie, redistributions between nodes | `distribute` |
 //! | tasks of one rank | `lower` |
 //! | what they pack into | `packing` |
-//! | in slices, where memory is limited | `slice` |
+//! | in slices, where memory is limited | `slice`, `fitting` |
 //! | what later slices and runs leave out | `lasting` |
 //! | words and JSON | `explain`, `report` |
 //!
@@ -26,6 +26,7 @@ mod cost;
 mod distribute;
 mod error;
 mod explain;
+mod fitting;
 mod lanes;
 mod lasting;
 mod layout;
@@ -42,7 +43,7 @@ pub use options::{AlgorithmName, KernelChoice, Options};
 use packing::Packing;
 pub use path::{PathChoice, PathReport};
 pub use report::{Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
-pub use slice::Slice;
+pub use slice::{Held, Slice};
 
 use std::ops::Range;
 
@@ -93,6 +94,8 @@ pub struct Plan {
     pub extents: Vec<usize>,
     /// Dimensions of which one piece is contracted after the other; usually none. The first varies slowest.
     pub slices: Vec<Slice>,
+    /// Whether there is memory for the whole result, or for one part of it after the other.
+    pub result: Held,
     /// How many operands there are.
     pub operands: usize,
     /// The value of each operand.
@@ -137,7 +140,7 @@ impl Plan {
         if let Some(&operand) = options.constant.iter().find(|&&operand| operand >= tree.operands) {
             return Err(PlanError::Constant { operand, operands: tree.operands });
         }
-        slice::fitting(expression, tree, machine, options)
+        fitting::fitting(expression, tree, machine, options)
     }
 
     /// The plan that moves one tensor from a distribution to another.
@@ -158,6 +161,7 @@ impl Plan {
             names: (0..shape.len()).map(|dim| format!("d{dim}")).collect(),
             extents: shape.to_vec(),
             slices: Vec::new(),
+            result: Held::Whole,
             operands: 1,
             leaves: vec![0],
             constant: Vec::new(),

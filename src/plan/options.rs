@@ -121,6 +121,9 @@ pub struct Options {
     pub constant: Vec<usize>,
     /// Bytes per rank that buffers may take.
     pub memory_limit: Option<u64>,
+    /// The result may leave in parts where it does not fit as a whole ([`Held::InParts`](super::Held)): for callers of
+    /// [`Program::run_part`](crate::Program::run_part).
+    pub in_parts: bool,
     /// Redistribution of an intermediate is an error.
     pub forbid_redistribution: bool,
     pub kernel: KernelChoice,
@@ -142,6 +145,7 @@ impl Default for Options {
             accumulate: false,
             constant: Vec::new(),
             memory_limit: None,
+            in_parts: false,
             forbid_redistribution: false,
             kernel: KernelChoice::Auto,
             path: PathChoice::Auto,

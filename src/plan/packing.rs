@@ -20,9 +20,9 @@ impl<'a> Packing<'a> {
         Packing { plan, elements: HashMap::new() }
     }
 
-    /// Bytes of the user's blocks, the arena and the workspace of one rank.
+    /// Bytes of the user's blocks, the arena and the workspace of one rank, over all slices.
     pub fn peak_bytes(&mut self, schedule: &Schedule) -> u64 {
-        schedule.peak_bytes() + self.bytes(schedule)
+        schedule.peak_bytes() + self.bytes(schedule) + self.plan.bytes_outside(schedule.rank, self.plan.result)
     }
 
     /// Bytes of workspace; 0 where nothing is known of the machine.

@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::{Packing, Plan, Source, Value, bound};
 use crate::algorithm::Algorithm;
 use crate::dims::Kind;
-use crate::schedule::Schedule;
 use crate::tree::UnaryOp;
 
 /// Planned and measured bytes; what was not measured is `None`.
@@ -88,6 +87,8 @@ pub struct CheckReport {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OutputReport {
     pub shape: Vec<usize>,
+    /// In how many parts it leaves; 1 where it is held whole.
+    pub parts: usize,
     pub norm: Option<f64>,
 }
 
@@ -163,8 +164,7 @@ impl Plan {
             self.node_report(value, bytes, seconds)
         });
         let mut packing = Packing::new(self);
-        let peak = |schedule: &Schedule| packing.peak_bytes(schedule) + self.bytes_outside(schedule.rank);
-        let peaks: Vec<u64> = schedules.iter().map(peak).collect();
+        let peaks: Vec<u64> = schedules.iter().map(|schedule| packing.peak_bytes(schedule)).collect();
         let times = |(id, bytes): (usize, &u64)| bytes * self.times(&self.values[id]) as u64;
         let all: Vec<u64> = received.iter().map(|rank| rank.iter().enumerate().map(times).sum()).collect();
         let per_rank = schedules.iter().zip(&peaks).zip(all).take(LISTED).map(|((schedule, &peak), received)| {
@@ -203,7 +203,7 @@ impl Plan {
             gflops: None,
             peak_bytes: peak,
             check: None,
-            output: OutputReport { shape: self.output_shape(), norm: None },
+            output: OutputReport { shape: self.output_shape(), parts: self.part_count(), norm: None },
         }
     }
 

@@ -109,6 +109,31 @@ impl Ran {
     }
 }
 
+/// A product of small whole numbers, of which every order of sums has the same result; that takes 76,800 bytes, the
+/// operands 17,920.
+pub const PRODUCT: [&str; 3] = ["mk,kn->mn", "left.npy", "right.npy"];
+
+/// Bytes per rank that have no room for all of the result of [`PRODUCT`].
+pub const TOO_LITTLE: &str = "48kB";
+
+/// The files that [`PRODUCT`] names.
+pub fn product(folder: &Folder) {
+    for (name, shape) in [("left.npy", [120, 16]), ("right.npy", [16, 160])] {
+        let values: Vec<f32> = (0..shape[0] * shape[1]).map(|place| (place * 7 % 5) as f32 - 2.0).collect();
+        folder.npy(name, &shape, &values);
+    }
+}
+
+/// Whether a run within [`TOO_LITTLE`] left its result in parts, and took as much memory as planned.
+#[track_caller]
+pub fn in_parts(report: &serde_json::Value) {
+    let peak = &report["peak_bytes"];
+    assert!(report["output"]["parts"].as_u64() > Some(1), "{report}");
+    assert!(report["slices"].as_u64() >= report["output"]["parts"].as_u64(), "{report}");
+    assert!(peak["planned"] == peak["measured"] && peak["planned"].as_u64() <= Some(48_000), "{report}");
+    assert_eq!((&report["check"]["ok"], report["check"]["checked"].as_u64()), (&true.into(), Some(120 * 160)));
+}
+
 /// A kernel of other processors than this one.
 const FOREIGN: &str = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
 

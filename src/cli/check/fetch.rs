@@ -5,10 +5,10 @@ use std::path::Path;
 
 use einsum_dist::Result;
 use einsum_dist::dims::Label;
+use einsum_dist::dist::volume;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::io::npy::{NpyHeader, read_block, read_header};
 use einsum_dist::io::random;
-use einsum_dist::tree::Tree;
 use num_complex::Complex;
 
 use super::super::config::RunConfig;
@@ -23,15 +23,20 @@ pub enum Source<'a> {
 impl<'a> Source<'a> {
     /// The source of an operand; reads the header of a file.
     pub fn new(config: &'a RunConfig, operand: usize) -> super::Result<Source<'a>> {
-        Ok(match config.operands.get(operand) {
-            Some(path) => Source::File { path, header: read_header(path)? },
-            None => Source::Random {
+        match config.operands.get(operand) {
+            Some(path) => Source::file(path),
+            None => Ok(Source::Random {
                 dtype: config.plan.dtype,
                 seed: config.seed,
                 operand: operand as u32,
                 shape: config.plan.operand_shape(operand),
-            },
-        })
+            }),
+        }
+    }
+
+    /// A file; reads its header.
+    pub fn file(path: &'a Path) -> super::Result<Source<'a>> {
+        Ok(Source::File { path, header: read_header(path)? })
     }
 
     fn shape(&self) -> &[usize] {
@@ -45,22 +50,21 @@ impl<'a> Source<'a> {
         self.shape().iter().product()
     }
 
-    /// The part where the labels `fixed` have the values `at`, as a term of the other labels.
-    pub fn fetch(&self, tree: &Tree, labels: &[Label], fixed: &[Label], at: &[usize]) -> Result<Term> {
-        let value = |label: &Label| fixed.iter().position(|known| known == label).map(|place| at[place]);
-        let ranges: Vec<Range<usize>> =
-            labels.iter().map(|label| value(label).map_or(0..tree.extent(*label), |at| at..at + 1)).collect();
-        let free: Vec<Label> = labels.iter().copied().filter(|label| value(label).is_none()).collect();
-        Ok(Term::dense(self.read(&ranges)?, &free, &tree.shape(&free)))
+    /// The part with these indices of each label, as a term of the labels that have not just one.
+    pub fn fetch(&self, labels: &[Label], indices: impl Fn(Label) -> Range<usize>) -> Result<Term> {
+        let ranges: Vec<Range<usize>> = labels.iter().map(|&label| indices(label)).collect();
+        let free = labels.iter().zip(&ranges).filter(|(_, range)| range.len() != 1);
+        let (free, shape): (Vec<Label>, Vec<usize>) = free.map(|(&label, range)| (label, range.len())).unzip();
+        Ok(Term::dense(self.read(&ranges)?, &free, &shape))
     }
 
-    fn read(&self, ranges: &[Range<usize>]) -> Result<Vec<Tracked>> {
-        let elements: usize = ranges.iter().map(Range::len).product();
+    /// A box of elements in row-major order.
+    pub fn read(&self, ranges: &[Range<usize>]) -> Result<Vec<Tracked>> {
         let dtype = match self {
             Source::Random { dtype, .. } => *dtype,
             Source::File { header, .. } => header.dtype,
         };
-        let mut bytes = vec![0; elements * dtype.size()];
+        let mut bytes = vec![0; volume(ranges) * dtype.size()];
         match self {
             Source::Random { dtype, seed, operand, shape } => {
                 random::fill_block(*dtype, *seed, *operand, shape, ranges, &mut bytes);

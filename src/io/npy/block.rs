@@ -1,8 +1,8 @@
 //! Blocks of an `.npy` file, moved between the file and dense C-order memory.
 //!
 //! Only the bytes of the block are touched, with one exception: a gap shorter than a page is read over, since the system
-//! reads the page anyway and a call per run costs more. Nothing outside the block is ever written. Invariant: beyond the
-//! caller's block, at most [`BUFFER`] bytes are held.
+//! reads the page anyway and a call per run costs more. A writer that is alone writes such a gap back as it was; otherwise
+//! nothing outside the block is written. Invariant: beyond the caller's block, at most [`BUFFER`] bytes are held.
 
 use super::walk::{Axis, Walk, visit};
 use super::{NpyError, NpyHeader};
@@ -16,7 +16,7 @@ use std::path::Path;
 /// Fits a core's own cache, where elements of the other order are rearranged.
 const BUFFER: u64 = 256 << 10;
 
-/// A shorter gap costs less to read than another call.
+/// A shorter gap costs less to read (and to write back) than another call.
 const GAP: u64 = 4096;
 
 /// From here on, a run is worth a call of its own and saves the copy.
@@ -48,7 +48,15 @@ pub fn read_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], into
 /// Writes a block of dense C-order memory to an existing file of at least the header's length.
 pub fn write_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], from: &[u8]) -> Result<(), NpyError> {
     let file = OpenOptions::new().write(true).open(path).map_err(NpyError::io(path, "open"))?;
-    write_to(path, &file, header, ranges, from)
+    write_to(path, &file, header, ranges, from, Writers::Several)
+}
+
+/// Who else may be writing into the gaps of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writers {
+    Several,
+    /// Nobody: short gaps are read and written back, where a call per run would take longer. The file is open for both.
+    One,
 }
 
 pub(super) fn write_to(
@@ -57,17 +65,21 @@ pub(super) fn write_to(
     header: &NpyHeader,
     ranges: &[Range<usize>],
     from: &[u8],
+    writers: Writers,
 ) -> Result<(), NpyError> {
     let Some(walk) = plan(path, header, ranges, from.len())? else { return Ok(()) };
     let write = |bytes: &[u8], at: u64| file.write_all_at(bytes, at).map_err(NpyError::io(path, "write"));
-    // Others may be writing into the gaps.
-    let (inner, places) = walk.slab(0, BUFFER);
+    let gap = if writers == Writers::One { GAP } else { 0 };
+    let (inner, places) = walk.slab(gap, BUFFER);
     if (inner, places) == (0, 1) || walk.run >= LONG_RUN {
         return visit(&walk.axes, walk.start, 0, &mut |at, memory| write(&from[memory..memory + walk.run], at));
     }
     let mut buffer = Vec::new();
     slabs(&walk, inner, places, &mut |at, memory, axes| {
         buffer.resize(span(&walk, axes), 0);
+        if writers == Writers::One && walk.run * axes.iter().map(|axis| axis.places).product::<usize>() < buffer.len() {
+            file.read_exact_at(&mut buffer, at).map_err(NpyError::io(path, "read"))?;
+        }
         copy(walk.run, axes, |to, source, run| buffer[to..][..run].copy_from_slice(&from[memory + source..][..run]));
         write(&buffer, at)
     })

@@ -5,7 +5,8 @@
 //! fails or unwinds leaves nothing behind. Deliberately absent: that agreement, and removal after the process was killed,
 //! which leaves the hidden file [`PendingFile::temporary`] behind.
 
-use super::{NpyError, NpyHeader, block, header, read_header};
+use super::block::{self, Writers};
+use super::{NpyError, NpyHeader, header, read_header};
 use crate::dtype::Dtype;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -37,7 +38,7 @@ impl PendingFile {
             }
             _ => {}
         }
-        let file = OpenOptions::new().write(true).create_new(true).open(&temporary);
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&temporary);
         let file = file.map_err(NpyError::io(&temporary, "create"))?;
         let pending = PendingFile { target, temporary, file, header, owner: true };
         header::lay_out(&pending.temporary, &pending.file, &text, &pending.header)?;
@@ -64,7 +65,14 @@ impl PendingFile {
 
     /// Writes a block of dense C-order memory. Blocks of different callers must not overlap.
     pub fn write_block(&self, ranges: &[Range<usize>], from: &[u8]) -> Result<(), NpyError> {
-        block::write_to(&self.temporary, &self.file, &self.header, ranges, from)
+        block::write_to(&self.temporary, &self.file, &self.header, ranges, from, Writers::Several)
+    }
+
+    /// As [`PendingFile::write_block`], quicker where the block is in many small pieces: for the creator, while nobody else
+    /// writes.
+    pub fn write_block_alone(&self, ranges: &[Range<usize>], from: &[u8]) -> Result<(), NpyError> {
+        let writers = if self.owner { Writers::One } else { Writers::Several };
+        block::write_to(&self.temporary, &self.file, &self.header, ranges, from, writers)
     }
 
     /// Waits until the system has taken what was written: a full disk or quota may show only now. Every process calls

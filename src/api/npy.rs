@@ -1,0 +1,190 @@
+//! Tensors from and to `.npy` files: every rank reads and writes its own blocks, of a whole array or of a box of it.
+//!
+//! Invariant: all ranks agree after every step, so that nobody waits for a rank whose disk is full. Deliberately absent:
+//! rearranging blocks so that ranks touch fewer, longer stretches of a file.
+
+use std::path::{Path, PathBuf};
+
+use num_complex::Complex;
+
+use super::program::only_box;
+use super::{DistTensor, Error, Result, World};
+use crate::dist::{Bounds, Distribution, Region};
+use crate::dtype::Dtype;
+use crate::io::npy::{self, NpyHeader, PendingFile, check_writable};
+use crate::kernel::Element;
+use crate::memory::{bytes_of, bytes_of_mut};
+
+impl<T: Element> DistTensor<T> {
+    /// The array of a .npy file, converted where that loses nothing; each rank reads its own block only. Collective.
+    ///
+    /// # Errors
+    /// The file is missing, damaged or of an element type that does not fit into this one, on any rank.
+    pub fn from_npy(world: &World, path: impl AsRef<Path>, distribution: &Distribution) -> Result<DistTensor<T>> {
+        let path = path.as_ref();
+        let read = || {
+            let header = convertible::<T>(path)?;
+            let mut tensor = DistTensor::try_zeros(world, &header.shape, distribution)?;
+            let corner = vec![0; header.shape.len()];
+            tensor.read(path, &header, &corner)?;
+            Ok(tensor)
+        };
+        world.agree(read())
+    }
+
+    /// Fills the tensor with a box of the array of a .npy file, the one that begins at `corner`; converted as by
+    /// [`DistTensor::from_npy`]. Collective.
+    ///
+    /// # Errors
+    /// As [`DistTensor::from_npy`]; also a box that leaves the array.
+    pub fn read_npy(&mut self, world: &World, path: impl AsRef<Path>, corner: &[usize]) -> Result<()> {
+        let path = path.as_ref();
+        world.agree(convertible::<T>(path).and_then(|header| self.read(path, &header, corner)))
+    }
+
+    /// Writes the tensor as a .npy file, each rank its own block: beside the target, then renamed. Collective.
+    ///
+    /// # Errors
+    /// The file cannot be written on some rank; nothing is left behind then.
+    pub fn write_npy(&self, world: &World, path: impl AsRef<Path>) -> Result<()> {
+        let output = NpyOutput::create(world, path, T::DTYPE, self.shape())?;
+        output.write(self, &vec![0; self.shape().len()])?;
+        output.commit()
+    }
+
+    fn read(&mut self, path: &Path, header: &NpyHeader, corner: &[usize]) -> Result<()> {
+        for (region, mut block) in self.blocks_mut() {
+            let bounds = beyond(&region, corner);
+            // The blocks of a tensor are dense and row-major.
+            let Some(values) = block.as_slice_mut() else { continue };
+            match header.dtype {
+                same if same == T::DTYPE => npy::read_block(path, header, &bounds, bytes_of_mut(values))?,
+                Dtype::Float32 => read_as::<f32, T>(path, header, &bounds, values)?,
+                Dtype::Float64 => read_as::<f64, T>(path, header, &bounds, values)?,
+                Dtype::Complex64 => read_as::<Complex<f32>, T>(path, header, &bounds, values)?,
+                Dtype::Complex128 => read_as::<Complex<f64>, T>(path, header, &bounds, values)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A .npy file that is written part by part, and takes its name when it is complete. Dropped before, it leaves nothing
+/// behind.
+///
+/// ```
+/// use einsum_dist::{DistTensor, Dtype, NpyOutput, World, dist::Distribution};
+/// # let path = std::env::temp_dir().join(format!("einsum-dist-doc-{}.npy", std::process::id()));
+/// let world = World::single();
+/// let output = NpyOutput::create(&world, &path, Dtype::Float32, &[4, 3])?;
+/// for row in 0..4 {
+///     let part = DistTensor::from_fn(&world, &[1, 3], &Distribution::single(), |i| (10 * row + i[1]) as f32);
+///     output.write(&part, &[row, 0])?;
+/// }
+/// output.commit()?;
+/// let whole = DistTensor::<f32>::from_npy(&world, &path, &Distribution::single())?;
+/// assert_eq!(whole.blocks().next().map(|(_, block)| block[[2, 1]]), Some(21.0));
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), einsum_dist::Error>(())
+/// ```
+pub struct NpyOutput {
+    // Dropped in this order: a file that is gone need not be removed.
+    pending: PendingFile,
+    unfinished: Unfinished,
+}
+
+impl NpyOutput {
+    /// Makes the file beside its target, at its final length. Collective.
+    ///
+    /// # Errors
+    /// It cannot be made on some rank; nothing is left behind then.
+    pub fn create(world: &World, path: impl AsRef<Path>, dtype: Dtype, shape: &[usize]) -> Result<NpyOutput> {
+        let path = path.as_ref();
+        world.agree(check_writable(path).map_err(Error::from))?;
+        let tag = world.all_gather(&std::process::id().to_le_bytes())?;
+        let tag: String = tag[0].iter().map(|byte| format!("{byte:02x}")).collect();
+        // Rank 0 makes the file, then the others open it.
+        let created = if world.is_root() { PendingFile::create(path, &tag, dtype, shape).map(Some) } else { Ok(None) };
+        let created = world.agree(created.map_err(Error::from))?;
+        let pending = created.map_or_else(|| PendingFile::open(path, &tag), Ok);
+        let pending = world.agree(pending.map_err(Error::from))?;
+        let unfinished = Unfinished::new(world, pending.temporary());
+        Ok(NpyOutput { pending, unfinished })
+    }
+
+    /// Writes a tensor as the box of the array that begins at `corner`; of replicas the first one writes. Collective.
+    ///
+    /// # Errors
+    /// It cannot be written on some rank, or the box leaves the array.
+    pub fn write<T: Element>(&self, tensor: &DistTensor<T>, corner: &[usize]) -> Result<()> {
+        let world = &self.unfinished.world;
+        let alone = world.local_ranks().len() == world.ranks();
+        let written = tensor.first_replicas().try_for_each(|(region, block)| {
+            let values = block.as_standard_layout();
+            let (bounds, bytes) = (beyond(region, corner), bytes_of(values.as_slice().unwrap_or_default()));
+            if alone {
+                self.pending.write_block_alone(&bounds, bytes)
+            } else {
+                self.pending.write_block(&bounds, bytes)
+            }
+        });
+        world.agree(written.map_err(Error::from))
+    }
+
+    /// Gives the file its name. Collective.
+    ///
+    /// # Errors
+    /// What was written does not reach the disk of some rank; nothing is left behind then.
+    pub fn commit(self) -> Result<()> {
+        let NpyOutput { pending, unfinished } = self;
+        let world = &unfinished.world;
+        world.agree(pending.flush().map_err(Error::from))?;
+        let committed = if world.is_root() { pending.commit() } else { Ok(()) };
+        world.agree(committed.map_err(Error::from))
+    }
+}
+
+/// A file that must not outlive the run, known to the world while this lives: ranks that end all others have no time to
+/// drop what they hold.
+struct Unfinished {
+    world: World,
+    path: PathBuf,
+}
+
+impl Unfinished {
+    fn new(world: &World, path: &Path) -> Unfinished {
+        world.unfinished().borrow_mut().push(path.to_owned());
+        Unfinished { world: world.clone(), path: path.to_owned() }
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        self.world.unfinished().borrow_mut().retain(|path| *path != self.path);
+    }
+}
+
+/// The header of a file whose elements fit into this type.
+fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
+    let header = npy::read_header(path)?;
+    if header.dtype.promote(T::DTYPE) == T::DTYPE {
+        return Ok(header);
+    }
+    Err(Error::Usage(format!("{} holds {}, {} was asked for", path.display(), header.dtype, T::DTYPE)))
+}
+
+/// Where a block lies in an array of which its tensor is a box.
+fn beyond(region: &Region, corner: &[usize]) -> Bounds {
+    only_box(region).iter().zip(corner).map(|(range, start)| start + range.start..start + range.end).collect()
+}
+
+/// Reads a block of elements of type `S` as elements of type `T`.
+fn read_as<S: Element, T: Element>(path: &Path, header: &NpyHeader, bounds: &Bounds, into: &mut [T]) -> Result<()> {
+    let mut read = vec![S::ZERO; into.len()];
+    npy::read_block(path, header, bounds, bytes_of_mut(&mut read))?;
+    for (to, from) in into.iter_mut().zip(read) {
+        let value = from.to_c64();
+        *to = T::from_f64(value.re, value.im);
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! What becomes of the result, part by part: its norm, the check, the file.
+
+use einsum_dist::plan::CheckReport;
+use einsum_dist::{DistTensor, Element, NpyOutput, World};
+
+use super::Result;
+use super::check::Check;
+use super::config::RunConfig;
+use super::run::gather;
+
+/// Takes the parts of a result.
+pub struct Finished<'a> {
+    world: &'a World,
+    config: &'a RunConfig,
+    /// Sum of the squares of the elements of the local ranks.
+    squares: f64,
+    check: Option<Check<'a>>,
+    output: Option<NpyOutput>,
+}
+
+impl<'a> Finished<'a> {
+    /// Collective.
+    ///
+    /// # Errors
+    /// What `--check` compares with cannot be read.
+    pub fn new(world: &'a World, config: &'a RunConfig) -> Result<Finished<'a>> {
+        let check = if config.check { Some(Check::new(world, config)?) } else { None };
+        Ok(Finished { world, config, squares: 0.0, check, output: None })
+    }
+
+    /// Takes the part of the result that begins at `corner`. Collective.
+    ///
+    /// # Errors
+    /// The output cannot be written, or an operand not be read again.
+    pub fn take<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize]) -> Result<()> {
+        let blocks = part.first_replicas();
+        self.squares += blocks.map(|(_, block)| block.iter().map(|x| x.to_c64().norm_sqr()).sum::<f64>()).sum::<f64>();
+        let ok = match &mut self.check {
+            Some(check) => check.part(part, corner)?,
+            None => true,
+        };
+        let Some(path) = self.config.output.as_ref().filter(|_| ok) else { return Ok(()) };
+        let output = match self.output.take() {
+            Some(output) => output,
+            None => NpyOutput::create(self.world, path, T::DTYPE, &self.config.plan.output_shape())?,
+        };
+        Ok(self.output.insert(output).write(part, corner)?)
+    }
+
+    /// The Frobenius norm, summed in double precision, and the verdict; without errors in the result the output takes its
+    /// name. Collective.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn end(self) -> Result<(f64, Option<CheckReport>)> {
+        let all = gather(self.world, &[self.squares])?;
+        // The sum of no numbers is -0.
+        let norm = (all.iter().flatten().sum::<f64>() + 0.0).sqrt();
+        let check = self.check.as_ref().map(Check::report);
+        if let (Some(output), true) = (self.output, check.is_none_or(|check| check.ok)) {
+            output.commit()?;
+        }
+        Ok((norm, check))
+    }
+}
