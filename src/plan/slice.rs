@@ -11,7 +11,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Options, Packing, Plan, PlanError, Source, Value, distribute, layout};
+use super::layout::{self, Prices};
+use super::{Options, Packing, Plan, PlanError, Source, Value, distribute};
 use crate::dims::Label;
 use crate::machine::Machine;
 use crate::tree::Tree;
@@ -30,9 +31,9 @@ pub struct Slice {
 
 /// Plans a tree, in slices if it does not fit otherwise.
 pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan, PlanError> {
-    let whole = laid_out(expression, tree, machine, options, &[])?;
+    let mut search = Search { expression, tree, machine, options, prices: Prices::new() };
+    let whole = search.laid_out(tree, options, &[])?;
     let Some(limit) = options.memory_limit else { return Ok(whole) };
-    let search = Search { expression, tree, machine, options };
     let (rank, least) = users(&whole);
     if least > limit {
         let place = "for operands and result alone".to_owned();
@@ -43,7 +44,7 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
     while peak.0 > limit {
         let (next, plan_next, peak_next) = search.next(&plan, &slices, peak.0)?.ok_or_else(|| {
             let (needed, rank) = peak;
-            PlanError::Memory { rank, needed, limit, place: search.place(&plan, &slices) }
+            PlanError::Memory { rank, needed, limit, place: place(&plan, &slices) }
         })?;
         slices.push(next);
         (plan, peak) = (plan_next, peak_next);
@@ -64,19 +65,6 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
     Ok(plan)
 }
 
-/// Lays intermediates out, then distributes.
-fn laid_out(
-    expression: &str,
-    tree: &Tree,
-    machine: &Machine,
-    options: &Options,
-    uncut: &[Label],
-) -> Result<Plan, PlanError> {
-    let arranged =
-        options.target.filter(|_| options.layout).map(|target| layout::arrange(tree, options.dtype, &target));
-    distribute::distribute(expression, arranged.as_ref().unwrap_or(tree), machine, options, uncut)
-}
-
 /// The divisors of a number from 1 on, ascending.
 fn divisors(number: usize) -> Vec<usize> {
     let mut low: Vec<usize> = (1..=number.isqrt()).filter(|divisor| number.is_multiple_of(*divisor)).collect();
@@ -90,12 +78,25 @@ struct Search<'a> {
     tree: &'a Tree,
     machine: &'a Machine,
     options: &'a Options,
+    prices: Prices,
 }
 
 impl Search<'_> {
+    /// Lays intermediates out, then distributes.
+    fn laid_out(&mut self, tree: &Tree, options: &Options, uncut: &[Label]) -> Result<Plan, PlanError> {
+        let target = options.target.filter(|_| options.layout);
+        let arranged = target.map(|target| layout::arrange(tree, options.dtype, &target, &mut self.prices));
+        distribute::distribute(self.expression, arranged.as_ref().unwrap_or(tree), self.machine, options, uncut)
+    }
+
     /// The dimension to slice next: of those that make the peak lower, the one that adds the fewest operations.
     #[expect(clippy::type_complexity, reason = "used once")]
-    fn next(&self, plan: &Plan, slices: &[Slice], peak: u64) -> Result<Option<(Slice, Plan, (u64, usize))>, PlanError> {
+    fn next(
+        &mut self,
+        plan: &Plan,
+        slices: &[Slice],
+        peak: u64,
+    ) -> Result<Option<(Slice, Plan, (u64, usize))>, PlanError> {
         let mut best: Option<(f64, Slice, Plan, (u64, usize))> = None;
         for label in candidates(plan) {
             let slice = Slice { label, extent: self.tree.extent(label), piece: 1 };
@@ -110,7 +111,7 @@ impl Search<'_> {
     }
 
     /// The plan of one slice.
-    fn sliced(&self, slices: &[Slice]) -> Result<Plan, PlanError> {
+    fn sliced(&mut self, slices: &[Slice]) -> Result<Plan, PlanError> {
         let mut tree = self.tree.clone();
         slices.iter().for_each(|slice| tree.extents[slice.label.0 as usize] = slice.piece);
         let output = &tree.nodes[tree.root()].labels;
@@ -120,20 +121,20 @@ impl Search<'_> {
         let adds = slices.iter().any(|slice| !output.contains(&slice.label));
         let options = Options { accumulate: self.options.accumulate || adds, ..self.options.clone() };
         let uncut: Vec<Label> = slices.iter().map(|slice| slice.label).collect();
-        let plan = laid_out(self.expression, &tree, self.machine, &options, &uncut)?;
+        let plan = self.laid_out(&tree, &options, &uncut)?;
         Ok(Plan { slices, ..plan })
     }
+}
 
-    /// What takes the most memory where nothing can be sliced any more.
-    fn place(&self, plan: &Plan, slices: &[Slice]) -> String {
-        let largest = (0..plan.values.len()).max_by_key(|&id| plan.values[id].shape.iter().product::<usize>());
-        let step = largest.map_or(String::new(), |id| format!(" of `{}`", plan.step_text(&plan.values[id])));
-        let names: Vec<String> = slices.iter().map(|slice| format!("`{}`", plan.name(slice.label))).collect();
-        if names.is_empty() {
-            return format!("and nothing{step} can be sliced");
-        }
-        format!("sliced along {} as it is, and nothing else{step} can be sliced", names.join(", "))
+/// What takes the most memory where nothing can be sliced any more.
+fn place(plan: &Plan, slices: &[Slice]) -> String {
+    let largest = (0..plan.values.len()).max_by_key(|&id| plan.values[id].shape.iter().product::<usize>());
+    let step = largest.map_or(String::new(), |id| format!(" of `{}`", plan.step_text(&plan.values[id])));
+    let names: Vec<String> = slices.iter().map(|slice| format!("`{}`", plan.name(slice.label))).collect();
+    if names.is_empty() {
+        return format!("and nothing{step} can be sliced");
     }
+    format!("sliced along {} as it is, and nothing else{step} can be sliced", names.join(", "))
 }
 
 /// The dimensions of the largest intermediates that have more than one element.
