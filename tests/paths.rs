@@ -61,6 +61,48 @@ fn searches_find_the_same_path_every_time() {
     }
 }
 
+/// Networks in which many pairs cost the same: all that a search may not leave to chance.
+#[test]
+fn ties_are_broken_the_same_way_every_time() {
+    let ring = |tensors: usize| {
+        let name = |at: usize| format!("a{}", at % tensors);
+        (0..tensors).map(|at| format!("[{},{}]", name(at), name(at + 1))).collect::<Vec<_>>().join(",") + "->[a0]"
+    };
+    let grid = |side: usize| {
+        let mut terms = vec![Vec::new(); side * side];
+        for at in 0..side * side {
+            for (next, edge) in [(at + 1, at % side == side - 1), (at + side, at + side >= side * side)] {
+                if !edge {
+                    terms[at].push(format!("e{at}_{next}"));
+                    terms[next].push(format!("e{at}_{next}"));
+                }
+            }
+        }
+        terms.iter().map(|term| format!("[{}]", term.join(","))).collect::<Vec<_>>().join(",") + "->[]"
+    };
+    let circuit = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/circuit.einsum")).unwrap();
+    let same = format!("{}->ij", ["ij"; 12].join(","));
+    let star = format!("{}->", ('b'..='m').map(|label| format!("a{label},{label}")).collect::<Vec<_>>().join(","));
+    let mut faults = Vec::new();
+    for expression in [&ring(4), &ring(6), &ring(24), &grid(3), &grid(6), &circuit, &same, &star, "ab,ab,bc,bc,ac->ac"]
+    {
+        let problem = Problem::parse(expression).unwrap();
+        let shapes = problem.expression().operands().map(|term| vec![2; term.indices.len()]).collect::<Vec<_>>();
+        let shaped = problem.shapes(&shapes).unwrap();
+        for path in [PathChoice::Auto, PathChoice::Greedy, PathChoice::Optimal, PathChoice::Anneal] {
+            if path == PathChoice::Optimal && shapes.len() > 12 {
+                continue;
+            }
+            let options = Options { path: path.clone(), layout: false, ..Options::default() };
+            let paths: Vec<_> = (0..4).map(|_| shaped.plan(&Machine::new(1, 1), &options).unwrap().path).collect();
+            if paths.iter().any(|other| *other != paths[0]) {
+                faults.push(format!("{path:?} of {expression:.80}"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
 #[test]
 fn auto_takes_no_more_operations_than_left_to_right() {
     let mut rng = Rng::new(12);

@@ -4,8 +4,11 @@
 //! the cost. The result is whole where that fits and costs little; else it leaves in parts, if the caller can take them and
 //! that is cheaper or the only way. Deliberately absent: a search over combinations of dimensions.
 
+use std::cell::RefCell;
+
 use super::lanes::{SideBySide, side_by_side};
-use super::{Held, Options, Packing, Plan, PlanError, Slice, Source, Value, distribute, layout};
+use super::layout::{self, Prices};
+use super::{Held, Options, Packing, Plan, PlanError, Slice, Source, Value, distribute};
 use crate::dims::Label;
 use crate::machine::Machine;
 use crate::tree::Tree;
@@ -21,7 +24,8 @@ const SLIGHTLY_MORE: f64 = 1.1;
 
 /// Plans a tree, in slices if it does not fit otherwise.
 pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan, PlanError> {
-    let whole = laid_out(expression, tree, machine, options, &[])?;
+    let prices = RefCell::new(Prices::new());
+    let whole = laid_out(expression, tree, machine, options, &[], &mut prices.borrow_mut())?;
     let split = if machine.ranks == 1 { side_by_side(&whole.1, machine.workers) } else { None };
     if let Some(SideBySide { tree, lanes }) = split {
         let planned = distribute::distribute(expression, &tree, machine, options, &[], &lanes)?.lasting(false);
@@ -32,7 +36,7 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
     }
     let whole = whole.0;
     let Some(limit) = options.memory_limit else { return Ok(whole) };
-    let search = Search { expression, tree, machine, options, limit };
+    let search = Search { expression, tree, machine, options, limit, prices };
     let held = search.fit(whole.clone());
     if !options.in_parts || held.as_ref().is_ok_and(|held| cost(held) <= SLIGHTLY_MORE * cost(&whole)) {
         return held;
@@ -54,9 +58,10 @@ fn laid_out(
     machine: &Machine,
     options: &Options,
     uncut: &[Label],
+    prices: &mut Prices,
 ) -> Result<(Plan, Tree), PlanError> {
     let target = options.target.filter(|_| options.layout);
-    let arranged = target.map_or_else(|| tree.clone(), |target| layout::arrange(tree, options.dtype, &target));
+    let arranged = target.map_or_else(|| tree.clone(), |target| layout::arrange(tree, options.dtype, &target, prices));
     let plan = distribute::distribute(expression, &arranged, machine, options, uncut, &[])?;
     Ok((plan.lasting(false), arranged))
 }
@@ -85,6 +90,8 @@ struct Search<'a> {
     machine: &'a Machine,
     options: &'a Options,
     limit: u64,
+    /// Of contractions that were looked at before.
+    prices: RefCell<Prices>,
 }
 
 /// A plan, and what it was made with.
@@ -188,7 +195,8 @@ impl Search<'_> {
         let adds = cut.iter().any(|slice| !output.contains(&slice.label));
         let options = Options { accumulate: self.options.accumulate || adds, ..self.options.clone() };
         let uncut: Vec<Label> = cut.iter().map(|slice| slice.label).collect();
-        let (plan, _) = laid_out(self.expression, &tree, self.machine, &options, &uncut)?;
+        let (plan, _) =
+            laid_out(self.expression, &tree, self.machine, &options, &uncut, &mut self.prices.borrow_mut())?;
         Ok(Sliced::new(slices, Plan { slices: cut, result, ..plan }.lasting(false)))
     }
 

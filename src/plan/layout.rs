@@ -25,9 +25,13 @@ const GAIN: f64 = 0.97;
 /// How much dearer a new order is taken to be where its price is not sure.
 const UNSURE: f64 = 1.3;
 
+/// Prices of contractions that were looked at, for one element type and target. Trees that differ in an extent only
+/// have most of them in common.
+pub type Prices = HashMap<Vec<isize>, Price>;
+
 /// Chooses orders; the tree as it is where nothing is gained.
-pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target) -> Tree {
-    let mut search = Search { tree, dtype, target, prices: HashMap::new() };
+pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) -> Tree {
+    let mut search = Search { tree, dtype, target, prices };
     let total: f64 = (0..tree.nodes.len()).map(|node| tree.products(node)).sum();
     let least = if tree.nodes.len() > MANY { WORTH.max(total / MANY as f64) } else { WORTH };
     let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
@@ -86,7 +90,7 @@ struct Search<'a> {
     tree: &'a Tree,
     dtype: Dtype,
     target: &'a Target,
-    prices: HashMap<Vec<isize>, Price>,
+    prices: &'a mut Prices,
 }
 
 impl Search<'_> {

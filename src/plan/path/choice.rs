@@ -8,7 +8,8 @@ pub enum PathChoice {
     /// The best of greedy, exhaustive search and annealing that is found in a tenth of the predicted run time.
     #[default]
     Auto,
-    /// The pair with the smallest result first.
+    /// The pair with the smallest result first: the best of several weights of what the pair itself takes and several
+    /// orders of pairs that are worth the same.
     Greedy,
     /// Exhaustive: fewest operations. Takes time exponential in the number of tensors.
     Optimal,

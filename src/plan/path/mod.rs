@@ -3,7 +3,8 @@
 //! | file | what |
 //! |---|---|
 //! | `choice` | what the user asks for, as text and as a value |
-//! | `search` | orders by `omeco`: greedy, exhaustive, simulated annealing |
+//! | `search` | orders that are searched for: greedy, and by `omeco` exhaustive and annealed ones |
+//! | `greedy` | the pair with the smallest result first |
 //! | `cost` | what an order takes: operations, largest intermediate |
 //! | `positions` | between numbers of tensors and positions in a list that shrinks, as opt_einsum writes paths |
 //! | `report` | a path in the words of opt_einsum |
@@ -13,6 +14,7 @@
 
 mod choice;
 mod cost;
+mod greedy;
 mod positions;
 mod report;
 mod search;
@@ -49,7 +51,7 @@ pub fn order(network: &Network, choice: &PathChoice, machine: &Machine, dtype: D
     }
     let search = search::Search::new(network);
     match choice {
-        PathChoice::Greedy => Ok(search.greedy()),
+        PathChoice::Greedy => Ok(search.greedy(search::patient_ties(tensors))),
         PathChoice::Optimal => search.optimal().map_err(PlanError::Path),
         PathChoice::Anneal => Ok(search.anneal(search::PATIENT)),
         PathChoice::LeftToRight | PathChoice::Explicit(_) | PathChoice::Auto => {
@@ -74,7 +76,7 @@ fn auto(network: &Network, search: &search::Search, machine: &Machine, dtype: Dt
         let rate = machine.flops * machine.workers as f64 / dtype.flops_per_multiply_add() as f64;
         WORTH * (best.0 - rate.log2()).exp2()
     };
-    let budget = consider(search.greedy()).min(LONGEST_SEARCH);
+    let budget = consider(search.greedy(0..1)).min(LONGEST_SEARCH);
     if search::exhaustive_seconds(tensors) <= budget.max(search::UNNOTICED) {
         // It fails where numbers overflow; greedy stands then.
         if let Ok(order) = search.optimal() {
@@ -82,6 +84,8 @@ fn auto(network: &Network, search: &search::Search, machine: &Machine, dtype: Dt
         }
     } else if let Some(sweeps) = search::sweeps(tensors, budget) {
         consider(search.anneal(sweeps));
+    } else if let Some(ties) = search::more_ties(tensors, budget.max(search::UNNOTICED)) {
+        consider(search.greedy(ties));
     }
     best.1
 }

@@ -1,19 +1,16 @@
-//! Orders by `omeco`.
+//! Orders that are searched for: greedy ones by `greedy`, others by `omeco`, whose annealing starts from a seed.
 //!
-//! Its greedy search breaks ties by the order of a hash map, which no two runs share. So extents are given to it with
-//! differences of one in 10^9, by which no two choices tie. Its annealing starts from a seed.
-//!
-//! Invariant: same network, same order. Deliberately absent: searches of our own.
+//! Invariant: same network, same order. Deliberately absent: searches of our own, but for the greedy one, which has to
+//! repeat itself.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::HashMap;
+use std::ops::Range;
 
-use omeco::greedy::{ContractionTree, tree_greedy};
-use omeco::incidence_list::IncidenceList;
 use omeco::treesa::Initializer;
 use omeco::{EinCode, ExhaustiveSearch, NestedEinsum, ScoreFunction, TreeSA, optimize_exhaustive, optimize_treesa};
 
 use super::cost::{distinct, log2_products};
+use super::greedy::{Taste, greedy};
 use crate::dims::Label;
 use crate::tree::{Network, Order};
 
@@ -26,6 +23,9 @@ const MOST_ANNEALED: usize = 2_000;
 /// More tensors than these are searched greedily once, fewer with several weights.
 const MANY: usize = 3_000;
 
+/// Orders of ties that are tried at most.
+const MOST_TIES: u64 = 16;
+
 /// Temperatures of an annealing, and sweeps over the tree at each.
 #[derive(Debug, Clone, Copy)]
 pub struct Sweeps {
@@ -35,6 +35,18 @@ pub struct Sweeps {
 
 /// For those who asked for annealing.
 pub const PATIENT: Sweeps = Sweeps { temperatures: 100, each: 50 };
+
+/// Orders of ties of a greedy search of so many tensors: for those who asked for it.
+pub fn patient_ties(tensors: usize) -> Range<u64> {
+    0..if tensors > MANY { 1 } else { MOST_TIES }
+}
+
+/// Further orders of ties that a greedy search can try in so many seconds, if any.
+pub fn more_ties(tensors: usize, seconds: f64) -> Option<Range<u64>> {
+    const SECONDS_PER_TENSOR: f64 = 4e-6;
+    let more = (seconds / (SECONDS_PER_TENSOR * tensors as f64)) as u64;
+    (more > 0).then_some(1..MOST_TIES.min(1 + more))
+}
 
 /// What annealing can do in so many seconds, unless that is too little.
 pub fn sweeps(tensors: usize, seconds: f64) -> Option<Sweeps> {
@@ -75,75 +87,17 @@ impl<'a> Search<'a> {
         self.network.extents[label as usize].max(1)
     }
 
-    /// The cheapest of greedy orders with several weights of the operands' sizes.
-    pub fn greedy(&self) -> Order {
+    /// The cheapest of greedy orders with several weights of the operands' sizes, and several orders of ties.
+    pub fn greedy(&self, ties: Range<u64>) -> Order {
         let weights: &[f64] = if self.tensors.len() > MANY { &[0.0] } else { &[0.0, 0.5, 1.0] };
-        let orders = weights.iter().map(|&weight| {
-            let order = self.greedy_with(weight);
+        let log2: Vec<f64> = (0..self.network.extents.len() as u32).map(|label| self.log2(label)).collect();
+        let tastes = ties.flat_map(|ties| weights.iter().map(move |&weight| Taste { weight, ties }));
+        let orders = tastes.map(|taste| {
+            let order = greedy(&self.tensors, &self.output, &|label| log2[label as usize], taste);
             (log2_products(self.network, &order), order)
         });
         let best = orders.min_by(|(a, _), (b, _)| a.total_cmp(b));
         best.map(|(_, order)| order).unwrap_or_default()
-    }
-
-    fn greedy_with(&self, weight: f64) -> Order {
-        let mut order = Order::with_capacity(self.tensors.len());
-        let mut results: Vec<(f64, usize)> = Vec::new();
-        for component in self.components() {
-            let labels: HashSet<u32> = component.iter().flat_map(|&tensor| &self.tensors[tensor]).copied().collect();
-            let size = self.output.iter().filter(|label| labels.contains(label)).map(|&label| self.log2(label)).sum();
-            results.push((size, self.component(&component, weight, &mut order)));
-        }
-        // What shares no label is multiplied at the end, the smallest first.
-        let mut heap: BinaryHeap<Reverse<(Size, usize)>> =
-            results.into_iter().map(|(size, tensor)| Reverse((Size(size), tensor))).collect();
-        while let (Some(Reverse((Size(one), left))), Some(Reverse((Size(other), right)))) = (heap.pop(), heap.pop()) {
-            order.push(vec![left, right]);
-            let result = self.tensors.len() + order.len() - 1;
-            heap.push(Reverse((Size(one + other), result)));
-        }
-        order
-    }
-
-    /// Tensors that are connected by labels.
-    fn components(&self) -> Vec<Vec<usize>> {
-        let mut holders: HashMap<u32, Vec<usize>> = HashMap::new();
-        for (tensor, labels) in self.tensors.iter().enumerate() {
-            labels.iter().for_each(|&label| holders.entry(label).or_default().push(tensor));
-        }
-        let mut seen = vec![false; self.tensors.len()];
-        let mut components = Vec::new();
-        for first in 0..self.tensors.len() {
-            if std::mem::replace(&mut seen[first], true) {
-                continue;
-            }
-            let mut component = vec![first];
-            let mut next = 0;
-            while let Some(&tensor) = component.get(next) {
-                next += 1;
-                for label in &self.tensors[tensor] {
-                    for holder in holders.remove(label).into_iter().flatten() {
-                        if !std::mem::replace(&mut seen[holder], true) {
-                            component.push(holder);
-                        }
-                    }
-                }
-            }
-            components.push(component);
-        }
-        components
-    }
-
-    /// Appends the order of one component, and returns the number of its result.
-    fn component(&self, component: &[usize], weight: f64, order: &mut Order) -> usize {
-        let edges = component.iter().map(|&tensor| (tensor, self.tensors[tensor].clone())).collect();
-        let list = IncidenceList::new(edges, self.output.clone());
-        let sizes = component.iter().flat_map(|&tensor| &self.tensors[tensor]);
-        let sizes = sizes.map(|&label| (label, self.log2(label) + 1e-9 * unit(label))).collect();
-        match tree_greedy(&list, &sizes, weight, 0.0) {
-            Some(found) => self.append(Found::Greedy(found.tree), order),
-            None => component[0],
-        }
     }
 
     /// The order with the fewest operations among those that multiply tensors with a label in common.
@@ -154,7 +108,7 @@ impl<'a> Search<'a> {
         let found = optimize_exhaustive(&self.code(), &self.sizes(), &ExhaustiveSearch::default());
         let tree = found.map_err(|error| format!("--path optimal: {error}"))?;
         let mut order = Order::with_capacity(self.tensors.len());
-        self.append(Found::Nested(tree), &mut order);
+        self.append(tree, &mut order);
         Ok(order)
     }
 
@@ -172,10 +126,10 @@ impl<'a> Search<'a> {
         let mut order = Order::with_capacity(self.tensors.len());
         match optimize_treesa(&self.code(), &self.sizes(), &settings) {
             Some(tree) => {
-                self.append(Found::Nested(tree), &mut order);
+                self.append(tree, &mut order);
                 order
             }
-            None => self.greedy(),
+            None => self.greedy(0..1),
         }
     }
 
@@ -191,14 +145,18 @@ impl<'a> Search<'a> {
         self.tensors.iter().flatten().map(|&label| (label, self.extent(label))).collect()
     }
 
-    /// Appends a tree's contractions, and returns the number of its result. Trees may be deep, so nothing recurses.
-    fn append(&self, tree: Found, order: &mut Order) -> usize {
+    /// Appends a tree's contractions. Trees may be deep, so nothing recurses.
+    fn append(&self, tree: NestedEinsum<u32>, order: &mut Order) {
         let mut open = vec![Some(tree)];
         let mut done = Vec::new();
         while let Some(next) = open.pop() {
-            match next.map(Found::split) {
-                Some(Split::Leaf(tensor)) => done.push(tensor),
-                Some(Split::Pair(left, right)) => open.extend([None, Some(right), Some(left)]),
+            match next {
+                Some(NestedEinsum::Leaf { tensor_index }) => done.push(tensor_index),
+                Some(NestedEinsum::Node { args, .. }) => {
+                    // Searches for several tensors return binary trees.
+                    open.push(None);
+                    open.extend(args.into_iter().rev().map(Some));
+                }
                 None => {
                     let pair = done.split_off(done.len() - 2);
                     order.push(pair);
@@ -206,59 +164,5 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        done.pop().unwrap_or_default()
     }
-}
-
-/// The trees of `omeco`.
-enum Found {
-    Greedy(ContractionTree),
-    Nested(NestedEinsum<u32>),
-}
-
-enum Split {
-    Leaf(usize),
-    Pair(Found, Found),
-}
-
-impl Found {
-    fn split(self) -> Split {
-        match self {
-            Found::Greedy(ContractionTree::Leaf(tensor)) => Split::Leaf(tensor),
-            Found::Greedy(ContractionTree::Node { left, right }) => {
-                Split::Pair(Found::Greedy(*left), Found::Greedy(*right))
-            }
-            Found::Nested(NestedEinsum::Leaf { tensor_index }) => Split::Leaf(tensor_index),
-            Found::Nested(NestedEinsum::Node { args, .. }) => {
-                let mut args = args.into_iter().map(Found::Nested);
-                match (args.next(), args.next()) {
-                    (Some(left), Some(right)) => Split::Pair(left, right),
-                    _ => unreachable!("searches for several tensors return binary trees"),
-                }
-            }
-        }
-    }
-}
-
-/// A size with an order; there are none that are no numbers.
-#[derive(PartialEq)]
-struct Size(f64);
-
-impl Eq for Size {}
-
-impl PartialOrd for Size {
-    fn partial_cmp(&self, other: &Size) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Size {
-    fn cmp(&self, other: &Size) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
-/// A number in [0, 1) that is another one for every label.
-fn unit(label: u32) -> f64 {
-    (f64::from(label) * 0.618_033_988_749_895).fract()
 }

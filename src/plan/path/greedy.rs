@@ -1,0 +1,223 @@
+//! The pair with the smallest result first, of pairs that have a label in common.
+//!
+//! Invariants: same network and ties, same order; steps come depth first, so that few results wait for their turn.
+//! Deliberately absent: chance. The greedy search of `omeco` breaks ties by the order of a hash map, and then no two
+//! ranks have the same plan.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::tree::Order;
+
+/// What a greedy search may vary.
+#[derive(Debug, Clone, Copy)]
+pub struct Taste {
+    /// A pair is the better, the fewer elements its result has, less so many times those of the pair itself.
+    pub weight: f64,
+    /// Pairs that are worth the same come in an order of this number's own: regular networks have many, and what comes
+    /// of one order may take several times as long as what comes of another.
+    pub ties: u64,
+}
+
+/// An order of tensors. `log2` is that of the extent of a label; labels of `output` are never summed.
+///
+/// Cost: about p log p for p pairs with a label in common, times the labels of a tensor.
+pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, taste: Taste) -> Order {
+    let mut network = Network::new(tensors, output, log2);
+    let mut pairs = BinaryHeap::new();
+    for left in 0..tensors.len() {
+        let neighbours = network.neighbours(left).into_iter().filter(|&right| right > left);
+        pairs.extend(neighbours.map(|right| Reverse(network.ranked(left, right, taste))));
+    }
+    let mut steps: Vec<[usize; 2]> = Vec::with_capacity(tensors.len());
+    while let Some(Reverse((_, _, [left, right]))) = pairs.pop() {
+        if !network.has(left) || !network.has(right) {
+            continue;
+        }
+        let result = network.contract(left, right);
+        steps.push([left, right]);
+        let neighbours = network.neighbours(result).into_iter();
+        pairs.extend(neighbours.map(|other| Reverse(network.ranked(other, result, taste))));
+    }
+    // What shares no label is multiplied at the end, the smallest first.
+    let left_over = (0..network.labels.len()).filter(|&tensor| network.has(tensor));
+    let mut left_over: BinaryHeap<Reverse<(Size, usize)>> =
+        left_over.map(|tensor| Reverse((Size(network.log2_size(tensor)), tensor))).collect();
+    while let (Some(Reverse((one, left))), Some(Reverse((other, right)))) = (left_over.pop(), left_over.pop()) {
+        steps.push([left, right]);
+        left_over.push(Reverse((Size(one.0 + other.0), tensors.len() + steps.len() - 1)));
+    }
+    depth_first(&steps, tensors.len())
+}
+
+/// The tensors that there are, and what they have in common.
+struct Network<'a> {
+    log2: &'a dyn Fn(u32) -> f64,
+    /// Of every tensor, ascending; `None` of those that were contracted.
+    labels: Vec<Option<Vec<u32>>>,
+    /// By label, who has it; the output counts as one that is never contracted.
+    holders: Vec<Vec<usize>>,
+}
+
+/// Stands for the output.
+const OUTPUT: usize = usize::MAX;
+
+impl<'a> Network<'a> {
+    fn new(tensors: &[Vec<u32>], output: &[u32], log2: &'a dyn Fn(u32) -> f64) -> Network<'a> {
+        let count = tensors.iter().flatten().chain(output).max().map_or(0, |&last| last as usize + 1);
+        let labels = Vec::with_capacity(2 * tensors.len());
+        let mut network = Network { log2, labels, holders: vec![Vec::new(); count] };
+        output.iter().for_each(|&label| network.holders[label as usize].push(OUTPUT));
+        for labels in tensors {
+            let mut labels = labels.clone();
+            labels.sort_unstable();
+            network.insert(labels);
+        }
+        network
+    }
+
+    fn has(&self, tensor: usize) -> bool {
+        self.labels[tensor].is_some()
+    }
+
+    fn labels(&self, tensor: usize) -> &[u32] {
+        self.labels[tensor].as_deref().unwrap_or_default()
+    }
+
+    fn insert(&mut self, labels: Vec<u32>) -> usize {
+        let tensor = self.labels.len();
+        labels.iter().for_each(|&label| self.holders[label as usize].push(tensor));
+        self.labels.push(Some(labels));
+        tensor
+    }
+
+    /// Those with which a tensor has a label in common, ascending.
+    fn neighbours(&self, tensor: usize) -> Vec<usize> {
+        let holders = self.labels(tensor).iter().flat_map(|&label| &self.holders[label as usize]);
+        let mut others: Vec<usize> = holders.copied().filter(|&other| other != tensor && other != OUTPUT).collect();
+        others.sort_unstable();
+        others.dedup();
+        others
+    }
+
+    /// The labels of a pair that somebody else needs, ascending.
+    fn result(&self, left: usize, right: usize) -> impl Iterator<Item = u32> {
+        let needed =
+            move |label: &u32| self.holders[*label as usize].iter().any(|&holder| holder != left && holder != right);
+        let (mut one, mut other) = (self.labels(left).iter().peekable(), self.labels(right).iter().peekable());
+        let merged = std::iter::from_fn(move || match (one.peek(), other.peek()) {
+            (Some(a), Some(b)) if a == b => {
+                other.next();
+                one.next()
+            }
+            (Some(a), Some(b)) if a < b => one.next(),
+            (_, Some(_)) => other.next(),
+            (_, None) => one.next(),
+        });
+        merged.copied().filter(needed)
+    }
+
+    /// A pair behind what it is ordered by.
+    fn ranked(&self, left: usize, right: usize, taste: Taste) -> (Size, u64, [usize; 2]) {
+        let pair = [left, right];
+        let numbers = pair.map(|tensor| (tensor as u64).to_le_bytes());
+        (self.worth(left, right, taste.weight), xxh3_64_with_seed(numbers.as_flattened(), taste.ties), pair)
+    }
+
+    fn worth(&self, left: usize, right: usize, weight: f64) -> Size {
+        let result = self.elements(self.result(left, right));
+        if weight == 0.0 || result.is_infinite() {
+            return Size(result);
+        }
+        let pair = [left, right].map(|tensor| self.elements(self.labels(tensor).iter().copied()));
+        Size(result - weight * (pair[0] + pair[1]))
+    }
+
+    fn elements(&self, labels: impl Iterator<Item = u32>) -> f64 {
+        labels.map(self.log2).sum::<f64>().exp2()
+    }
+
+    fn log2_size(&self, tensor: usize) -> f64 {
+        self.labels(tensor).iter().map(|&label| (self.log2)(label)).sum()
+    }
+
+    /// Replaces a pair by its result.
+    fn contract(&mut self, left: usize, right: usize) -> usize {
+        let result = self.result(left, right).collect();
+        for tensor in [left, right] {
+            for label in self.labels[tensor].take().unwrap_or_default() {
+                self.holders[label as usize].retain(|&holder| holder != tensor);
+            }
+        }
+        self.insert(result)
+    }
+}
+
+/// The same contractions, each right after those of its right operand. Trees may be deep, so nothing recurses.
+fn depth_first(steps: &[[usize; 2]], tensors: usize) -> Order {
+    let mut order = Order::with_capacity(steps.len());
+    let mut open = vec![Some(tensors + steps.len() - 1)];
+    let mut done = Vec::new();
+    while let Some(next) = open.pop() {
+        match next.map(|tensor| (tensor, tensor.checked_sub(tensors))) {
+            Some((tensor, None)) => done.push(tensor),
+            Some((_, Some(step))) => open.extend([None, Some(steps[step][1]), Some(steps[step][0])]),
+            None => {
+                let pair = done.split_off(done.len() - 2);
+                order.push(pair);
+                done.push(tensors + order.len() - 1);
+            }
+        }
+    }
+    order
+}
+
+/// A size with an order; there are none that are no numbers.
+#[derive(PartialEq)]
+struct Size(f64);
+
+impl Eq for Size {}
+
+impl PartialOrd for Size {
+    fn partial_cmp(&self, other: &Size) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Size {
+    fn cmp(&self, other: &Size) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(tensors: &[&[u32]], output: &[u32], log2: &dyn Fn(u32) -> f64, ties: u64) -> Order {
+        let tensors: Vec<Vec<u32>> = tensors.iter().map(|labels| labels.to_vec()).collect();
+        greedy(&tensors, output, log2, Taste { weight: 0.0, ties })
+    }
+
+    #[test]
+    fn the_smallest_result_first() {
+        // Matrices of 2 x 32, 32 x 8 and 8 x 4.
+        let log2 = |label: u32| [1.0, 5.0, 3.0, 2.0][label as usize];
+        assert_eq!(order(&[&[0, 1], &[1, 2], &[2, 3]], &[0, 3], &log2, 0), [[0, 1], [2, 3]]);
+        // What shares no label comes at the end.
+        let same = |_: u32| 1.0;
+        assert_eq!(order(&[&[0], &[1], &[0], &[]], &[1], &same, 0), [[0, 2], [3, 4], [5, 1]]);
+        assert!(order(&[&[0]], &[0], &same, 0).is_empty());
+    }
+
+    #[test]
+    fn ties_have_orders_of_their_own() {
+        let ring: Vec<Vec<u32>> = (0..12).map(|at| vec![at, (at + 1) % 12]).collect();
+        let ring: Vec<&[u32]> = ring.iter().map(Vec::as_slice).collect();
+        let first = |ties| order(&ring, &[], &|_| 1.0, ties);
+        assert_eq!(first(1), first(1));
+        assert!((2..9).any(|ties| first(ties) != first(1)));
+    }
+}
