@@ -15,6 +15,7 @@
 //! | contract arrays in this process | [`einsum()`] |
 //! | plan, look at the plan, run it often | [`Problem`], [`Plan`], [`World`], [`Program`] |
 //! | keep tensors distributed | [`DistTensor`] |
+//! | have a result that does not fit into memory | [`Program::run_part`], [`NpyOutput`] |
 //! | see how a distributed algorithm works | [`algorithm`], [`schedule`] |
 //!
 //! ```

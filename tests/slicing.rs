@@ -1,7 +1,7 @@
 //! Plans that do not fit into a memory limit run in slices: the same results, within the limit, and as much memory as planned.
 
 use einsum_dist::dist::Distribution;
-use einsum_dist::plan::PlanError;
+use einsum_dist::plan::{PathReport, PlanError};
 use einsum_dist::{DistTensor, Dtype, Error, Machine, Operand, Options, Plan, Problem, World};
 use ndarray::{ArrayD, IxDyn};
 
@@ -57,6 +57,8 @@ fn half_of_the_memory_is_enough() {
             let pieces = sliced.slices.iter().map(|slice| (slice.label, slice.extent / slice.piece));
             let summed = pieces.filter(|(label, _)| !sliced.output().labels.contains(label));
             assert!(sliced.roundings() >= summed.map(|(_, pieces)| pieces as u64).product(), "{what}");
+            let flops = |plan| PathReport::of(plan).map(|path| path.log2_flops);
+            assert_eq!(flops(&sliced), flops(&whole), "{what}");
             let world = World::in_process(ranks);
             let want = world.compile::<f64>(&whole).unwrap().run(&borrowed).unwrap();
             let mut program = world.compile::<f64>(&sliced).unwrap();
@@ -91,6 +93,45 @@ fn ranks_keep_their_blocks() {
         let want = World::in_process(2).compile::<f64>(&whole).unwrap().run(&borrowed).unwrap();
         assert_eq!(out.gather(&world).unwrap(), want, "{expression}");
     });
+}
+
+#[test]
+fn slices_of_operands_and_results_are_packed_into_the_planned_memory() {
+    // Whose slices do not lie as dense tensors of their shape would, which decides what is packed.
+    let cases: [(&str, &[&[usize]]); 8] = [
+        ("ce,ac,bea->bec", &[&[36, 36], &[36, 36], &[36, 36, 36]]),
+        ("ba,db,dac->cba", &[&[128, 16], &[60, 128], &[60, 16, 128]]),
+        ("cd,acb->dba", &[&[36, 60], &[16, 36, 60]]),
+        ("bdc,dac,cad->ab", &[&[200, 36, 24], &[36, 36, 24], &[24, 36, 36]]),
+        ("bac,db->dca", &[&[24, 16, 60], &[16, 24]]),
+        ("acb,bda->cd", &[&[16, 16, 60], &[60, 90, 16]]),
+        ("cdb,ca->abd", &[&[90, 36, 16], &[90, 200]]),
+        ("cab,dc->bad", &[&[90, 36, 60], &[200, 90]]),
+    ];
+    let world = World::single();
+    let mut sliced = 0;
+    for (expression, shapes) in cases {
+        let shapes: Vec<Vec<usize>> = shapes.iter().map(|shape| shape.to_vec()).collect();
+        let whole = plan(expression, &shapes, 1, None).unwrap();
+        for (percent, in_parts) in [(98, false), (95, false), (90, true), (75, true), (60, true), (45, true)] {
+            let limit = Some(peak(&whole) * percent / 100);
+            let options = Options { dtype: Dtype::Float64, memory_limit: limit, in_parts, ..Options::default() };
+            let machine = Machine::new(1, rayon::current_num_threads());
+            let shaped = Problem::parse(expression).unwrap().shapes(&shapes).unwrap();
+            let Ok(plan) = shaped.plan(&machine, &options) else { continue };
+            sliced += usize::from(plan.slice_count() > 1);
+            let alone = Distribution::single();
+            let operands = shapes.iter().map(|shape| DistTensor::<f64>::zeros(&world, shape, &alone));
+            let operands: Vec<DistTensor<f64>> = operands.collect();
+            let mut part = DistTensor::zeros(&world, &plan.part_shape(), &alone);
+            let mut program = world.compile::<f64>(&plan).unwrap();
+            for number in 0..plan.part_count() {
+                program.run_part(number, 1.0, &operands.iter().collect::<Vec<_>>(), 0.0, &mut part).unwrap();
+            }
+            assert_eq!(program.measured().unwrap()[0].peak_bytes, peak(&plan), "{expression}: {}", plan.explain());
+        }
+    }
+    assert!(sliced >= 20, "{sliced} of {} plans in slices", 6 * cases.len());
 }
 
 #[test]

@@ -78,7 +78,8 @@ impl Tensor {
     /// Declares a buffer for boxes of this tensor of at most these extents.
     pub fn scratch(&self, builder: &mut Builder, extents: Vec<usize>) -> BufferId {
         let labels = self.labels.clone();
-        builder.declare(Buffer { node: self.node, labels, extents, home: Home::Exchange, place: None })
+        let within = extents.clone();
+        builder.declare(Buffer { node: self.node, labels, extents, within, home: Home::Exchange, place: None })
     }
 }
 

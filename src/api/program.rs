@@ -147,7 +147,7 @@ impl<T: Element> Program<T> {
     }
 
     /// `out = alpha (contraction of the operands) + beta out`, every rank with its own blocks, in the distributions that
-    /// the plan names; nothing is gathered.
+    /// the plan names; nothing is gathered. For a result that leaves in parts, a whole `out` is more memory than was planned.
     ///
     /// # Errors
     /// Tensors of other shapes or distributions than the plan's; a failed run (under MPI a failed run ends all ranks).

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Plan, Source, Value};
+use super::{Held, Plan, Source, Value};
 use crate::algorithm::{Contraction, Tensor, redistribute, unary};
 use crate::schedule::{Buffer, BufferId, Builder, Factor, Home, Place, Schedule, View, Work};
 
@@ -26,7 +26,7 @@ pub fn lower(plan: &Plan, rank: usize) -> Schedule {
             _ if id == last && (onto || !plan.accumulate) => Home::Output,
             _ => Home::Arena,
         };
-        buffers.push(declare(&mut builder, value, id, home));
+        buffers.push(declare(&mut builder, plan, id, home));
         match &value.source {
             Source::Operand(_) => {}
             Source::Contract { left, right, algorithm, .. } => {
@@ -63,17 +63,24 @@ fn finish(plan: &Plan, builder: &mut Builder, result: Option<BufferId>, onto: bo
     if !plan.accumulate || onto {
         return;
     }
-    if let Some(output) = declare(builder, &plan.values[last], last, Home::Output).filter(|_| !empty) {
+    if let Some(output) = declare(builder, plan, last, Home::Output).filter(|_| !empty) {
         let out = whole(builder, output);
         builder.work(Work::Update { input: view, out });
     }
 }
 
 /// The buffer of this rank's block of a value; none beyond its grid of ranks.
-fn declare(builder: &mut Builder, value: &Value, node: usize, home: Home) -> Option<BufferId> {
-    let rank = builder.rank();
+fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Option<BufferId> {
+    let (rank, value) = (builder.rank(), &plan.values[node]);
+    let is_slice = match home {
+        Home::Operand(_) => true,
+        Home::Output => plan.result == Held::Whole,
+        Home::Arena | Home::Exchange => false,
+    };
+    let whole = if is_slice { plan.whole_shape(value) } else { value.shape.clone() };
+    let within = value.distribution.block(&whole, rank)?.extents();
     let region = value.distribution.block(&value.shape, rank)?;
     let summand = (value.distribution.summand(rank)?, value.distribution.summands());
     let (labels, extents) = (value.labels.clone(), region.extents());
-    Some(builder.declare(Buffer { node, labels, extents, home, place: Some(Place { region, summand }) }))
+    Some(builder.declare(Buffer { node, labels, extents, within, home, place: Some(Place { region, summand }) }))
 }

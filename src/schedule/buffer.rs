@@ -31,13 +31,15 @@ pub struct Place {
     pub summand: (usize, usize),
 }
 
-/// One buffer: a dense row-major array of these extents.
+/// One buffer: a row-major array of these extents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffer {
     /// The node of the tree whose tensor it holds a piece of.
     pub node: usize,
     pub labels: Vec<Label>,
     pub extents: Vec<usize>,
+    /// The extents of the dense array that it is a box of: its own, but of the user's block of which it is a slice.
+    pub within: Vec<usize>,
     pub home: Home,
     /// Set for operands and the output.
     pub place: Option<Place>,

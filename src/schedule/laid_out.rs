@@ -1,5 +1,5 @@
-//! How a box of a buffer lies, as local plans want to know it: buffers are dense and row-major, the user's too until a run
-//! says otherwise.
+//! How a box of a buffer lies, as local plans want to know it: in dense row-major arrays, the user's too until a run says
+//! otherwise.
 
 use super::{Schedule, View, Work};
 use crate::dims::Label;
@@ -23,7 +23,7 @@ impl Schedule {
     pub fn laid_out(&self, view: &View) -> LaidOut<'_> {
         let buffer = &self.buffers[view.buffer];
         let extents = view.bounds.iter().map(ExactSizeIterator::len).collect();
-        LaidOut { labels: &buffer.labels, extents, strides: row_major(&buffer.extents) }
+        LaidOut { labels: &buffer.labels, extents, strides: row_major(&buffer.within) }
     }
 
     /// The tensors of a contraction; `None` for other work.

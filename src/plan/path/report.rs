@@ -1,7 +1,7 @@
 //! A path in the words of opt_einsum: scaling, operations with and without it, the largest intermediate.
 //!
 //! Operations count 2 per multiply-add (8 of complex numbers), as everywhere here; opt_einsum counts the same for two
-//! operands. Deliberately absent: the row of each contraction, which the table of the plan has.
+//! operands. Deliberately absent: slices, and the row of each contraction, which the table of the plan has.
 
 use std::fmt;
 
@@ -27,7 +27,8 @@ pub struct PathReport {
 impl PathReport {
     /// Of a plan with at least one contraction.
     pub fn of(plan: &Plan) -> Option<PathReport> {
-        let log2 = |labels: &[Label]| log2_size(labels, &plan.extents);
+        let extents: Vec<usize> = plan.whole_extents().collect();
+        let log2 = |labels: &[Label]| log2_size(labels, &extents);
         let steps: Vec<Vec<Label>> = plan.values.iter().filter_map(dimensions).collect();
         let all: Vec<Label> = (0..plan.names.len() as u32).map(Label).collect();
         let each = (plan.dtype.flops_per_multiply_add() as f64).log2();
