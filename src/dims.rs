@@ -19,9 +19,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
+    /// In both operands and in out: a batch.
     C,
+    /// In left and out.
     M,
+    /// In right and out.
     N,
+    /// In left and right: summed.
     K,
 }
 
@@ -46,9 +50,13 @@ impl std::fmt::Display for Kind {
 /// The dimensions of a binary contraction, by kind; each list in the order of `out` (c, m, n) or of `left` (k).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Kinds {
+    /// [`Kind::C`].
     pub c: Vec<Label>,
+    /// [`Kind::M`].
     pub m: Vec<Label>,
+    /// [`Kind::N`].
     pub n: Vec<Label>,
+    /// [`Kind::K`].
     pub k: Vec<Label>,
 }
 

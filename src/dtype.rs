@@ -9,9 +9,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dtype {
+    /// `f32`.
     Float32,
+    /// `f64`.
     Float64,
+    /// Complex numbers of two `f32`.
     Complex64,
+    /// Complex numbers of two `f64`.
     Complex128,
 }
 
@@ -35,6 +39,7 @@ impl Dtype {
         }
     }
 
+    /// Whether elements have an imaginary part.
     pub const fn is_complex(self) -> bool {
         matches!(self, Dtype::Complex64 | Dtype::Complex128)
     }

@@ -13,26 +13,43 @@
 //! | to do | start at |
 //! |---|---|
 //! | contract arrays in this process | [`einsum()`] |
-//! | plan, look at the plan, run it often | [`Problem`], [`Plan`], [`World`], [`Program`] |
+//! | say what to contract, for which machine, in which order | [`Problem`], [`Machine`], [`Options`], [`plan::PathChoice`] |
+//! | look at a plan: what it moves, takes and costs | [`Plan`] |
+//! | run it often, on views, into an output, with alpha and beta | [`World`], [`Program`], [`Operand`], [`Output`] |
 //! | keep tensors distributed | [`DistTensor`] |
 //! | have a result that does not fit into memory | [`Program::run_part`], [`NpyOutput`] |
+//! | know how far a result may be off | [`Plan::roundings`], [`kernel::error_bound`] |
 //! | see how a distributed algorithm works | [`algorithm`], [`schedule`] |
+//!
+//! Build, inspect and run a plan:
 //!
 //! ```
 //! use einsum_dist::{Machine, Options, Problem, World};
 //! use ndarray::Array2;
 //!
-//! let (a, b) = (Array2::<f32>::ones((6, 4)), Array2::<f32>::ones((4, 5)));
+//! let (a, b) = (Array2::<f32>::ones((6, 4)), Array2::<f32>::ones((5, 4)));
 //! let plan = Problem::parse("mk,kn->mn")?
 //!     .shapes(&[vec![6, 4], vec![4, 5]])?
 //!     .plan(&Machine::new(3, 1), &Options::default())?;
+//! println!("{}", plan.explain());
+//! let received: u64 = (0..3).map(|rank| plan.schedule(rank).bytes_received()).sum();
+//!
 //! let world = World::in_process(3);
-//! let c = world.compile::<f32>(&plan)?.run(&[&a, &b])?;
-//! assert!(c.iter().all(|&x| x == 4.0));
+//! let mut program = world.compile::<f32>(&plan)?;
+//! // A transposed view, which nobody copies.
+//! let mut c = program.run(&[&a, &b.t()])?;
+//! assert_eq!(world.moved().received, received);
+//! // c = 10 a b^T - c, in place.
+//! program.run_into(10.0, &[&a, &b.t()], -1.0, &mut c)?;
+//! assert!(c.iter().all(|&x| x == 36.0));
 //! # Ok::<(), einsum_dist::Error>(())
 //! ```
 //!
-//! Features: `cli` (default) builds the command line, `mpi` runs on MPI ranks, `full` is everything.
+//! Shapes are lists of extents, in the order of a term's labels. Sizes are in bytes and times in seconds, unless a name
+//! says otherwise; operations count 2 per multiply-add, 8 of complex numbers. Calls fail with an [`Error`].
+//!
+//! Features: `cli` (default) builds the command line, `mpi` runs on MPI ranks, `libxsmm` lets LIBXSMM multiply small
+//! products, `full` is everything.
 
 pub mod algorithm;
 pub mod api;

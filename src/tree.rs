@@ -33,16 +33,23 @@ pub type NodeId = usize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UnaryOp {
+    /// Nothing: dimensions in another order, or the same tensor once more.
     Permute,
+    /// Sums over the labels that the result lacks.
     Sum,
+    /// Takes the elements whose indices of a repeated label are equal.
     Diagonal,
 }
 
 /// How a node comes about.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "fields are named for what they are")]
 pub enum Step {
+    /// An operand.
     Leaf { operand: usize },
+    /// A step with one input.
     Unary { input: NodeId, op: UnaryOp },
+    /// A contraction of two tensors.
     Contract { left: NodeId, right: NodeId, kinds: Kinds },
 }
 
@@ -51,6 +58,7 @@ pub enum Step {
 pub struct Network<'a> {
     /// Labels of the inputs, of which some may occur twice or nowhere else.
     pub tensors: Vec<&'a [Label]>,
+    /// Labels of the result.
     pub output: &'a [Label],
     /// Extents by label.
     pub extents: &'a [usize],
@@ -69,7 +77,9 @@ pub fn left_to_right(tensors: usize) -> Order {
 /// A tensor of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
+    /// Its dimensions, the slowest first.
     pub labels: Vec<Label>,
+    /// How it comes about.
     pub step: Step,
     /// The place in the expression that it comes from.
     pub span: Span,
@@ -80,8 +90,11 @@ pub struct Node {
 pub struct Tree {
     /// Names of dimensions, distinct; a bracket's own dimension that shares its letter with another gets primes.
     pub names: Vec<String>,
+    /// Extents of dimensions, by label.
     pub extents: Vec<usize>,
+    /// Inputs before what is made of them; the last one is the result.
     pub nodes: Vec<Node>,
+    /// How many operands there are.
     pub operands: usize,
 }
 
@@ -101,18 +114,22 @@ impl Tree {
         tree
     }
 
+    /// The result.
     pub fn root(&self) -> NodeId {
         self.nodes.len() - 1
     }
 
+    /// The name of a dimension.
     pub fn name(&self, label: Label) -> &str {
         &self.names[label.0 as usize]
     }
 
+    /// The extent of a dimension.
     pub fn extent(&self, label: Label) -> usize {
         self.extents[label.0 as usize]
     }
 
+    /// The shape of a tensor of these dimensions.
     pub fn shape(&self, labels: &[Label]) -> Vec<usize> {
         labels.iter().map(|&label| self.extent(label)).collect()
     }

@@ -10,14 +10,19 @@ use crate::kernel::Element;
 use crate::memory::{OutOfMemory, bytes_of_mut};
 use crate::plan::Plan;
 
-/// A tensor of which every rank holds its block. A process keeps the blocks of its own ranks.
+/// A tensor of which every rank holds its block, dense and row-major. A process keeps the blocks of its own ranks.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, World, dist::Distribution};
 /// let world = World::in_process(2);
-/// let tensor = DistTensor::from_fn(&world, &[3, 2], &Distribution::cut(0, 2), |i| (10 * i[0] + i[1]) as f64);
-/// let rows: Vec<usize> = tensor.blocks().map(|(_, block)| block.shape()[0]).collect();
-/// assert_eq!(rows, [2, 1]);
+/// // Rows 0 and 1 on rank 0, row 2 on rank 1.
+/// let rows = DistTensor::from_fn(&world, &[3, 2], &Distribution::cut(0, 2), |at| (10 * at[0] + at[1]) as f64);
+/// let shapes: Vec<Vec<usize>> = rows.blocks().map(|(_, block)| block.shape().to_vec()).collect();
+/// assert_eq!(shapes, [[2, 2], [1, 2]]);
+/// // What is not there already travels.
+/// let columns = rows.redistribute(&world, &Distribution::cut(1, 2))?;
+/// assert_eq!(columns.gather(&world)?, ndarray::array![[0.0, 1.0], [10.0, 11.0], [20.0, 21.0]].into_dyn());
+/// # Ok::<(), einsum_dist::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct DistTensor<T: Element> {
@@ -34,7 +39,7 @@ struct Block<T> {
 }
 
 impl<T: Element> DistTensor<T> {
-    /// Zeros.
+    /// Zeros, of this shape over all ranks.
     ///
     /// # Panics
     /// When the distribution has more ranks than the world, or memory runs out.
@@ -64,7 +69,11 @@ impl<T: Element> DistTensor<T> {
         Ok(DistTensor { shape: shape.to_vec(), distribution: distribution.clone(), blocks })
     }
 
-    /// The values of a function of the index in the whole tensor.
+    /// The values of a function of the index in the whole tensor. It is called for the elements of the local blocks
+    /// only.
+    ///
+    /// # Panics
+    /// As [`DistTensor::zeros`].
     pub fn from_fn(
         world: &World,
         shape: &[usize],
@@ -82,7 +91,11 @@ impl<T: Element> DistTensor<T> {
         tensor
     }
 
-    /// Operand `operand` of random values, uniform in [-1, 1): the same for any number of ranks.
+    /// Random values, uniform in [-1, 1): each a function of the seed, the number of the operand and its place in the
+    /// whole tensor, so the same for any number of ranks.
+    ///
+    /// # Panics
+    /// As [`DistTensor::zeros`].
     pub fn random(
         world: &World,
         shape: &[usize],
@@ -123,7 +136,8 @@ impl<T: Element> DistTensor<T> {
         source.redistribute(world, distribution)
     }
 
-    /// The same tensor in another distribution: only what is not there already travels. Collective.
+    /// The same tensor in another distribution: only what is not there already travels. Collective. Cost: plans and
+    /// compiles in every call; both tensors are in memory.
     ///
     /// # Errors
     /// The run fails.
@@ -135,7 +149,8 @@ impl<T: Element> DistTensor<T> {
         Ok(moved)
     }
 
-    /// The whole tensor on every rank. Collective.
+    /// The whole tensor on every rank, row-major. Collective; a process with several ranks holds as many copies
+    /// meanwhile.
     ///
     /// # Errors
     /// The run fails.
@@ -145,15 +160,18 @@ impl<T: Element> DistTensor<T> {
         whole.ok_or_else(|| Error::Usage("no rank of the world lives in this process".to_owned()))
     }
 
+    /// The shape of the whole tensor.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
+    /// How it lies over ranks.
     pub fn distribution(&self) -> &Distribution {
         &self.distribution
     }
 
-    /// The local blocks: the piece of the tensor that each is, and its values.
+    /// The local blocks in order of ranks: the piece of the tensor that each is, and its values. Ranks that hold
+    /// nothing at all have none.
     pub fn blocks(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
         self.blocks.iter().map(|block| (&block.region, block.values.view()))
     }
@@ -170,6 +188,9 @@ impl<T: Element> DistTensor<T> {
     }
 
     /// Fills the local blocks from a whole array of the same shape.
+    ///
+    /// # Panics
+    /// When the array is smaller.
     pub fn assign(&mut self, whole: ArrayViewD<'_, T>) {
         for block in &mut self.blocks {
             block.values.assign(&part(whole.view(), &block.region));

@@ -7,18 +7,33 @@ use crate::kernel::Element;
 use crate::machine::Machine;
 use crate::plan::Options;
 
-/// Contracts whole operands in this process, on the current rayon pool; never communicates.
+/// Contracts whole operands in this process, on the current rayon pool; never communicates. The result is a new
+/// row-major array. What an expression may be is in `docs/expressions.md`.
+///
+/// Cost: parses, plans and compiles in every call, which for small operands takes longer than contracting them; a
+/// [`Program`] does that once. Operands are borrowed, whatever their strides; beside the result, memory is taken for
+/// intermediates and for what contractions pack into.
 ///
 /// # Errors
-/// The text is no expression, or the operands do not fit it.
+/// [`Error::Parse`] where the text is no expression, [`Error::Shape`] where the operands do not fit it; both show the
+/// place.
 ///
 /// ```
 /// use ndarray::array;
 /// let (a, b) = (array![[1.0, 2.0], [3.0, 4.0]], array![[1.0, 1.0], [0.0, 1.0]]);
-/// let c = einsum_dist::einsum("mk,kn->mn", &[&a, &b])?;
-/// assert_eq!(c, array![[1.0, 3.0], [3.0, 7.0]].into_dyn());
+/// let c = einsum_dist::einsum("mk,kn->mn", &[&a, &b.t()])?;
+/// assert_eq!(c, array![[3.0, 2.0], [7.0, 4.0]].into_dyn());
+///
+/// match einsum_dist::einsum("mk,kn->mn", &[&a, &array![[1.0], [2.0], [3.0]]]) {
+///     Err(einsum_dist::Error::Shape(error)) => println!("{}", error.render()),
+///     other => panic!("expected an error, got {other:?}"),
+/// }
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
+///
+/// [`Program`]: crate::Program
+/// [`Error::Parse`]: crate::Error::Parse
+/// [`Error::Shape`]: crate::Error::Shape
 pub fn einsum<T: Element>(expression: &str, operands: &[&dyn Operand<T>]) -> Result<ArrayD<T>> {
     let shapes: Vec<Vec<usize>> = operands.iter().map(|operand| operand.view_dyn().shape().to_vec()).collect();
     let options = Options { dtype: T::DTYPE, ..Options::default() };

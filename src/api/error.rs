@@ -13,6 +13,7 @@ use crate::tree::ShapeError;
 /// A failed call.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "fields are what messages say")]
 pub enum Error {
     /// The text is no expression. [`ParseError::render`] shows the place.
     #[error(transparent)]
@@ -20,6 +21,7 @@ pub enum Error {
     /// The operands do not fit the expression. [`ShapeError::render`] shows the places.
     #[error(transparent)]
     Shape(#[from] ShapeError),
+    /// There is no plan of what was asked for.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// A schedule that is wrong: a bug of the engine.
@@ -28,10 +30,13 @@ pub enum Error {
     /// The kernel that the plan forces cannot run.
     #[error(transparent)]
     Kernel(#[from] KernelError),
+    /// A .npy file that is missing, damaged, of another type, or cannot be written.
     #[error(transparent)]
     Npy(#[from] NpyError),
+    /// Ranks cannot talk to each other.
     #[error(transparent)]
     Comm(#[from] CommError),
+    /// An allocation failed on this rank.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
     /// A host has too little memory for its ranks.
@@ -66,4 +71,5 @@ impl Error {
     }
 }
 
+/// What calls of the library return.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -6,6 +6,8 @@
 //! world.compile::<T>(&plan)? -> Program;   program.run(&[&a, &b])? -> ArrayD<T>
 //! ```
 
+#![warn(missing_docs)]
+
 mod dist_tensor;
 mod einsum;
 mod error;

@@ -8,7 +8,17 @@ use crate::machine::Machine;
 use crate::plan::{Options, Plan};
 use crate::tree::{Einsums, Tree};
 
-/// A parsed expression.
+/// A parsed expression: the first step to a [`Plan`].
+///
+/// ```
+/// use einsum_dist::{Machine, Options, Problem};
+/// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![64, 32], vec![32, 48]])?;
+/// assert_eq!(shaped.output_shape(), [64, 48]);
+/// // The same for one rank and for thousands; there is no data yet.
+/// let plan = shaped.plan(&Machine::new(1000, 36), &Options::default())?;
+/// assert_eq!(plan.ranks(), 1000);
+/// # Ok::<(), einsum_dist::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Problem {
     expression: Expression,
@@ -22,31 +32,25 @@ pub struct Shaped {
 }
 
 impl Problem {
-    /// Parses an expression.
+    /// Parses an expression: an einsum, a tree of them in brackets, or an einsum_ir tree. Cost: linear in the text.
     ///
     /// # Errors
     /// [`Error::Parse`] where the text is none.
-    ///
-    /// ```
-    /// use einsum_dist::{Machine, Options, Problem};
-    /// let plan = Problem::parse("mk,kn->mn")?
-    ///     .shapes(&[vec![64, 32], vec![32, 48]])?
-    ///     .plan(&Machine::new(4, 1), &Options::default())?;
-    /// println!("{}", plan.explain());
-    /// # Ok::<(), einsum_dist::Error>(())
-    /// ```
     pub fn parse(text: &str) -> Result<Problem> {
         Ok(Problem { expression: parse(text)? })
     }
 
+    /// Its terms, as written.
     pub fn expression(&self) -> &Expression {
         &self.expression
     }
 
-    /// Resolves the expression over operands of these shapes, one per operand in written order.
+    /// Resolves the expression over operands of these shapes, one per operand in written order, each with an extent for
+    /// every label of its term (and for what `...` stands for). An extent of 1 is repeated along the others' of that
+    /// label.
     ///
     /// # Errors
-    /// [`Error::Shape`] where a number of operands, a rank or an extent does not fit.
+    /// [`Error::Shape`] where the number of operands, of an operand's dimensions or an extent does not fit.
     pub fn shapes(&self, shapes: &[Vec<usize>]) -> Result<Shaped> {
         let einsums = Einsums::new(&self.expression, shapes).map_err(Error::Shape)?;
         Ok(Shaped { text: self.expression.to_string(), einsums })
@@ -74,6 +78,10 @@ impl Shaped {
 
     /// Plans for a machine. No data, no communication, any number of ranks. What the kernels of a rank have is that of this
     /// machine unless the options say otherwise; ranks on machines of several kinds must be told the same.
+    ///
+    /// Cost: a search for the path ([`PathChoice`](crate::plan::PathChoice)) where einsums have more than two operands,
+    /// and prices of a few layouts and algorithms for each step. With a memory limit that asks for slices, all but the
+    /// search again for every dimension that is tried.
     ///
     /// # Errors
     /// [`Error::Plan`] where what the options fix cannot be had.

@@ -15,6 +15,42 @@ use crate::plan::{Held, Measured, Plan, Value};
 use crate::schedule::{Buffer, Home, Lasts, Schedule, verify};
 
 /// A plan compiled for a world: kernels chosen, tasks planned, buffers allocated. Runs any number of times on changing data.
+///
+/// | | operands and output | gathered |
+/// |---|---|---|
+/// | [`Program::run`] | whole on every process; a new output | yes |
+/// | [`Program::run_into`] | whole on every process; an output of the caller's | yes |
+/// | [`Program::run_dist`] | blocks, as the plan says | nothing |
+///
+/// Cost: of a run, that of the plan; small lists are allocated, whose number does not depend on extents. The same plan
+/// and operands make the same bits. Where processes hold whole tensors, every one has to have room for them.
+///
+/// ```
+/// use einsum_dist::{DistTensor, Dtype, Machine, Options, Problem, World};
+/// use ndarray::{Array2, s};
+///
+/// let options = Options { dtype: Dtype::Float64, ..Options::default() };
+/// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![4, 6], vec![6, 5]])?;
+/// let world = World::in_process(2);
+/// let mut program = world.compile::<f64>(&shaped.plan(&Machine::new(2, 1), &options)?)?;
+///
+/// // Views as they lie: the left operand is every second column of an array, the output a part of one.
+/// let (wide, right) = (Array2::<f64>::ones((4, 12)), Array2::<f64>::ones((6, 5)));
+/// let mut board = Array2::<f64>::from_elem((8, 8), 10.0);
+/// let left = wide.slice(s![.., ..;2]);
+/// // out = 2 left right + 0.5 out.
+/// program.run_into(2.0, &[&left, &right], 0.5, &mut board.slice_mut(s![2..6, 1..6]))?;
+/// assert_eq!((board[[2, 1]], board[[5, 5]], board[[2, 0]]), (2.0 * 6.0 + 0.5 * 10.0, 17.0, 10.0));
+///
+/// // Each rank its own blocks, where the plan wants them.
+/// let plan = program.plan().clone();
+/// let left = DistTensor::from_fn(&world, &[4, 6], &plan.operand(0).distribution, |at| at[0] as f64);
+/// let right = DistTensor::from_fn(&world, &[6, 5], &plan.operand(1).distribution, |_| 1.0);
+/// let mut out = DistTensor::zeros(&world, &[4, 5], &plan.output().distribution);
+/// program.run_dist(1.0, &[&left, &right], 0.0, &mut out)?;
+/// assert_eq!(out.gather(&world)?.slice(s![.., 0]).to_vec(), [0.0, 6.0, 12.0, 18.0]);
+/// # Ok::<(), einsum_dist::Error>(())
+/// ```
 pub struct Program<T: Element> {
     world: World,
     plan: Plan,
@@ -86,6 +122,7 @@ impl<T: Element> Program<T> {
         })
     }
 
+    /// What it was compiled from: shapes and distributions of operands and output are there.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -96,18 +133,24 @@ impl<T: Element> Program<T> {
         self.contractor.name_of(families().any(|[xsmm, _]| xsmm), families().any(|[_, own]| own))
     }
 
-    /// Contracts whole operands, which every rank holds, and returns the whole result on every rank.
+    /// Contracts whole operands, which every process holds, and returns the whole result on every process, row-major.
+    /// Collective.
     ///
     /// # Errors
-    /// Operands that do not fit the plan; a failed run (under MPI a failed run ends all ranks).
+    /// [`Error::Usage`] for operands that do not fit the plan, and for a program of several ranks that is run inside a
+    /// rayon worker; [`Error::Run`] (under MPI a failed run ends all ranks).
     pub fn run(&mut self, operands: &[&dyn Operand<T>]) -> Result<ArrayD<T>> {
         let mut out = ArrayD::from_elem(self.plan.output_shape().as_slice(), T::ZERO);
         self.run_into(T::ONE, operands, T::ZERO, &mut out)?;
         Ok(out)
     }
 
-    /// `out = alpha (contraction of the operands) + beta out`, all of them whole on every rank. With beta 0, `out` is not
-    /// read.
+    /// `out = alpha (contraction of the operands) + beta out`, all of them whole on every process. Collective. With
+    /// beta 0, `out` is not read, and may hold anything. Where all ranks are in this process, operands are read and
+    /// `out` is written where they lie, whatever their strides.
+    ///
+    /// The first run with a beta that is not 0 compiles the plan once more, unless it was made to
+    /// [`accumulate`](crate::Options::accumulate).
     ///
     /// # Errors
     /// As [`Program::run`]; also an `out` of the wrong shape.
@@ -146,11 +189,14 @@ impl<T: Element> Program<T> {
         self.gather_into(&block, &mut out)
     }
 
-    /// `out = alpha (contraction of the operands) + beta out`, every rank with its own blocks, in the distributions that
-    /// the plan names; nothing is gathered. For a result that leaves in parts, a whole `out` is more memory than was planned.
+    /// `out = alpha (contraction of the operands) + beta out`, every rank with its own blocks, in the distributions
+    /// that the plan names ([`Plan::operand`], [`Plan::output`]); nothing is gathered. Collective. A beta that is not 0
+    /// is as in [`Program::run_into`]. For a result that leaves in parts, a
+    /// whole `out` is more memory than was planned.
     ///
     /// # Errors
-    /// Tensors of other shapes or distributions than the plan's; a failed run (under MPI a failed run ends all ranks).
+    /// [`Error::Usage`] for tensors of other shapes or distributions than the plan's; a failed run (under MPI a failed
+    /// run ends all ranks).
     pub fn run_dist(&mut self, alpha: T, operands: &[&DistTensor<T>], beta: T, out: &mut DistTensor<T>) -> Result<()> {
         self.ran_onto = beta != T::ZERO && !self.plan.accumulate;
         if self.ran_onto {
@@ -248,12 +294,13 @@ impl<T: Element> Program<T> {
         }
     }
 
-    /// What the local ranks measured in the last run, in order of ranks.
+    /// What the local ranks measured in the last run, task by task, in order of ranks; empty before the first one.
+    /// Seconds of slices are added up.
     pub fn metrics(&self) -> &[Metrics] {
         &self.measuring().metrics
     }
 
-    /// What every rank measured in the last run. Collective.
+    /// What every rank measured in the last run, in order of ranks, for [`Plan::report`]. Collective.
     ///
     /// # Errors
     /// MPI fails.

@@ -15,12 +15,21 @@ use crate::plan::Plan;
 #[cfg(feature = "mpi")]
 use crate::comm::mpi::{Communicator, Endpoint as MpiEndpoint, Mpi};
 
-/// The members of a run. Not `Send`: the thread that makes it communicates while a program runs.
+/// The members of a run. Not `Send`: the thread that makes it communicates while a program runs. Clones are the same
+/// world.
+///
+/// | | ranks | threads |
+/// |---|---|---|
+/// | [`World::single`] | 1 | the caller's rayon pool |
+/// | [`World::in_process`] | threads of this process | one that communicates for each rank, and a pool of workers |
+/// | `World::mpi`, `World::from_communicator` (feature `mpi`) | processes | the caller communicates, a pool of workers |
+///
+/// "Collective" means: every process of the world calls it, in the same order.
 ///
 /// ```
 /// use einsum_dist::World;
 /// let world = World::in_process(3);
-/// assert_eq!(world.ranks(), 3);
+/// assert_eq!((world.ranks(), world.local_ranks()), (3, 0..3));
 /// ```
 #[derive(Clone)]
 pub struct World(Rc<Shared>);
@@ -139,6 +148,7 @@ impl World {
         }
     }
 
+    /// How many ranks there are.
     pub fn ranks(&self) -> usize {
         match &self.0.members {
             Members::Single => 1,

@@ -9,7 +9,10 @@ use super::{Intervals, Region, tile_bounds};
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Cuts dimension `dim` (its position in the tensor) into even tiles, one per coordinate.
-    Cut { dim: usize },
+    Cut {
+        /// From 0 on.
+        dim: usize,
+    },
     /// Every coordinate holds the same.
     Replicate,
     /// The tensor is the sum over the coordinates.
@@ -19,7 +22,9 @@ pub enum Role {
 /// One axis of the grid of ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Axis {
+    /// How many coordinates there are.
     pub ranks: usize,
+    /// What it does.
     pub role: Role,
 }
 
@@ -30,6 +35,8 @@ pub struct Axis {
 pub struct Distribution(Vec<Axis>);
 
 impl Distribution {
+    /// A grid of these axes.
+    ///
     /// # Panics
     /// When an axis has no rank.
     pub fn new(axes: Vec<Axis>) -> Distribution {
@@ -57,6 +64,7 @@ impl Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Partial }])
     }
 
+    /// The grid, the slowest axis first.
     pub fn axes(&self) -> &[Axis] {
         &self.0
     }

@@ -35,6 +35,7 @@ impl Region {
         Region(shape.iter().map(|&extent| Intervals::from(0..extent)).collect())
     }
 
+    /// The indices in each dimension.
     pub fn dims(&self) -> &[Intervals] {
         &self.0
     }
@@ -44,10 +45,12 @@ impl Region {
         self.0.iter().map(Intervals::len).collect()
     }
 
+    /// The number of elements.
     pub fn volume(&self) -> usize {
         self.0.iter().map(Intervals::len).product()
     }
 
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.0.iter().any(Intervals::is_empty)
     }

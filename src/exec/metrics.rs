@@ -5,14 +5,18 @@ use crate::schedule::{Action, Lane, Schedule};
 /// One task: when it started and ended (seconds from the start of the run), and the bytes that its transport moved.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TaskMetric {
+    /// In seconds.
     pub start: f64,
+    /// In seconds.
     pub end: f64,
+    /// Of a transfer.
     pub bytes: u64,
 }
 
 /// One rank's run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Metrics {
+    /// In the order of the schedule.
     pub tasks: Vec<TaskMetric>,
     /// From the first task's chance to start to the last one's end.
     pub seconds: f64,
@@ -23,7 +27,9 @@ pub struct Metrics {
 /// Bytes that ranks have received and sent, as their transports counted them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moved {
+    /// Bytes that came.
     pub received: u64,
+    /// Bytes that went.
     pub sent: u64,
 }
 

@@ -33,13 +33,17 @@ pub trait Element:
     + MulAssign
     + 'static
 {
+    /// The type as a value.
     const DTYPE: Dtype;
+    /// The number 0.
     const ZERO: Self;
+    /// The number 1.
     const ONE: Self;
 
     /// The nearest element; real types drop the imaginary part.
     fn from_f64(re: f64, im: f64) -> Self;
 
+    /// The same number in double precision.
     fn to_c64(self) -> Complex<f64>;
 }
 

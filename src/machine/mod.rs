@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Machine {
+    /// Members of a run.
     pub ranks: usize,
     /// Compute threads of each rank.
     pub workers: usize,

@@ -20,6 +20,8 @@
 //! Invariants: values come after their inputs; every input of a contraction lies as its algorithm requires. Deliberately
 //! absent: looking ahead; nodes are planned one by one in the order of the tree.
 
+#![warn(missing_docs)]
+
 mod bound;
 mod candidates;
 mod cost;
@@ -59,22 +61,31 @@ use crate::schedule::verify::{self, Facts, Order, Origin, VerifyError};
 use crate::schedule::{Lasts, Schedule};
 use crate::tree::{self, EinsumSource, Einsums, Tree, UnaryOp};
 
-/// How a value of a plan comes about.
+/// How a value of a plan comes about; inputs are values by their places in [`Plan::values`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "fields are named for what they are")]
 pub enum Source {
+    /// The operand of this number.
     Operand(usize),
+    /// A contraction of two values.
     Contract { left: usize, right: usize, kinds: Kinds, algorithm: Algorithm },
+    /// A step with one input.
     Unary { input: usize, op: UnaryOp },
+    /// The same tensor in another distribution.
     Redistribute { input: usize },
 }
 
 /// A tensor of a plan: an operand, or what one step makes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Value {
+    /// Its dimensions, the slowest first.
     pub labels: Vec<Label>,
+    /// Its extents in one slice; [`Plan::whole_shape`] has those over all slices.
     pub shape: Vec<usize>,
+    /// How it lies over ranks.
     pub distribution: Distribution,
+    /// How it comes about.
     pub source: Source,
     /// In one slice, predicted by the cost model.
     pub seconds: f64,
@@ -82,11 +93,34 @@ pub struct Value {
     pub lasts: Lasts,
 }
 
-/// What to do on every rank, as a value.
+/// What to do on every rank, as a value: printed, compared and proved without data.
+///
+/// ```
+/// use einsum_dist::{Machine, Options, Problem};
+///
+/// let shaped = Problem::parse("[ap,pbq->abq],qc->abc")?.shapes(&[vec![30, 8], vec![8, 30, 40], vec![40, 2]])?;
+/// let plan = shaped.plan(&Machine::new(1, 1), &Options::default())?;
+/// // Every rank runs tasks on buffers, which a verifier can follow without any data.
+/// plan.verify()?;
+/// assert_eq!(plan.step_text(plan.output()), "abq,qc->abc");
+/// println!("{}", plan.explain());
+///
+/// // Half of the memory: the same steps for one piece of some dimensions after the other.
+/// let options = Options { memory_limit: Some(plan.peak_bytes(0) / 2), ..Options::default() };
+/// let sliced = shaped.plan(&Machine::new(1, 1), &options)?;
+/// assert!(sliced.peak_bytes(0) <= plan.peak_bytes(0) / 2 && sliced.slice_count() > 1);
+/// assert_eq!(sliced.output_shape(), [30, 30, 2]);
+/// assert_eq!(sliced.report(None).slices, sliced.slice_count());
+/// assert_ne!(sliced.fingerprint(), plan.fingerprint());
+/// # Ok::<(), einsum_dist::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
+    /// In canonical form.
     pub expression: String,
+    /// Of all tensors.
     pub dtype: Dtype,
+    /// What it is for.
     pub machine: Machine,
     /// Names of dimensions, by label.
     pub names: Vec<String>,
@@ -111,6 +145,7 @@ pub struct Plan {
     pub accumulate: bool,
     /// Contraction order as positions in the list of operands, results appended at its end (as opt_einsum writes it).
     pub path: Vec<[usize; 2]>,
+    /// Bytes that each rank may take.
     pub memory_limit: Option<u64>,
     /// What contracts on each rank.
     pub kernel: KernelChoice,
@@ -134,8 +169,8 @@ impl Plan {
     /// Plans a tree for a machine.
     ///
     /// # Errors
-    /// A forced algorithm or cut that does not apply, a memory limit that the plan does not fit in, or a constant operand that
-    /// is not there.
+    /// A forced algorithm or cut that does not apply, a redistribution that is forbidden, a tensor too large for any
+    /// memory, a memory limit that the plan does not fit in, or a constant operand that is not there.
     pub fn new(expression: &str, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan, PlanError> {
         if let Some(&operand) = options.constant.iter().find(|&&operand| operand >= tree.operands) {
             return Err(PlanError::Constant { operand, operands: tree.operands });
@@ -175,6 +210,7 @@ impl Plan {
         }
     }
 
+    /// How many ranks it is for.
     pub fn ranks(&self) -> usize {
         self.machine.ranks
     }
@@ -193,7 +229,8 @@ impl Plan {
         &self.values[self.leaves[index]]
     }
 
-    /// The tasks of one rank. Cost: linear in the tasks of that rank, for some steps times the number of ranks.
+    /// The tasks of one rank, in one slice. Cost: linear in the tasks of that rank, for some steps times the number of
+    /// ranks.
     pub fn schedule(&self, rank: usize) -> Schedule {
         lower::lower(self, rank)
     }
@@ -218,7 +255,9 @@ impl Plan {
         Facts { values: values.collect(), output: self.values.len() - 1, accumulate: self.accumulate }
     }
 
-    /// Proves the schedules of all ranks.
+    /// Proves the schedules of all ranks: transfers match, nothing deadlocks or is read before it is written, every
+    /// element of the result holds each product once, and memory is within the limit. Cost: linear in all tasks of all
+    /// ranks.
     ///
     /// # Errors
     /// The first fault found: a bug of an algorithm.
@@ -227,18 +266,22 @@ impl Plan {
         verify::whole(&schedules, &self.facts(), self.memory_limit)
     }
 
-    /// A number that two plans share only if they are the same, for all practical purposes.
+    /// A number that two plans share only if they are the same, for all practical purposes. Ranks compare it before the
+    /// first transfer.
     pub fn fingerprint(&self) -> u64 {
         // A plan is numbers, strings and enums; writing those as JSON into memory cannot fail.
         let text = serde_json::to_vec(self).unwrap_or_default();
         xxhash_rust::xxh3::xxh3_64(&text)
     }
 
-    /// The plan as text, like EXPLAIN of a database.
+    /// The plan as text, like EXPLAIN of a database: a row for each value, with what the busiest rank receives in MB
+    /// and predicted seconds, both over all slices. Cost: that of the schedules of all ranks (of 8, where there are
+    /// more than 256), when it is printed.
     pub fn explain(&self) -> Explain<'_> {
         Explain(self)
     }
 
+    /// The name of a dimension.
     pub fn name(&self, label: Label) -> &str {
         &self.names[label.0 as usize]
     }
@@ -248,7 +291,7 @@ impl Plan {
         tree::term(&self.names, labels)
     }
 
-    /// A value's distribution, with the names of its dimensions.
+    /// A value's distribution, with the names of its dimensions: `m/4`, or `rank 0`.
     pub fn placement(&self, value: &Value) -> String {
         let names: Vec<&str> = value.labels.iter().map(|&label| self.name(label)).collect();
         value.distribution.describe(&names)
@@ -298,7 +341,8 @@ impl Plan {
         steps.fold(slices - 1 + u64::from(self.accumulate), u64::saturating_add)
     }
 
-    /// Operations of a value's step in all slices, 2 per multiply-add (8 for complex numbers), in units of 10^9.
+    /// Operations of a value's step in all slices and on all ranks, 2 per multiply-add (8 for complex numbers), in
+    /// units of 10^9.
     pub fn gflop(&self, value: &Value) -> f64 {
         match &value.source {
             Source::Contract { kinds, .. } => {

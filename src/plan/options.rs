@@ -11,16 +11,22 @@ use crate::local::Target;
 /// An algorithm by its name on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlgorithmName {
+    /// All of it on rank 0.
     Local,
+    /// All three tensors cut along the same c: nothing moves.
     C,
+    /// left and out cut along m, blocks of right travel the ring; or mirrored.
     RingMn,
+    /// left and right cut along k, partial sums of out travel the ring.
     RingK,
 }
 
 impl AlgorithmName {
+    /// All of them.
     pub const ALL: [AlgorithmName; 4] =
         [AlgorithmName::Local, AlgorithmName::C, AlgorithmName::RingMn, AlgorithmName::RingK];
 
+    /// On the command line, in plans and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             AlgorithmName::Local => "local",
@@ -65,14 +71,18 @@ pub enum KernelChoice {
     Xsmm,
     /// Our own, on the widest instructions of the machine.
     Portable,
+    /// Our own, on x86-64 with AVX2 and FMA.
     Avx2,
+    /// Our own, on x86-64 with AVX-512.
     Avx512,
+    /// Our own, on AArch64.
     Neon,
     /// One product after the other in double precision, to compare with.
     Reference,
 }
 
 impl KernelChoice {
+    /// All of them.
     pub const ALL: [KernelChoice; 7] = [
         KernelChoice::Auto,
         KernelChoice::Xsmm,
@@ -83,6 +93,7 @@ impl KernelChoice {
         KernelChoice::Reference,
     ];
 
+    /// On the command line, in plans and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             KernelChoice::Auto => "auto",
@@ -106,26 +117,43 @@ impl FromStr for KernelChoice {
     }
 }
 
-/// Choices of a plan; the default lets the cost model choose.
+/// Choices of a plan; the default is float32 and lets the cost model choose.
+///
+/// ```
+/// use einsum_dist::plan::AlgorithmName;
+/// use einsum_dist::{Dtype, Machine, Options, Problem};
+///
+/// let options = Options { dtype: Dtype::Float64, algorithm: Some(AlgorithmName::RingMn), ..Options::default() };
+/// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![60, 40], vec![40, 50]])?;
+/// let plan = shaped.plan(&Machine::new(2, 1), &options)?;
+/// assert_eq!([0, 1].map(|operand| plan.placement(plan.operand(operand))), ["m/2", "n/2"]);
+/// // Half of right travels to either rank.
+/// assert_eq!(plan.schedule(0).bytes_received(), 40 * 50 / 2 * 8);
+/// # Ok::<(), einsum_dist::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
+    /// Of all operands, intermediates and the result.
     pub dtype: Dtype,
-    /// For every contraction; `None` chooses for each.
+    /// For every contraction, an error where it does not apply; `None` chooses for each.
     pub algorithm: Option<AlgorithmName>,
     /// Names of one or two dimensions that algorithms must cut, in contractions that have them.
     pub cut: Vec<String>,
-    /// Plan for an output that holds values and is added onto.
+    /// Plan for an output that holds values and is added onto. Without it, a program that is run with a beta that is
+    /// not 0 compiles a second plan at that time.
     pub accumulate: bool,
     /// Operands, by number, that hold the same in all runs of a program: what is made of these alone is computed in the first
     /// run and kept ([`crate::api::Program::renew`] computes it once more).
     pub constant: Vec<usize>,
-    /// Bytes per rank that buffers may take.
+    /// Bytes that each rank may take: blocks of operands and result, intermediates, and what contractions pack into. A
+    /// plan that needs more runs in slices; where none help, an error says how much is missing.
     pub memory_limit: Option<u64>,
     /// The result may leave in parts where it does not fit as a whole ([`Held::InParts`](super::Held)): for callers of
     /// [`Program::run_part`](crate::Program::run_part).
     pub in_parts: bool,
     /// Redistribution of an intermediate is an error.
     pub forbid_redistribution: bool,
+    /// What contracts on each rank. One that a rank lacks is an error when the plan is compiled there.
     pub kernel: KernelChoice,
     /// In which order einsums of several operands are contracted.
     pub path: PathChoice,

@@ -12,14 +12,18 @@ use crate::tree::UnaryOp;
 /// Planned and measured bytes; what was not measured is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bytes {
+    /// Of the schedules.
     pub planned: MaxMean,
+    /// Counted where bytes moved.
     pub measured: Option<MaxMean>,
 }
 
-/// Over ranks.
+/// Bytes over ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MaxMean {
+    /// Of the busiest rank.
     pub max: u64,
+    /// Of all ranks.
     pub mean: f64,
 }
 
@@ -33,99 +37,150 @@ impl MaxMean {
 /// Planned and measured bytes of one rank, or of the busiest one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Peak {
+    /// Of the schedules.
     pub planned: u64,
+    /// Counted in the run.
     pub measured: Option<u64>,
 }
 
-/// One step of the plan.
+/// One step of the plan; operations, seconds and bytes are of all slices together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeReport {
+    /// The step as an expression: `mk,kn->mn`.
     pub expression: String,
+    /// `contract`, `permute`, `sum`, `diagonal` or `redistribute`.
     pub op: &'static str,
+    /// Of a contraction, the kind of every dimension, by name: `c`, `m`, `n` or `k`.
     pub kinds: BTreeMap<String, &'static str>,
+    /// Of a contraction, its algorithm by the name on the command line.
     pub algorithm: Option<&'static str>,
     /// Ranks per cut dimension; empty on one rank.
     pub grid: BTreeMap<String, usize>,
+    /// Operations in units of 10^9, 2 per multiply-add (8 for complex numbers).
     pub gflop: f64,
+    /// From the start of the step's first task to the end of its last, on the slowest rank.
     pub seconds: Option<f64>,
+    /// Bytes that a rank receives.
     pub bytes_received: Bytes,
+    /// What the busiest rank must receive whatever the algorithm ([`Plan::lower_bound_bytes`]).
     pub lower_bound_bytes: Option<f64>,
+    /// By the cost model.
     pub predicted_seconds: f64,
 }
 
 /// One rank.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RankReport {
+    /// The host.
     pub node_name: Option<String>,
+    /// Cores that its process may use.
     pub cpus: Option<Vec<usize>>,
+    /// Its NUMA domain; nobody asks for it yet.
     pub numa: Option<usize>,
+    /// In all steps and slices.
     pub bytes_received: Peak,
+    /// Operands' and output's blocks, intermediates, and what is packed into.
     pub peak_bytes: Peak,
+    /// Seconds that workers had nothing to do.
     pub idle_seconds: Option<f64>,
+    /// The share of transfer time during which workers computed, from 0 to 1; `None` without transfers.
     pub hidden_share: Option<f64>,
 }
 
 /// Seconds over the timed runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Seconds {
+    /// Of the quickest run.
     pub min: f64,
+    /// Of the run in the middle, or the mean of two.
     pub median: f64,
+    /// Of the slowest run.
     pub max: f64,
+    /// How many runs were timed.
     pub runs: usize,
 }
 
-/// The comparison of output elements with double precision.
+/// The comparison of output elements with double precision; errors are relative to the sum of |products| of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CheckReport {
+    /// How many elements were compared.
     pub checked: u64,
+    /// Of all of them.
     pub max_error: f64,
+    /// What rounding can explain ([`Plan::roundings`]).
     pub bound: f64,
+    /// Whether the largest error is within the bound.
     pub ok: bool,
 }
 
 /// The result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OutputReport {
+    /// Over all slices and ranks.
     pub shape: Vec<usize>,
     /// In how many parts it leaves; 1 where it is held whole.
     pub parts: usize,
+    /// The Frobenius norm.
     pub norm: Option<f64>,
 }
 
 /// Everything that `--json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
+    /// The version of this object: 1.
     pub schema: u32,
+    /// In canonical form.
     pub expression: String,
+    /// NumPy's name of the element type.
     pub dtype: String,
+    /// How many ranks there are.
     pub ranks: usize,
+    /// Compute threads of each rank.
     pub workers: usize,
+    /// How bytes move between ranks.
     pub transport: Option<String>,
     /// What contracts; of a plan that no machine has looked at, the choice.
     pub kernel: String,
+    /// [`Plan::fingerprint`] in hexadecimal digits.
     pub plan_fingerprint: String,
+    /// How many times the schedule runs for one result.
     pub slices: usize,
+    /// [`Plan::path`].
     pub path: Vec<[usize; 2]>,
+    /// Extents by name, over all slices.
     pub dims: BTreeMap<String, usize>,
+    /// Steps, in the order in which they run.
     pub nodes: Vec<NodeReport>,
+    /// The first 64 ranks at most.
     pub per_rank: Vec<RankReport>,
+    /// Seconds that planning took.
     pub plan_seconds: Option<f64>,
+    /// Seconds that compiling took.
     pub compile_seconds: Option<f64>,
+    /// Of a run, from operands in place to output in place, on the slowest rank.
     pub seconds: Option<Seconds>,
+    /// All operations over the median of the seconds, in units of 10^9 per second.
     pub gflops: Option<f64>,
+    /// Of the busiest rank.
     pub peak_bytes: Peak,
+    /// The comparison, where one was asked for.
     pub check: Option<CheckReport>,
+    /// The result.
     pub output: OutputReport,
 }
 
 /// What one rank measured in a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, serde::Deserialize)]
 pub struct Measured {
+    /// The host.
     pub node_name: String,
+    /// Cores that the process may use.
     pub cpus: Vec<usize>,
-    /// Per value of the plan: bytes received, and seconds from its first task's start to its last one's end.
+    /// Bytes received, per value of the plan.
     pub received: Vec<u64>,
+    /// From the start of the first task to the end of the last one, per value of the plan.
     pub seconds: Vec<f64>,
+    /// Bytes of operands' and output's blocks, intermediates, and what was packed into.
     pub peak_bytes: u64,
     /// Seconds that workers had nothing to do.
     pub idle_seconds: f64,
@@ -150,7 +205,9 @@ impl Plan {
         Some(bound::words(c, m, n, k, self.ranks() as f64, memory) * element)
     }
 
-    /// The plan as JSON's values; with `measured`, what each rank measured (in order of ranks).
+    /// The plan as JSON's values; with `measured`, what each rank measured (in order of ranks), as
+    /// [`Program::measured`](crate::Program::measured) has it. Cost: that of the schedules of all ranks that are looked
+    /// at.
     pub fn report(&self, measured: Option<&[Measured]>) -> Report {
         let ranks = if measured.is_some() { (0..self.ranks()).collect() } else { self.looked_at() };
         let schedules: Vec<_> = ranks.into_iter().map(|rank| self.schedule(rank)).collect();

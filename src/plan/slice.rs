@@ -27,9 +27,11 @@ use crate::dist::Bounds;
 /// A dimension of which each slice has one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
+    /// The dimension.
     pub label: Label,
     /// Of the whole dimension, a multiple of the piece.
     pub extent: usize,
+    /// Of the dimension in one slice.
     pub piece: usize,
 }
 
@@ -84,6 +86,7 @@ impl Plan {
         self.whole_shape(self.operand(index))
     }
 
+    /// The shape of the result.
     pub fn output_shape(&self) -> Vec<usize> {
         self.whole_shape(self.output())
     }
@@ -148,7 +151,9 @@ impl Plan {
         if self.slices.is_empty() { 0 } else { self.users(rank, output).map(beyond).sum() }
     }
 
-    /// Bytes that a rank needs: its blocks of operands and output, intermediates, and what it packs into.
+    /// Bytes that a rank needs: its blocks of operands and output, intermediates, and what it packs into. On one rank a
+    /// run measures the same, to the byte. Without a [`target`](crate::Options::target), packing is not counted. Cost:
+    /// that of the rank's schedule, and of planning its local contractions.
     pub fn peak_bytes(&self, rank: usize) -> u64 {
         Packing::new(self).peak_bytes(&self.schedule(rank))
     }

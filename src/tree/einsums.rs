@@ -16,23 +16,29 @@ use crate::dims::Label;
 pub struct Einsums {
     /// Names of dimensions, distinct; a bracket's own dimension that shares its letter with another gets primes.
     pub names: Vec<String>,
+    /// Extents of dimensions, by label.
     pub extents: Vec<usize>,
+    /// Inputs before what is made of them; the last one is the result.
     pub nodes: Vec<Einsum>,
+    /// How many operands there are.
     pub operands: usize,
 }
 
 /// A tensor of the expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Einsum {
+    /// Its dimensions, the slowest first.
     pub labels: Vec<Label>,
     /// The place in the expression that it comes from.
     pub span: Span,
+    /// What it is.
     pub source: EinsumSource,
 }
 
 /// What a tensor of the expression is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EinsumSource {
+    /// The operand of this number.
     Operand(usize),
     /// The einsum of these nodes, one or more.
     Of(Vec<usize>),
@@ -72,6 +78,7 @@ impl Einsums {
         &self.nodes[self.nodes.len() - 1].labels
     }
 
+    /// The shape of a tensor of these dimensions.
     pub fn shape(&self, labels: &[Label]) -> Vec<usize> {
         labels.iter().map(|label| self.extents[label.0 as usize]).collect()
     }
