@@ -1,7 +1,7 @@
 //! A program that runs again on changed data: everything is new but what is made of constant operands alone, and that is not
 //! computed again.
 
-use einsum_dist::plan::PlanError;
+use einsum_dist::plan::{AlgorithmName, PlanError};
 use einsum_dist::schedule::verify::{self, Fault};
 use einsum_dist::schedule::{Home, Lasts};
 use einsum_dist::{Dtype, Error, Machine, Operand, Options, Plan, Problem, Program, World};
@@ -104,6 +104,38 @@ fn subtrees_of_constant_operands_are_computed_once() {
         }
     }
     assert!(most >= 3, "a subtree of several steps is kept");
+}
+
+/// Rings on several ranks, with transfers in flight that a step of another run would have waited for.
+#[test]
+fn rings_around_what_is_kept() {
+    let expressions = ["[ab,bc->ac],[cd,de->ce]->ae", "[cd,de->ce],[ab,bc->ac]->ae"];
+    let shapes = [vec![48, 40], vec![40, 44], vec![44, 36], vec![36, 52]];
+    for expression in expressions {
+        let first = expression.find("cd").unwrap() < expression.find("ab").unwrap();
+        let order = if first { [2, 3, 0, 1] } else { [0, 1, 2, 3] };
+        for (ranks, algorithm) in
+            [2, 3, 4].into_iter().flat_map(|n| [AlgorithmName::RingMn, AlgorithmName::RingK].map(|a| (n, a)))
+        {
+            let mut operands: Vec<ArrayD<f64>> = order.iter().map(|&at| operand(at, &shapes[at])).collect();
+            let constant: Vec<usize> = (0..4).filter(|&at| order[at] >= 2).collect();
+            let options = Options { constant: constant.clone(), algorithm: Some(algorithm), ..options() };
+            let what = format!("{expression} on {ranks}, {}", algorithm.name());
+            let plan = plan(expression, &operands, ranks, options).unwrap_or_else(|error| panic!("{what}: {error}"));
+            plan.verify().unwrap_or_else(|error| panic!("{what}: {error}"));
+            assert!(kept(&plan) > 0, "{what}");
+            let mut program = World::throttled(ranks, 2e7).compile::<f64>(&plan).unwrap();
+            for run in 0..4 {
+                for at in (0..4).filter(|at| !constant.contains(at)) {
+                    let shape = operands[at].shape().to_vec();
+                    operands[at].assign(&operand(at + 10 * run, &shape));
+                }
+                assert_eq!(program.run(&borrowed(&operands)).unwrap(), fresh(expression, &operands), "{what}");
+                let report = plan.report(Some(&program.measured().unwrap()));
+                assert_eq!(report.peak_bytes.measured, Some(report.peak_bytes.planned), "{what}");
+            }
+        }
+    }
 }
 
 /// What has not changed is really not looked at.

@@ -95,6 +95,13 @@ fn other_trees() {
             assert!(plan.lanes.len() > 1, "{}", plan.explain());
         }
     }
+    // Sums of operands run with the large contractions that have them: nothing is left for lanes.
+    let sums = "amx,mby,bnz,nkw->ak";
+    let shapes = [[40, 130, 20], [130, 50, 20], [50, 140, 20], [140, 60, 20]].map(Vec::from);
+    for workers in [2, 3] {
+        let explained = check(sums, &shapes, workers, &Options::default()).explain().to_string();
+        assert!(!explained.contains("lanes"), "{explained}");
+    }
     let large = format!("[{}->xy],[{}->yz]->xz", "xa,ab,bc,cy", "yd,de,ef,fz");
     let shapes = [[160, 10], [10, 12], [12, 9], [9, 150], [150, 11], [11, 13], [13, 12], [12, 170]].map(Vec::from);
     check(&large, &shapes, 3, &Options::default());

@@ -4,6 +4,7 @@
 //! rearranging blocks so that ranks touch fewer, longer stretches of a file.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use num_complex::Complex;
 
@@ -14,6 +15,9 @@ use crate::dtype::Dtype;
 use crate::io::npy::{self, NpyHeader, PendingFile, check_writable};
 use crate::kernel::Element;
 use crate::memory::{bytes_of, bytes_of_mut};
+
+/// Outputs that this process has made.
+static OUTPUTS: AtomicUsize = AtomicUsize::new(0);
 
 impl<T: Element> DistTensor<T> {
     /// The array of a .npy file, converted where that loses nothing; each rank reads its own block only. Collective.
@@ -101,8 +105,9 @@ impl NpyOutput {
     pub fn create(world: &World, path: impl AsRef<Path>, dtype: Dtype, shape: &[usize]) -> Result<NpyOutput> {
         let path = path.as_ref();
         world.agree(check_writable(path).map_err(Error::from))?;
-        let tag = world.all_gather(&std::process::id().to_le_bytes())?;
-        let tag: String = tag[0].iter().map(|byte| format!("{byte:02x}")).collect();
+        // Of rank 0: its process, and how many outputs that has made.
+        let mine = format!("{:x}-{:x}", std::process::id(), OUTPUTS.fetch_add(1, Ordering::Relaxed));
+        let tag = String::from_utf8_lossy(&world.all_gather(mine.as_bytes())?[0]).into_owned();
         // Rank 0 makes the file, then the others open it.
         let created = if world.is_root() { PendingFile::create(path, &tag, dtype, shape).map(Some) } else { Ok(None) };
         let created = world.agree(created.map_err(Error::from))?;
@@ -115,9 +120,16 @@ impl NpyOutput {
     /// Writes a tensor as the box of the array that begins at `corner`; of replicas the first one writes. Collective.
     ///
     /// # Errors
-    /// It cannot be written on some rank, or the box leaves the array.
+    /// It cannot be written on some rank, the box leaves the array, or the array has another element type.
     pub fn write<T: Element>(&self, tensor: &DistTensor<T>, corner: &[usize]) -> Result<()> {
         let world = &self.unfinished.world;
+        let dtype = self.pending.header().dtype;
+        let same = if dtype == T::DTYPE {
+            Ok(())
+        } else {
+            Err(Error::Usage(format!("the file is to hold {dtype}, the tensor has {}", T::DTYPE)))
+        };
+        world.agree(same)?;
         let alone = world.local_ranks().len() == world.ranks();
         let written = tensor.first_replicas().try_for_each(|(region, block)| {
             let values = block.as_standard_layout();

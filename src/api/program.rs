@@ -286,7 +286,7 @@ impl<T: Element> Program<T> {
     }
 
     /// The next run computes everything, also what is made of constant operands ([`crate::Options::constant`]) alone: for when
-    /// these have changed after all. Under MPI every rank has to say so.
+    /// these have changed after all. It is enough if one rank says so.
     pub fn renew(&mut self) {
         self.holds = false;
         if let Some(onto) = &mut self.onto {
@@ -429,7 +429,8 @@ impl<T: Element> Program<T> {
             self.bound_bytes = Vec::new();
         }
         // What a failed run leaves behind is not to be relied upon.
-        let holds = std::mem::take(&mut self.holds);
+        let holds = self.all_hold()?;
+        self.holds = false;
         let first = slices.run.start;
         for slice in slices.run {
             let lasts = if slice > first { Some(Lasts::Run) } else { holds.then_some(Lasts::Program) };
@@ -440,6 +441,14 @@ impl<T: Element> Program<T> {
         }
         self.holds = true;
         Ok(())
+    }
+
+    /// Whether all ranks hold what is made of constant operands: where one has to compute it anew, all do.
+    fn all_hold(&self) -> Result<bool> {
+        if self.plan.constant.is_empty() || self.world.local_ranks().len() == self.world.ranks() {
+            return Ok(self.holds);
+        }
+        Ok(self.world.all_gather(&[u8::from(self.holds)])?.iter().all(|holds| holds == &[1]))
     }
 
     /// The part of a whole block that a slice has.

@@ -162,13 +162,10 @@ impl Store {
         Ok(WriteLease::new(self.clone(), id, place))
     }
 
-    /// Says that a buffer will be leased soon: small ones are in the cache by then.
+    /// Says that a buffer will be leased soon: its first line, all of a small one, is in the cache by then.
     pub fn expect(&self, buffer: usize) {
-        #[cfg(target_arch = "x86_64")]
         if let Some(slot) = self.slots.get(buffer).and_then(Option::as_ref) {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: a hint reads nothing, whatever the address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(slot.origin.cast_const().cast()) };
+            fetch_ahead(slot.origin);
         }
     }
 
@@ -233,3 +230,14 @@ impl Store {
         Ok(id)
     }
 }
+
+/// Brings a cache line near, where the processor can be asked to.
+#[cfg(target_arch = "x86_64")]
+fn fetch_ahead(address: *const u8) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: a hint reads nothing, whatever the address.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn fetch_ahead(_address: *const u8) {}

@@ -76,7 +76,8 @@ pub fn distribute(
         planner.placed.push(placed);
     }
     starts.push(planner.values.len());
-    let planned = lanes.iter().map(|lane| starts[lane.start]..starts[lane.end]).collect();
+    let planned = lanes.iter().map(|lane| starts[lane.start]..starts[lane.end]);
+    let planned = planned.filter(|lane| !lane.is_empty()).collect();
     if let Placed::Free = planner.placed[tree.root()] {
         let wanted = planner.preferred(&tree.nodes[tree.root()].labels);
         planner.materialise(tree.root(), &wanted)?;

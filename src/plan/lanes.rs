@@ -94,19 +94,29 @@ pub fn side_by_side(tree: &Tree, workers: usize) -> Option<SideBySide> {
     Some(SideBySide { tree: ordered(tree, &nodes), lanes: ranges })
 }
 
-/// Per node what its step takes in a lane, and what its subtree takes if all steps in it are small.
+/// Per node what its step takes in a lane, and what its subtree takes if all steps in it are small. Unary steps over operands
+/// run with their consumers.
 fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
     let mut costs = Vec::with_capacity(tree.nodes.len());
     let mut small: Vec<Option<f64>> = Vec::with_capacity(tree.nodes.len());
+    // What operands take before a contraction has them.
+    let mut before: Vec<Option<f64>> = Vec::with_capacity(tree.nodes.len());
     for (id, node) in tree.nodes.iter().enumerate() {
-        let work = match &node.step {
+        let own = match &node.step {
             Step::Leaf { .. } => 0.0,
             Step::Contract { .. } => tree.products(id),
             Step::Unary { input, .. } => {
                 tree.nodes[*input].labels.iter().map(|&label| tree.extent(label) as f64).product()
             }
         };
-        let cost = if matches!(node.step, Step::Leaf { .. }) { 0.0 } else { work + step };
+        let work = own + inputs(tree, id).filter_map(|input| before[input]).sum::<f64>();
+        let is_free = match &node.step {
+            Step::Leaf { .. } => true,
+            Step::Contract { .. } => false,
+            Step::Unary { input, .. } => before[*input].is_some(),
+        };
+        before.push(is_free.then_some(work));
+        let cost = if is_free { 0.0 } else { work + step };
         costs.push(cost);
         let below = inputs(tree, id).map(|input| small[input]).sum::<Option<f64>>();
         small.push(below.filter(|_| work < LARGE).map(|below| below + cost));
@@ -128,43 +138,40 @@ fn cut(tree: &Tree, workers: usize, meet: f64, costs: &[f64], small: Vec<Option<
         |piece: &Piece| piece.root != root && inputs(tree, piece.root).all(|input| small[input] == Some(0.0));
     let time = |heap: &BinaryHeap<Piece>, inside: f64, above: f64| {
         let longest = heap.peek().map_or(0.0, |piece| piece.cost);
-        let root_inside = heap.iter().take(1).any(|piece| piece.root == root);
+        let root_inside = heap.peek().is_some_and(|piece| piece.root == root);
         if root_inside { f64::INFINITY } else { f64::max(longest, inside / workers as f64) + above + SECTION }
     };
-    let alone = all - meet * small_steps(tree, &small) as f64;
-    // Once to find how far to cut, once to cut so far.
-    let (mut heap, mut inside, mut above) = (begin.clone(), all, 0.0);
-    let (mut best, mut cuts, mut steps) = (time(&heap, inside, above), 0, 0);
+    let steps = (0..=root).filter(|&id| small[id].is_some() && costs[id] > 0.0).count();
+    let alone = all - meet * steps as f64;
+    let mut heap = begin.clone();
+    let (mut inside, mut above) = (all, 0.0);
+    let (mut best, mut until, mut popped) = (time(&heap, inside, above), 0, Vec::new());
     while let Some(piece) = heap.peek().copied().filter(|piece| !stays_whole(piece)) {
         heap.pop();
+        popped.push(piece.root);
         inside -= costs[piece.root];
         above += costs[piece.root] - meet;
         heap.extend(inputs(tree, piece.root).filter_map(piece_at(&small)));
-        steps += 1;
         let now = time(&heap, inside, above);
         if now < best {
-            (best, cuts) = (now, steps);
+            (best, until) = (now, popped.len());
         }
     }
     if best > GAIN * alone {
         return None;
     }
-    let mut heap = begin;
-    for _ in 0..cuts {
-        let Some(piece) = heap.pop() else { break };
-        heap.extend(inputs(tree, piece.root).filter_map(piece_at(&small)));
-    }
-    Some(heap.into_vec())
+    // Without the cuts that gained nothing any more.
+    let cut = &popped[..until];
+    let mut pieces: Vec<Piece> = begin.into_vec();
+    pieces.extend(cut.iter().flat_map(|&root| inputs(tree, root)).filter_map(piece_at(&small)));
+    let mut is_cut = vec![false; tree.nodes.len()];
+    cut.iter().for_each(|&root| is_cut[root] = true);
+    pieces.retain(|piece| !is_cut[piece.root]);
+    Some(pieces)
 }
 
 fn piece_at(small: &[Option<f64>]) -> impl Fn(NodeId) -> Option<Piece> + '_ {
     |root| small[root].filter(|&cost| cost > 0.0).map(|cost| Piece { root, cost })
-}
-
-/// Steps in subtrees of small steps.
-fn small_steps(tree: &Tree, small: &[Option<f64>]) -> usize {
-    let is_step = |id: usize| !matches!(tree.nodes[id].step, Step::Leaf { .. });
-    (0..tree.nodes.len()).filter(|&id| is_step(id) && small[id].is_some()).count()
 }
 
 /// The inputs of a step.

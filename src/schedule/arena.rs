@@ -10,12 +10,12 @@
 //!
 //! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]; a task that is the first to use a part of a buffer waits
 //! for all that used its bytes before. Transfers of one node may have to be under way together on all ranks, those of two
-//! nodes never, so edges from node to node leave everything possible. What later runs read again shares nothing. Deliberately absent: the user's memory, and sharing
+//! nodes never, so edges from node to node leave everything possible. What later runs read again shares nothing, and what they leave out shares nothing with what they do. Deliberately absent: the user's memory, and sharing
 //! bytes between operands and result of one node.
 
 use std::collections::BTreeMap;
 
-use super::{BufferId, Home, Lane, Schedule, Task, TaskId};
+use super::{BufferId, Home, Lane, Lasts, Schedule, Task, TaskId};
 
 /// A cache line, and the widest vector.
 pub const ALIGNMENT: usize = 64;
@@ -73,7 +73,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
         })
         .collect();
     if schedule.sections.is_empty() {
-        return place(tenants, schedule.buffers.len());
+        return grouped(tenants, &schedule.sharing());
     }
     // What only one lane of a section uses gets a place among its like, and all of these together one among the others.
     let mut nested: Vec<(usize, Arrangement, Vec<BufferId>)> = Vec::new();
@@ -111,6 +111,20 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
         }
     }
     whole.offsets.truncate(schedule.buffers.len());
+    whole
+}
+
+/// Those that may share memory together, one group behind another.
+fn grouped(tenants: Vec<Tenant>, groups: &[Lasts]) -> Arrangement {
+    let mut whole = Arrangement { offsets: vec![0; groups.len()], bytes: 0 };
+    let mut apart: BTreeMap<Lasts, Vec<Tenant>> = BTreeMap::new();
+    tenants.into_iter().for_each(|tenant| apart.entry(groups[tenant.buffer]).or_default().push(tenant));
+    for tenants in apart.into_values() {
+        let buffers: Vec<BufferId> = tenants.iter().map(|tenant| tenant.buffer).collect();
+        let group = place(tenants, groups.len());
+        buffers.into_iter().for_each(|id| whole.offsets[id] = whole.bytes.saturating_add(group.offsets[id]));
+        whole.bytes = whole.bytes.saturating_add(group.bytes);
+    }
     whole
 }
 

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Invariants: a node lasts no longer than what it is made of; all tasks that write a buffer last equally long, so that either
-//! all of them are left out or none. A *kept* buffer is read by tasks that run again when those that wrote it do not; it
+//! all of them are left out or none. On several ranks buffers share memory only with those that last as long: whoever waits for
+//! a task that is left out waits for nothing, so what that one had waited for would be forgotten. A *kept* buffer is read by tasks that run again when those that wrote it do not; it
 //! shares its memory with no other. Transfers are left out at both ends, as these serve one node. Deliberately absent: who
 //! promises that an operand does not change, which is the plan's.
 
@@ -35,7 +36,7 @@ impl Schedule {
     }
 
     /// How long what a buffer is written with holds: by the tasks that write it, and `None` where these disagree.
-    fn written(&self) -> Vec<Option<Lasts>> {
+    pub(super) fn written(&self) -> Vec<Option<Lasts>> {
         let mut written: Vec<Result<Option<Lasts>, ()>> = vec![Ok(None); self.buffers.len()];
         for task in &self.tasks {
             let lasts = self.lasts(task.node);
@@ -48,6 +49,14 @@ impl Schedule {
             }
         }
         written.into_iter().map(|lasts| lasts.ok().map(Option::unwrap_or_default)).collect()
+    }
+
+    /// By buffer, with which others it may share memory: those of the same number.
+    pub(super) fn sharing(&self) -> Vec<Lasts> {
+        if self.ranks == 1 || self.lasting.iter().all(|&lasts| lasts == Lasts::Slice) {
+            return vec![Lasts::Slice; self.buffers.len()];
+        }
+        self.written().into_iter().map(Option::unwrap_or_default).collect()
     }
 
     /// By buffer, whether tasks read it that run again when those that wrote it do not.

@@ -22,7 +22,8 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum PathChoice {
-    /// The best of greedy, exhaustive search and annealing that is found in a tenth of the predicted run time.
+    /// The best of left to right, greedy orders, exhaustive search and annealing that is found in a tenth of the predicted run
+    /// time, and in two seconds.
     #[default]
     Auto,
     /// The pair with the smallest result first: the best of several weights of what the pair itself takes and several

@@ -28,7 +28,7 @@ use crate::dtype::Dtype;
 use crate::machine::Machine;
 use crate::tree::{Network, Order, left_to_right};
 
-/// More tensors than these are contracted as they are written: no search of `omeco` is quick enough.
+/// More tensors than these are contracted as they are written by `auto`: searches take seconds.
 const MOST_TENSORS: usize = 20_000;
 
 /// Seconds of a search are at most this share of the seconds that the best order so far takes.

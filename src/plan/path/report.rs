@@ -18,7 +18,7 @@ pub struct PathReport {
     path: Vec<[usize; 2]>,
     /// How many dimensions the expression has, and the most that one contraction has.
     pub scaling: [usize; 2],
-    /// log2 of the operations in one slice if all operands were multiplied at once, and along the path.
+    /// log2 of the operations if all operands were multiplied at once, and along the path.
     pub log2_flops: [f64; 2],
     /// log2 of the elements of the largest intermediate, and its name; none of a single contraction.
     pub largest: Option<(f64, String)>,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::Fault;
 use super::hazard::Clock;
 use crate::schedule::arena::{Occupants, lives};
-use crate::schedule::{BufferId, Home, Schedule, TaskId};
+use crate::schedule::{BufferId, Home, Lasts, Schedule, TaskId};
 
 /// Follows who uses the bytes of the arena, task by task.
 pub struct Sharing<'a> {
@@ -16,6 +16,8 @@ pub struct Sharing<'a> {
     occupants: Occupants,
     /// Buffers that must hold what is in them when everything else has run again.
     kept: Vec<bool>,
+    /// Those of other groups may not share memory with it.
+    groups: Vec<Lasts>,
     /// By buffer and section, the first and the last lane that uses it.
     lanes: HashMap<(BufferId, usize), (usize, usize)>,
     /// Per buffer, what must be complete before it may be used.
@@ -50,6 +52,7 @@ impl<'a> Sharing<'a> {
             left,
             occupants: Occupants::default(),
             kept: schedule.kept(),
+            groups: schedule.sharing(),
             lanes,
             needs: vec![Clock::default(); count],
         };
@@ -75,7 +78,7 @@ impl<'a> Sharing<'a> {
                     let own = self.schedule.lane(task);
                     self.lanes.get(&(other, section)).is_some_and(|&lanes| lanes != (own, own))
                 });
-                let kept = self.kept[buffer] || self.kept[other];
+                let kept = self.kept[buffer] || self.kept[other] || self.groups[buffer] != self.groups[other];
                 if apart || kept || self.lives[other].is_some_and(|(_, last)| last >= task) {
                     return Err(Fault::Shared { buffer, other });
                 }
