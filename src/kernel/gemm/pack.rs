@@ -11,6 +11,9 @@ use super::super::simd::{Body, Both, prefetch, transpose_tile};
 use super::run::copy_run;
 use crate::local::{CACHE_LINE, PackBy, Table};
 
+/// Cache lines to ask for before they are needed.
+const LINES_AHEAD: usize = 24;
+
 /// What to pack, and where.
 #[derive(Clone, Copy)]
 pub(super) struct Pack<'a, T> {
@@ -203,9 +206,21 @@ impl<T: Element> Pack<'_, T> {
             let row = next;
             let (len, stride) = self.piece(row);
             next += len;
+            // Steps are far apart, where nobody else asks for them ahead.
+            let rows_of_line = (CACHE_LINE / size_of::<T>() / stride.unsigned_abs().max(1)).max(1);
+            let ahead = (LINES_AHEAD * rows_of_line / len).clamp(1, LINES_AHEAD);
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
             for outer in (0..self.depth.len()).step_by(apart * neighbours) {
                 for (step, &offset) in steps.iter().enumerate().skip(outer).take(apart) {
+                    let soon = if step + ahead < outer + apart {
+                        step + ahead
+                    } else {
+                        (step + ahead + apart * (neighbours - 1)).min(steps.len() - 1)
+                    };
+                    let soon = from.wrapping_offset(steps[soon]);
+                    for row in (0..len).step_by(rows_of_line) {
+                        prefetch(soon.wrapping_offset(row as isize * stride));
+                    }
                     // SAFETY: the caller's promise: rows and steps of the box.
                     unsafe {
                         let (from, to) = (from.wrapping_offset(offset), self.to.add(self.place(row, step)));

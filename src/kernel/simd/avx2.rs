@@ -33,6 +33,54 @@ unsafe fn high_8_ps(a: __m256, b: __m256) -> __m256 {
     unsafe { _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))) }
 }
 
+/// In halves of halves: a masked store takes tens of instructions' time on processors that emulate it, as Zen does.
+///
+/// # Safety
+/// The instructions exist; so many elements, at most 8, may be written.
+#[inline(always)]
+unsafe fn store_first_ps(to: *mut f32, vector: __m256, count: usize) {
+    // SAFETY: the caller's promise; what is stored are the first `count` elements.
+    unsafe {
+        if count == 8 {
+            return _mm256_storeu_ps(to, vector);
+        }
+        let (mut to, mut rest) = (to, _mm256_castps256_ps128(vector));
+        if count & 4 != 0 {
+            _mm_storeu_ps(to, rest);
+            (to, rest) = (to.add(4), _mm256_extractf128_ps::<1>(vector));
+        }
+        if count & 2 != 0 {
+            _mm_storel_pd(to.cast(), _mm_castps_pd(rest));
+            (to, rest) = (to.add(2), _mm_movehl_ps(rest, rest));
+        }
+        if count & 1 != 0 {
+            _mm_store_ss(to, rest);
+        }
+    }
+}
+
+/// As [`store_first_ps`].
+///
+/// # Safety
+/// The instructions exist; so many elements, at most 4, may be written.
+#[inline(always)]
+unsafe fn store_first_pd(to: *mut f64, vector: __m256d, count: usize) {
+    // SAFETY: the caller's promise; what is stored are the first `count` elements.
+    unsafe {
+        if count == 4 {
+            return _mm256_storeu_pd(to, vector);
+        }
+        let (mut to, mut rest) = (to, _mm256_castpd256_pd128(vector));
+        if count & 2 != 0 {
+            _mm_storeu_pd(to, rest);
+            (to, rest) = (to.add(2), _mm256_extractf128_pd::<1>(vector));
+        }
+        if count & 1 != 0 {
+            _mm_store_sd(to, rest);
+        }
+    }
+}
+
 /// # Safety
 /// The instructions exist.
 #[inline(always)]
@@ -66,7 +114,7 @@ unsafe fn sum_pd(a: __m256d) -> f64 {
 
 macro_rules! avx2 {
     ($real:ty, $vector:ty, $lanes:literal, $masks:ident, $zero:ident, $splat:ident, $load:ident, $store:ident,
-     $load_masked:ident, $store_masked:ident, $add:ident, $mul:ident, $mul_add:ident,
+     $load_masked:ident, $store_first:ident, $add:ident, $mul:ident, $mul_add:ident,
      $swap:ident, $pattern:literal, $sub_add:ident, $stream:ident, $low:ident, $high:ident, $to_ps:ident, $from_ps:ident,
      $even:ident, $dup_odd:ident, $sum:ident, $sums:ident) => {
         impl Simd<$real> for Avx2 {
@@ -117,7 +165,7 @@ macro_rules! avx2 {
             #[inline(always)]
             unsafe fn store_first(to: *mut $real, vector: $vector, count: usize) {
                 // SAFETY: as above.
-                unsafe { $store_masked(to, _mm256_loadu_si256($masks.as_ptr().add($lanes - count).cast()), vector) }
+                unsafe { $store_first(to, vector, count) }
             }
 
             #[inline(always)]
@@ -231,7 +279,7 @@ avx2!(
     _mm256_loadu_ps,
     _mm256_storeu_ps,
     _mm256_maskload_ps,
-    _mm256_maskstore_ps,
+    store_first_ps,
     _mm256_add_ps,
     _mm256_mul_ps,
     _mm256_fmadd_ps,
@@ -258,7 +306,7 @@ avx2!(
     _mm256_loadu_pd,
     _mm256_storeu_pd,
     _mm256_maskload_pd,
-    _mm256_maskstore_pd,
+    store_first_pd,
     _mm256_add_pd,
     _mm256_mul_pd,
     _mm256_fmadd_pd,
