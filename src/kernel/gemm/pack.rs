@@ -201,31 +201,30 @@ impl<T: Element> Pack<'_, T> {
     unsafe fn depth<S: Both>(self) {
         let Some((apart, neighbours)) = self.depth.unit[self.operand] else { return };
         let steps = &self.depth.offsets[self.operand];
+        // The tiles of some rows, each of so many neighbours: where they begin.
+        let tiles = self.depth.len() / neighbours;
+        let begin = |tile: usize| tile / apart * apart * neighbours + tile % apart;
         let mut next = 0;
         while next < self.rows.len() {
             let row = next;
             let (len, stride) = self.piece(row);
             next += len;
-            // Steps are far apart, where nobody else asks for them ahead.
-            let rows_of_line = (CACHE_LINE / size_of::<T>() / stride.unsigned_abs().max(1)).max(1);
-            let ahead = (LINES_AHEAD * rows_of_line / len).clamp(1, LINES_AHEAD);
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
-            for outer in (0..self.depth.len()).step_by(apart * neighbours) {
-                for (step, &offset) in steps.iter().enumerate().skip(outer).take(apart) {
-                    let soon = if step + ahead < outer + apart {
-                        step + ahead
-                    } else {
-                        (step + ahead + apart * (neighbours - 1)).min(steps.len() - 1)
-                    };
-                    let soon = from.wrapping_offset(steps[soon]);
-                    for row in (0..len).step_by(rows_of_line) {
-                        prefetch(soon.wrapping_offset(row as isize * stride));
-                    }
-                    // SAFETY: the caller's promise: rows and steps of the box.
-                    unsafe {
-                        let (from, to) = (from.wrapping_offset(offset), self.to.add(self.place(row, step)));
-                        transpose_tile::<S, T>(from, stride, to, (apart * self.panel) as isize, len, neighbours);
-                    }
+            let rows_of_line = (CACHE_LINE / size_of::<T>() / stride.unsigned_abs().max(1)).max(1);
+            let ahead = (LINES_AHEAD * rows_of_line / len).max(1);
+            for tile in 0..tiles {
+                let step = begin(tile);
+                // They are far apart, where nobody else asks for them ahead.
+                let soon = from.wrapping_offset(steps[begin((tile + ahead).min(tiles - 1))]);
+                for row in (0..len).step_by(rows_of_line) {
+                    let last = (row + rows_of_line).min(len) - 1;
+                    prefetch(soon.wrapping_offset(row as isize * stride));
+                    prefetch(soon.wrapping_offset(last as isize * stride).wrapping_add(neighbours - 1));
+                }
+                // SAFETY: the caller's promise: rows and steps of the box.
+                unsafe {
+                    let (from, to) = (from.wrapping_offset(steps[step]), self.to.add(self.place(row, step)));
+                    transpose_tile::<S, T>(from, stride, to, (apart * self.panel) as isize, len, neighbours);
                 }
             }
         }
