@@ -109,15 +109,19 @@ def mera():
     left = np.einsum("klmr,klMR->mrMR", w1, w1)
     right = np.einsum("npqs,NpqS->nsNS", w1, w1)
     density = np.einsum("mrMR,rsRS->mMsS", left, density)
-    density = np.einsum("mMsS,nsNS->mnMN", density, right)
-    density = np.einsum("ijmn,mnMN->ijMN", u1, density)
-    density = np.einsum("ijMN,IJMN->ijIJ", density, u1)
-    right = np.einsum("hefj,HefJ->hjHJ", w0, w0)
-    density = np.einsum("ijIJ,hjHJ->ihIH", density, right)
-    density = np.einsum("abgi,ihIH->abghIH", w0, density)
-    density = np.einsum("abghIH,aBGI->bghBGH", density, w0)
-    density = np.einsum("cdgh,bghBGH->bcdBGH", u0, density)
-    density = np.einsum("bcdBGH,CdGH->bcBC", density, u0)
+    below = np.einsum("hefj,HefJ->hjHJ", w0, w0)
+    steps = [
+        ("mMsS,nsNS->mnMN", right),
+        ("mnMN,ijmn->ijMN", u1),
+        ("ijMN,IJMN->ijIJ", u1),
+        ("ijIJ,hjHJ->ihIH", below),
+        ("ihIH,abgi->abghIH", w0),
+        ("abghIH,aBGI->bghBGH", w0),
+        ("bghBGH,cdgh->bcdBGH", u0),
+        ("bcdBGH,CdGH->bcBC", u0),
+    ]
+    for step, tensor in steps:
+        density = np.einsum(step, density, tensor)
     save("mera_result", np.einsum("oBCbc,bcBC->o", operators, density))
 
 

@@ -33,6 +33,8 @@ pub struct RankProgram {
     is_result: Vec<bool>,
     /// What lasts at least as long has been computed before, and the next run leaves it out.
     holds: Option<Lasts>,
+    /// The longest that anything lasts.
+    longest: Lasts,
     left_behind: Option<Arc<Store>>,
 }
 
@@ -64,6 +66,7 @@ impl RankProgram {
             Home::Operand(_) | Home::Output => None,
         });
         Ok(RankProgram {
+            longest: verified.schedule().lasting.iter().copied().max().unwrap_or_default(),
             kernels,
             slots: slots.collect(),
             footprint,
@@ -87,7 +90,7 @@ impl RankProgram {
     /// Says that the last run of this program went well, and that what lasts so long or longer holds still; with `None` the next
     /// run computes everything.
     pub fn hold(&mut self, lasts: Option<Lasts>) {
-        self.holds = lasts;
+        self.holds = lasts.filter(|&lasts| lasts <= self.longest);
     }
 
     /// Whether a task is left out, as what it computes is there already.

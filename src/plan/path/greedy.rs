@@ -1,6 +1,7 @@
 //! The pair with the smallest result first, of pairs that have a label in common.
 //!
-//! Invariants: same network and ties, same order; steps come depth first, so that few results wait for their turn.
+//! Invariants: same network and ties, same order; steps come depth first, so that few results wait for their turn; of those that
+//! share one label, a tensor is paired with [`NEAR`] at a time, as all pairs of thousands would take minutes.
 //! Deliberately absent: chance. The greedy search of `omeco` breaks ties by the order of a hash map, and then no two
 //! ranks have the same plan.
 
@@ -21,9 +22,13 @@ pub struct Taste {
     pub ties: u64,
 }
 
+/// With how many others that have a label a tensor is paired for its sake: those that follow it.
+const NEAR: usize = 32;
+
 /// An order of tensors. `log2` is that of the extent of a label; labels of `output` are never summed.
 ///
-/// Cost: about p log p for p pairs with a label in common, times the labels of a tensor.
+/// Cost: about p log p for p pairs with a label in common, times the labels of a tensor; p is at most 2 [`NEAR`] per label of a
+/// tensor.
 pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, taste: Taste) -> Order {
     let mut network = Network::new(tensors, output, log2);
     let mut pairs = BinaryHeap::new();
@@ -57,7 +62,7 @@ struct Network<'a> {
     log2: &'a dyn Fn(u32) -> f64,
     /// Of every tensor, ascending; `None` of those that were contracted.
     labels: Vec<Option<Vec<u32>>>,
-    /// By label, who has it; the output counts as one that is never contracted.
+    /// By label, who has it, ascending; the output counts as one that is never contracted, and comes first.
     holders: Vec<Vec<usize>>,
 }
 
@@ -93,10 +98,18 @@ impl<'a> Network<'a> {
         tensor
     }
 
-    /// Those with which a tensor has a label in common, ascending.
+    /// Where a tensor is among those that have a label.
+    fn place(&self, label: u32, tensor: usize) -> usize {
+        self.holders[label as usize].partition_point(|&holder| holder == OUTPUT || holder < tensor)
+    }
+
+    /// Those with which a tensor has a label in common and that are near, ascending.
     fn neighbours(&self, tensor: usize) -> Vec<usize> {
-        let holders = self.labels(tensor).iter().flat_map(|&label| &self.holders[label as usize]);
-        let mut others: Vec<usize> = holders.copied().filter(|&other| other != tensor && other != OUTPUT).collect();
+        let near = |&label: &u32| {
+            let (before, after) = self.holders[label as usize].split_at(self.place(label, tensor));
+            after[1..].iter().chain(before).copied().filter(|&other| other != OUTPUT).take(NEAR)
+        };
+        let mut others: Vec<usize> = self.labels(tensor).iter().flat_map(near).collect();
         others.sort_unstable();
         others.dedup();
         others
@@ -148,7 +161,8 @@ impl<'a> Network<'a> {
         let result = self.result(left, right).collect();
         for tensor in [left, right] {
             for label in self.labels[tensor].take().unwrap_or_default() {
-                self.holders[label as usize].retain(|&holder| holder != tensor);
+                let place = self.place(label, tensor);
+                self.holders[label as usize].remove(place);
             }
         }
         self.insert(result)
@@ -210,6 +224,24 @@ mod tests {
         let same = |_: u32| 1.0;
         assert_eq!(order(&[&[0], &[1], &[0], &[]], &[1], &same, 0), [[0, 2], [3, 4], [5, 1]]);
         assert!(order(&[&[0]], &[0], &same, 0).is_empty());
+    }
+
+    #[test]
+    fn thousands_that_share_a_label() {
+        let chain: Vec<Vec<u32>> = (1..5_001).map(|at| vec![0, at, at + 1]).collect();
+        let tensors: Vec<&[u32]> = chain.iter().map(Vec::as_slice).collect();
+        let order = order(&tensors, &[0], &|_| 1.0, 0);
+        assert_eq!(order.len(), chain.len() - 1);
+        // Neighbours in the chain first: no result has more labels than a tensor.
+        let mut labels: Vec<Option<Vec<u32>>> = chain.into_iter().map(Some).collect();
+        for pair in order {
+            let [one, other] = [pair[0], pair[1]].map(|tensor| labels[tensor].take().unwrap());
+            let ends =
+                one.iter().chain(&other).filter(|&&label| label > 0 && one.contains(&label) != other.contains(&label));
+            let result: Vec<u32> = [0].iter().chain(ends).copied().collect();
+            assert!(result.len() <= 3, "{one:?} {other:?}");
+            labels.push(Some(result));
+        }
     }
 
     #[test]
