@@ -370,6 +370,38 @@ fn a_summary_of_many_steps_is_short() {
     assert!(steps[..24].iter().any(|step| step.contains("a100")), "{ran}");
 }
 
+#[test]
+fn a_step_of_many_labels_is_shortened() {
+    let folder = Folder::new("long");
+    let labels = (0..400).map(|at| format!("a{at}")).collect::<Vec<_>>().join(",");
+    let ran = run(&folder, &[&format!("[{labels}],[k]->[{labels},k]"), "-s1", "-t1"]).well().out;
+    assert!(ran.contains("steps") && ran.lines().all(|line| line.chars().count() < 500), "{ran}");
+}
+
+/// Dimensions that a forced algorithm needs whole are not sliced, others are.
+#[test]
+fn a_forced_algorithm_under_a_limit() {
+    let folder = Folder::new("forced");
+    let forced = ["[aj,jbc->abc],cd->abd", "-sa=8,j=4,b=64,c=64,d=4", "-n2", "-t1", "--algorithm=ring-mn", "--check"];
+    let ran = run(&folder, &[&forced[..], &["--memory-limit=160kB"]].concat()).well().out;
+    assert!(ran.contains("check       ok"), "{ran}");
+}
+
+#[test]
+fn numbers_that_cannot_be_meant() {
+    let folder = Folder::new("numbers");
+    for (flag, says) in [
+        ("--warmup=18446744073709551615", "'--warmup <N>': number too large"),
+        ("--repeat=18446744073709551615", "'--repeat <N>': number too large"),
+        ("--workers=100000", "--workers 100000 are more than the 4096 threads that a rank may have"),
+    ] {
+        let ran = run(&folder, &["mk,kn->mn", "-s4", flag]);
+        assert!(ran.code == Some(2) && ran.err.contains(says), "{flag}: {:?} {}", ran.code, ran.err);
+    }
+    let ran = run(&folder, &["@"]);
+    assert!(ran.err.contains("`@` needs the name of a file"), "{}", ran.err);
+}
+
 /// The commands that data/README.md shows, as they would be pasted.
 #[test]
 fn the_commands_of_the_data_work() {

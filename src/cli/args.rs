@@ -4,7 +4,7 @@
 //! that this build does not have; what is listed works.
 
 use std::ffi::OsString;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::Parser;
@@ -99,11 +99,11 @@ pub struct Args {
 
     /// Timed runs
     #[arg(long, value_name = "N", default_value = "1")]
-    pub repeat: NonZeroUsize,
+    pub repeat: NonZeroU32,
 
     /// Runs before the timed ones
     #[arg(long, value_name = "N", default_value_t = 0)]
-    pub warmup: usize,
+    pub warmup: u32,
 
     /// Recompute output elements in double precision and compare: all of them where that is quick, else a sample
     #[arg(long)]

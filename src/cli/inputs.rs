@@ -28,6 +28,9 @@ pub fn expression(world: &World, typed: &str) -> Result<String> {
 }
 
 fn read_text(typed: &str) -> Result<String> {
+    if typed == "@" {
+        return Err(Error::Usage("`@` needs the name of a file behind it".to_owned()));
+    }
     let mut bytes = Vec::new();
     let (name, read) = match typed.strip_prefix('@') {
         Some(path) => (path, std::fs::read(path).map(|read| bytes = read)),

@@ -20,6 +20,9 @@ const LISTED: usize = 24;
 /// Characters of an expression and its extents that the summary has.
 const WHOLE: usize = 400;
 
+/// Steps up to so many characters stand in one column.
+const ALIGNED: usize = 60;
+
 /// The text for standard output, where rank 0 lives.
 ///
 /// # Errors
@@ -78,15 +81,16 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     lines.push(("ran on", format!("{ranks}, {workers}{each}{transport}")));
     lines.push(("kernel", report.kernel.clone()));
     let steps = listed(&report);
-    let width = steps.iter().map(|node| node.expression.chars().count()).max().unwrap_or(0);
-    for (at, node) in steps.iter().enumerate() {
+    let texts: Vec<String> = steps.iter().map(|node| shortened(node.expression.clone())).collect();
+    let width = texts.iter().map(|text| text.chars().count()).filter(|&width| width <= ALIGNED).max().unwrap_or(0);
+    for (at, (node, text)) in steps.iter().zip(&texts).enumerate() {
         let cuts: Vec<&str> = node.grid.keys().map(String::as_str).collect();
         let how = match (node.algorithm, cuts.as_slice()) {
             (Some(name), []) => name.to_owned(),
             (Some(name), cuts) => format!("{name}, cut along {}", cuts.join(" and ")),
             (None, _) => node.op.to_owned(),
         };
-        let step = format!("{:<width$}  {how}", node.expression);
+        let step = format!("{text:<width$}  {how}");
         lines.push((if at == 0 { "steps" } else { "" }, step));
     }
     if steps.len() < report.nodes.len() {
@@ -105,7 +109,7 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     let shape = if shape.is_empty() { "one number".to_owned() } else { shape.join(" x ") };
     let parts =
         if report.output.parts > 1 { format!(", left in {} parts", report.output.parts) } else { String::new() };
-    lines.push(("output", format!("{shape}, norm {:.6e}{parts}", outcome.norm)));
+    lines.push(("output", format!("{}, norm {:.6e}{parts}", shortened(shape), outcome.norm)));
     if let Some(check) = &outcome.check {
         let verdict = if check.ok { "ok" } else { "WRONG" };
         let elements = counted(check.checked as usize, "element");

@@ -16,6 +16,9 @@ type Arguments = std::result::Result<Args, clap::Error>;
 /// Ranks inside one process are threads; more than this cannot be meant.
 const MOST_RANKS: usize = 4096;
 
+/// Threads of a rank; more than this cannot be meant either.
+const MOST_WORKERS: usize = 4096;
+
 /// Whether this process prints what goes wrong before there is a world.
 pub fn speaks() -> bool {
     launcher().is_none_or(|launcher| launcher.rank == 0)
@@ -70,11 +73,16 @@ fn in_process(args: &Args) -> Result<World> {
     Ok(world)
 }
 
-/// Flags about ranks and transport that contradict mpirun.
+/// Numbers of threads that cannot be meant, and flags about ranks and transport that contradict mpirun.
 ///
 /// # Errors
 /// Says which.
 pub fn check_flags(args: &Args) -> Result<()> {
+    if let Some(workers) = args.workers.filter(|workers| workers.get() > MOST_WORKERS && !args.explain) {
+        return Err(usage(format!(
+            "--workers {workers} are more than the {MOST_WORKERS} threads that a rank may have"
+        )));
+    }
     let Some(launcher) = launcher() else { return Ok(()) };
     if args.ranks.is_some() {
         return Err(usage(format!(

@@ -1,6 +1,7 @@
 //! Elements of blocks and what they should be: all of them, or a sample.
 //!
-//! Invariant: beyond the slices of operands that it takes, a comparison holds [`AT_ONCE`] elements at most.
+//! Invariant: beyond the slices of operands that it takes, a comparison holds [`AT_ONCE`] elements at most where each is one sum;
+//! along the tree it holds the intermediates as well, of at most [`INTERMEDIATE`] elements each, which no plan counts.
 
 use std::ops::Range;
 
