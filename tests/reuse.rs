@@ -188,6 +188,25 @@ fn slices_keep_what_they_have_in_common() {
     }
 }
 
+/// What is kept shares memory with nothing; where that is too much, it is computed again.
+#[test]
+fn a_promise_makes_no_plan_too_large() {
+    let expression = "[[[ab,bc->ac],cd->ad],de->ae],ef->af";
+    let operands: Vec<ArrayD<f64>> = (0..5).map(|i| operand(i, &[24, 24])).collect();
+    let peak = |plan: &Plan| plan.report(None).peak_bytes.planned;
+    for ranks in [1, 2] {
+        let constant = Options { constant: vec![0, 1], ..options() };
+        let limit = peak(&plan(expression, &operands, ranks, options()).unwrap());
+        assert!(peak(&plan(expression, &operands, ranks, constant.clone()).unwrap()) > limit);
+        let limited = plan(expression, &operands, ranks, Options { memory_limit: Some(limit), ..constant }).unwrap();
+        assert!(limited.slice_count() == 1 && peak(&limited) <= limit, "{}", limited.explain());
+        let mut program = World::in_process(ranks).compile::<f64>(&limited).unwrap();
+        for _ in 0..2 {
+            assert_eq!(program.run(&borrowed(&operands)).unwrap(), fresh(expression, &operands));
+        }
+    }
+}
+
 #[test]
 fn a_constant_operand_that_is_not_there() {
     let operands = [operand(0, &[2, 3]), operand(1, &[3, 4])];

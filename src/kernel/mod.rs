@@ -50,6 +50,7 @@ pub use element::Element;
 pub use elementwise::{add, copy, fill, scale};
 pub use host::{default_family, has_xsmm, host, target};
 pub use reference::{Checked, contract_slowly, reference, reference_element};
+pub(crate) use simd::prefetch;
 pub use simd::{available, widest};
 pub use tensor::{Tensor, TensorMut};
 pub use unary::{plan_unary, unary, unary_planned, unary_strided};

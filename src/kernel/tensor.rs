@@ -12,8 +12,8 @@ use ndarray::{ArrayViewD, ArrayViewMutD};
 #[derive(Debug, Clone, Copy)]
 pub struct Tensor<'a, T> {
     pointer: *const T,
-    pub extents: &'a [usize],
-    pub strides: &'a [isize],
+    pub(crate) extents: &'a [usize],
+    pub(crate) strides: &'a [isize],
     elements: PhantomData<&'a T>,
 }
 
@@ -21,8 +21,8 @@ pub struct Tensor<'a, T> {
 #[derive(Debug)]
 pub struct TensorMut<'a, T> {
     pointer: *mut T,
-    pub extents: &'a [usize],
-    pub strides: &'a [isize],
+    pub(crate) extents: &'a [usize],
+    pub(crate) strides: &'a [isize],
     elements: PhantomData<&'a mut T>,
 }
 

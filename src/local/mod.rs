@@ -35,5 +35,6 @@ pub use permute::{BUFFER_BYTES, Blocks, LONGEST, Moves, Permute, Side};
 pub use products::ProductsPlan;
 pub use sum::{Sum, UNIT};
 use target::FAR_BYTES;
+pub(crate) use target::WORTH_THREADS;
 pub use target::{CACHE_LINE, Caches, Family, Target};
 pub use unary::{UnaryBody, UnaryPlan, plan_unary};

@@ -21,7 +21,7 @@ pub enum Family {
 pub const CACHE_LINE: usize = 64;
 
 /// Below this many multiply-adds, waking a second thread for products costs more than it gains.
-pub(super) const WORTH_THREADS: f64 = 400_000.0;
+pub(crate) const WORTH_THREADS: f64 = 400_000.0;
 
 /// Bytes of out from which on it may go past the caches: none keeps so much until it is read.
 pub(super) const FAR_BYTES: usize = 16 << 20;

@@ -12,7 +12,7 @@ use super::lease::{LeaseError, Place, ReadLease, WriteLease};
 use super::{Aligned, Strided};
 use crate::dist::Bounds;
 use crate::dtype::Dtype;
-use crate::kernel::Element;
+use crate::kernel::{Element, prefetch};
 
 /// One buffer: where its element `[0, 0, ..]` lies, its shape, and whether tasks may write it.
 #[derive(Debug)]
@@ -165,7 +165,7 @@ impl Store {
     /// Says that a buffer will be leased soon: its first line, all of a small one, is in the cache by then.
     pub fn expect(&self, buffer: usize) {
         if let Some(slot) = self.slots.get(buffer).and_then(Option::as_ref) {
-            fetch_ahead(slot.origin);
+            prefetch(slot.origin.cast_const());
         }
     }
 
@@ -230,14 +230,3 @@ impl Store {
         Ok(id)
     }
 }
-
-/// Brings a cache line near, where the processor can be asked to.
-#[cfg(target_arch = "x86_64")]
-fn fetch_ahead(address: *const u8) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: a hint reads nothing, whatever the address.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn fetch_ahead(_address: *const u8) {}

@@ -36,6 +36,13 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
     }
     let whole = whole.0;
     let Some(limit) = options.memory_limit else { return Ok(whole) };
+    if !whole.constant.is_empty() && busiest(&whole).0 > limit {
+        // Slices are dearer than computing once more what was promised not to change.
+        let forgetful = Plan { constant: Vec::new(), ..whole.clone() }.lasting(false);
+        if busiest(&forgetful).0 <= limit {
+            return Ok(forgetful);
+        }
+    }
     let search = Search { expression, tree, machine, options, limit, prices };
     let held = search.fit(whole.clone());
     if !options.in_parts || held.as_ref().is_ok_and(|held| cost(held) <= SLIGHTLY_MORE * cost(&whole)) {
@@ -66,10 +73,10 @@ fn laid_out(
     Ok((plan.lasting(false), arranged))
 }
 
-/// The peak of the busiest rank, and which it is.
+/// The peak of the busiest rank, and which it is; of very many ranks, of those that reports look at.
 fn busiest(plan: &Plan) -> (u64, usize) {
     let mut packing = Packing::new(plan);
-    let peaks = (0..plan.ranks()).map(|rank| (packing.peak_bytes(&plan.schedule(rank)), rank));
+    let peaks = plan.looked_at().into_iter().map(|rank| (packing.peak_bytes(&plan.schedule(rank)), rank));
     // Even tiles come larger first, but relays may make another rank than the first the busiest.
     peaks.max_by_key(|&(peak, rank)| (peak, std::cmp::Reverse(rank))).unwrap_or_default()
 }
@@ -121,7 +128,7 @@ impl Search<'_> {
         }
         let mut found = Sliced::new(Vec::new(), whole);
         while found.peak > limit {
-            match self.next(&found)? {
+            match self.next(&found) {
                 Some(next) => found = next,
                 None => {
                     let Sliced { peak: needed, rank, .. } = found;
@@ -132,7 +139,7 @@ impl Search<'_> {
         // The first ones were cut finer than need be.
         for at in (0..found.slices.len()).rev() {
             let larger = larger_pieces(found.slices[at]);
-            found = self.coarsest(found, at, &larger)?;
+            found = self.coarsest(found, at, &larger);
         }
         if found.plan.part_count() > 1 && result == Held::InParts {
             return Ok(found.plan);
@@ -144,12 +151,13 @@ impl Search<'_> {
     }
 
     /// With one more dimension sliced; `None` where none makes the peak lower.
-    fn next(&self, now: &Sliced) -> Result<Option<Sliced>, PlanError> {
+    fn next(&self, now: &Sliced) -> Option<Sliced> {
         let mut best: Option<Sliced> = None;
         for label in candidates(&now.plan) {
             let mut slices = now.slices.clone();
             slices.push(Slice { label, extent: self.tree.extent(label), piece: 1 });
-            let mut next = self.sliced(slices, now.plan.result)?;
+            // A forced algorithm or cut may need a dimension whole.
+            let Ok(mut next) = self.sliced(slices, now.plan.result) else { continue };
             let least = best.as_ref().map_or(f64::INFINITY, |best| cost(&best.plan));
             if next.peak <= self.limit {
                 // Another dimension adds operations, or none.
@@ -157,31 +165,29 @@ impl Search<'_> {
                 let cheapest = |pieces: usize| priced(now.plan.total_gflop(), now.plan.slice_count() * pieces);
                 let mut larger = larger_pieces(next.slices[at]);
                 larger.retain(|piece| cheapest(next.slices[at].extent / piece) < least);
-                next = self.coarsest(next, at, &larger)?;
+                next = self.coarsest(next, at, &larger);
             }
             if next.peak < now.peak && cost(&next.plan) < least {
                 best = Some(next);
             }
         }
-        Ok(best)
+        best
     }
 
     /// With the largest of these pieces, in ascending order, of one of its dimensions that fit; of a plan that fits.
-    fn coarsest(&self, mut found: Sliced, at: usize, pieces: &[usize]) -> Result<Sliced, PlanError> {
+    fn coarsest(&self, mut found: Sliced, at: usize, pieces: &[usize]) -> Sliced {
         // Larger pieces take more memory. Often none fits.
         let (mut fit, mut do_not, mut middle) = (0, pieces.len(), 0);
         while fit < do_not {
             let mut slices = found.slices.clone();
             slices[at].piece = pieces[middle];
-            let coarse = self.sliced(slices, found.plan.result)?;
-            if coarse.peak <= self.limit {
-                (found, fit) = (coarse, middle + 1);
-            } else {
-                do_not = middle;
+            match self.sliced(slices, found.plan.result) {
+                Ok(coarse) if coarse.peak <= self.limit => (found, fit) = (coarse, middle + 1),
+                _ => do_not = middle,
             }
             middle = usize::midpoint(fit, do_not);
         }
-        Ok(found)
+        found
     }
 
     /// The plan of one slice.

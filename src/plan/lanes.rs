@@ -11,10 +11,8 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
+use crate::local::WORTH_THREADS;
 use crate::tree::{NodeId, Step, Tree};
-
-/// Multiply-adds, or elements of a unary step, from which a step is for all workers.
-const LARGE: f64 = 4e5;
 
 /// What a step takes beside its numbers, in the time of so many multiply-adds.
 const STEP: f64 = 1e4;
@@ -119,7 +117,7 @@ fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
         let cost = if is_free { 0.0 } else { work + step };
         costs.push(cost);
         let below = inputs(tree, id).map(|input| small[input]).sum::<Option<f64>>();
-        small.push(below.filter(|_| work < LARGE).map(|below| below + cost));
+        small.push(below.filter(|_| work < WORTH_THREADS).map(|below| below + cost));
     }
     (costs, small)
 }

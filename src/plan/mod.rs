@@ -143,7 +143,8 @@ pub struct Plan {
     pub lanes: Vec<Range<usize>>,
     /// The result is added onto an output that holds values.
     pub accumulate: bool,
-    /// Contraction order as positions in the list of operands, results appended at its end (as opt_einsum writes it).
+    /// Contraction order as positions in the list of operands, results appended at its end (as opt_einsum writes it); where
+    /// subtrees run side by side, steps follow each other in another order.
     pub path: Vec<[usize; 2]>,
     /// Bytes that each rank may take.
     pub memory_limit: Option<u64>,

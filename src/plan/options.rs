@@ -143,7 +143,8 @@ pub struct Options {
     /// not 0 compiles a second plan at that time.
     pub accumulate: bool,
     /// Operands, by number, that hold the same in all runs of a program: what is made of these alone is computed in the first
-    /// run and kept ([`crate::api::Program::renew`] computes it once more).
+    /// run and kept ([`crate::api::Program::renew`] computes it once more), but for the result, for what has a sliced dimension,
+    /// and where a plan fits into the memory limit only if nothing is kept.
     pub constant: Vec<usize>,
     /// Bytes that each rank may take: blocks of operands and result, intermediates, and what contractions pack into. A
     /// plan that needs more runs in slices; where none help, an error says how much is missing.

@@ -14,7 +14,7 @@
 //!
 //! Invariants: pieces of a dimension are equal, so that one schedule serves all slices; no tensor is cut over ranks along a
 //! sliced dimension, so that a slice of a block is the block of a slice; summed dimensions vary fastest. What is the
-//! same in all slices is computed once where there is memory to keep it.
+//! same in all slices of a whole result is computed once where there is memory to keep it.
 
 use std::ops::Range;
 

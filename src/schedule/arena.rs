@@ -10,8 +10,9 @@
 //!
 //! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]; a task that is the first to use a part of a buffer waits
 //! for all that used its bytes before. Transfers of one node may have to be under way together on all ranks, those of two
-//! nodes never, so edges from node to node leave everything possible. What later runs read again shares nothing, and what they leave out shares nothing with what they do. Deliberately absent: the user's memory, and sharing
-//! bytes between operands and result of one node.
+//! nodes never, so edges from node to node leave everything possible. What later runs
+//! read again shares memory with nothing; on several ranks, only buffers that last equally long share. Deliberately absent: the
+//! user's memory, and sharing bytes between operands and result of one node.
 
 use std::collections::BTreeMap;
 

@@ -130,7 +130,7 @@ impl Builder {
             }
         }
         for (view, write) in uses {
-            self.live[view.buffer].insert(view, Use { task: id, lane: action.lane(), write });
+            self.live[view.buffer].insert(view, Use { task: id, lane: action.lane(), write }, |_| false);
         }
         after.sort_unstable();
         after.dedup();

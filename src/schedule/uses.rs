@@ -34,8 +34,8 @@ impl Uses {
         self.entries.range(reach).flat_map(|(_, uses)| uses).filter(|(v, _)| v.overlaps(view)).map(|(_, u)| *u)
     }
 
-    /// Notes a use of a box; a write first forgets what it covers.
-    pub fn insert(&mut self, view: &View, new: Use) {
+    /// Notes a use of a box; a write first forgets what it covers, a read an earlier one that its lane has completed by then.
+    pub fn insert(&mut self, view: &View, new: Use, apart: impl Fn(TaskId) -> bool) {
         if view.elements() == 0 {
             return;
         }
@@ -47,7 +47,7 @@ impl Uses {
         }
         self.longest = self.longest.max(view.bounds.get(self.dim).map_or(1, ExactSizeIterator::len));
         let uses = self.entries.entry(self.start(view)).or_default();
-        uses.retain(|(v, u)| new.write || u.write || u.lane != new.lane || v != view);
+        uses.retain(|(v, u)| new.write || u.write || u.lane != new.lane || v != view || apart(u.task));
         uses.push((view.clone(), new));
     }
 

@@ -245,7 +245,7 @@ unsafe fn on_avx512<B: Body>(body: B) -> B::Output {
 
 /// Asks for the cache line at an address that may be read soon; any address will do.
 #[inline(always)]
-pub(super) fn prefetch<R>(from: *const R) {
+pub(crate) fn prefetch<R>(from: *const R) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE is part of every x86-64 target, and a hint never faults.
     unsafe {

@@ -9,7 +9,7 @@
 //! | `positions` | between numbers of tensors and positions in a list that shrinks, as opt_einsum writes paths |
 //! | `report` | a path in the words of opt_einsum |
 //!
-//! Invariants: an order is a function of the einsum and the choice alone, so all ranks find the same one; with `auto` it takes
+//! Invariants: an order is a function of the einsum, the choice, the machine and the element type, so all ranks find the same one; with `auto` it takes
 //! no more operations than left to right. Deliberately absent: einsums of brackets are never merged, the user wrote them.
 
 mod choice;

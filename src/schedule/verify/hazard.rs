@@ -61,7 +61,8 @@ pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
             if let Some(used) = clash {
                 return Err(at(Some(id), Fault::Hazard { other: used.task, buffer: view.buffer }));
             }
-            live.insert(view, Use { task: id, lane: task.action.lane(), write });
+            let apart = |used| schedule.apart(used, id);
+            live.insert(view, Use { task: id, lane: task.action.lane(), write }, apart);
         }
     }
     Ok(())
