@@ -121,6 +121,8 @@ if [ -x $plain ]; then step 'einsum-dist "mk,kn->mn"' $plain "mk,kn->mn"; fi
 step "build in release with all features" with mpich cargo build --release --features $full
 step "the demo" env MPIRUN="$(launcher mpich)" ./.ci/demo target/mpich/release/einsum-dist
 
+# A step of its own: on a slow machine it takes most of the time that a step may.
+step "build of the tests" with mpich cargo test "${members[@]}" --features $full --no-run
 step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test "${members[@]}" --features $full --no-fail-fast
 for source in examples/0[0-46-9]_*.rs; do
     name=$(basename "$source" .rs)
