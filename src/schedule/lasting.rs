@@ -8,8 +8,8 @@
 //!
 //! Invariants: a node lasts no longer than what it is made of; all tasks that write a buffer last equally long, so that either
 //! all of them are left out or none. On several ranks buffers share memory only with those that last as long: whoever waits for
-//! a task that is left out waits for nothing, so what that one had waited for would be forgotten. A *kept* buffer is read by tasks that run again when those that wrote it do not; it
-//! shares its memory with no other. Transfers are left out at both ends, as these serve one node. Deliberately absent: who
+//! a task that is left out waits for nothing, so what that one had waited for would be forgotten. A *kept*
+//! buffer is read by tasks that run again when those that wrote it do not; it shares its memory with no other. Transfers are left out at both ends, as these serve one node. Deliberately absent: who
 //! promises that an operand does not change, which is the plan's.
 
 use serde::{Deserialize, Serialize};

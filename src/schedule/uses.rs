@@ -80,3 +80,23 @@ impl Uses {
 fn first_length(entries: &BTreeMap<usize, Vec<(View, Use)>>, dim: usize) -> usize {
     entries.values().flatten().map(|(view, _)| view.bounds[dim].len()).max().unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tasks that run side by side complete in any order: a later one says nothing about an earlier one.
+    #[test]
+    fn readers_side_by_side_are_both_kept() {
+        let view = View { buffer: 0, bounds: std::iter::once(0..4).collect() };
+        let kept = |apart: bool| {
+            let mut uses = Uses::default();
+            for task in 0..2 {
+                uses.insert(&view, Use { task, lane: Lane::Work, write: false }, |_| apart);
+            }
+            uses.overlapping(&view).map(|used| used.task).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(false), [1]);
+        assert_eq!(kept(true), [0, 1]);
+    }
+}

@@ -50,7 +50,8 @@ unsafe fn store_first_ps(to: *mut f32, vector: __m256, count: usize) {
             (to, rest) = (to.add(4), _mm256_extractf128_ps::<1>(vector));
         }
         if count & 2 != 0 {
-            _mm_storel_pd(to.cast(), _mm_castps_pd(rest));
+            // The one store of 8 bytes that asks for no alignment.
+            _mm_storel_epi64(to.cast(), _mm_castps_si128(rest));
             (to, rest) = (to.add(2), _mm_movehl_ps(rest, rest));
         }
         if count & 1 != 0 {
@@ -65,20 +66,8 @@ unsafe fn store_first_ps(to: *mut f32, vector: __m256, count: usize) {
 /// The instructions exist; so many elements, at most 4, may be written.
 #[inline(always)]
 unsafe fn store_first_pd(to: *mut f64, vector: __m256d, count: usize) {
-    // SAFETY: the caller's promise; what is stored are the first `count` elements.
-    unsafe {
-        if count == 4 {
-            return _mm256_storeu_pd(to, vector);
-        }
-        let (mut to, mut rest) = (to, _mm256_castpd256_pd128(vector));
-        if count & 2 != 0 {
-            _mm_storeu_pd(to, rest);
-            (to, rest) = (to.add(2), _mm256_extractf128_pd::<1>(vector));
-        }
-        if count & 1 != 0 {
-            _mm_store_sd(to, rest);
-        }
-    }
+    // SAFETY: the caller's promise: an element is two of the other's.
+    unsafe { store_first_ps(to.cast(), _mm256_castpd_ps(vector), 2 * count) }
 }
 
 /// # Safety
