@@ -210,16 +210,23 @@ impl<T: Element> Pack<'_, T> {
             let (len, stride) = self.piece(row);
             next += len;
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
-            let rows_of_line = (CACHE_LINE / size_of::<T>() / stride.unsigned_abs().max(1)).max(1);
-            let ahead = (LINES_AHEAD * rows_of_line / len).max(1);
+            // Rows without gaps are one stretch of lines.
+            let dense = stride.unsigned_abs() <= neighbours;
+            let (stretches, length) =
+                if dense { (1, (len - 1) * stride.unsigned_abs() + neighbours) } else { (len, neighbours) };
+            let below = if dense { stride.min(0) * (len as isize - 1) } else { 0 };
+            let lines = stretches * length.div_ceil(CACHE_LINE / size_of::<T>());
+            let ahead = LINES_AHEAD.div_ceil(lines);
             for tile in 0..tiles {
                 let step = begin(tile);
                 // They are far apart, where nobody else asks for them ahead.
-                let soon = from.wrapping_offset(steps[begin((tile + ahead).min(tiles - 1))]);
-                for row in (0..len).step_by(rows_of_line) {
-                    let last = (row + rows_of_line).min(len) - 1;
-                    prefetch(soon.wrapping_offset(row as isize * stride));
-                    prefetch(soon.wrapping_offset(last as isize * stride).wrapping_add(neighbours - 1));
+                let soon = from.wrapping_offset(steps[begin((tile + ahead).min(tiles - 1))] + below);
+                for stretch in 0..stretches {
+                    let start = soon.wrapping_offset(stretch as isize * stride);
+                    for line in (0..length - 1).step_by(CACHE_LINE / size_of::<T>()) {
+                        prefetch(start.wrapping_add(line));
+                    }
+                    prefetch(start.wrapping_add(length - 1));
                 }
                 // SAFETY: the caller's promise: rows and steps of the box.
                 unsafe {

@@ -215,6 +215,15 @@ macro_rules! avx2 {
             }
 
             #[inline(always)]
+            unsafe fn store_pieces(to: [*mut $real; 4], vector: $vector) {
+                // SAFETY: as above.
+                unsafe {
+                    _mm_storeu_ps(to[0].cast(), _mm256_castps256_ps128($to_ps(vector)));
+                    _mm_storeu_ps(to[1].cast(), _mm256_extractf128_ps::<1>($to_ps(vector)));
+                }
+            }
+
+            #[inline(always)]
             unsafe fn low_4(a: $vector, b: $vector) -> $vector {
                 // SAFETY: the instructions exist.
                 unsafe { $from_ps(_mm256_unpacklo_ps($to_ps(a), $to_ps(b))) }

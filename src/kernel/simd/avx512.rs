@@ -151,6 +151,17 @@ macro_rules! avx512 {
             }
 
             #[inline(always)]
+            unsafe fn store_pieces(to: [*mut $real; 4], vector: $vector) {
+                // SAFETY: as above.
+                unsafe {
+                    _mm_storeu_ps(to[0].cast(), _mm512_castps512_ps128($to_ps(vector)));
+                    _mm_storeu_ps(to[1].cast(), _mm512_extractf32x4_ps::<1>($to_ps(vector)));
+                    _mm_storeu_ps(to[2].cast(), _mm512_extractf32x4_ps::<2>($to_ps(vector)));
+                    _mm_storeu_ps(to[3].cast(), _mm512_extractf32x4_ps::<3>($to_ps(vector)));
+                }
+            }
+
+            #[inline(always)]
             unsafe fn low_4(a: $vector, b: $vector) -> $vector {
                 // SAFETY: the instructions exist.
                 unsafe { $from_ps(_mm512_unpacklo_ps($to_ps(a), $to_ps(b))) }

@@ -101,6 +101,12 @@ macro_rules! generic {
             }
 
             #[inline(always)]
+            unsafe fn store_pieces(to: [*mut $real; 4], vector: Self::Vector) {
+                // SAFETY: as above.
+                unsafe { Self::store(to[0], vector) }
+            }
+
+            #[inline(always)]
             unsafe fn low_4(a: Self::Vector, b: Self::Vector) -> Self::Vector {
                 words::<_, u32, 4>(a, b, [0, 4, 1, 5])
             }

@@ -153,6 +153,9 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// Pieces of 16 bytes from the first of these places, as many as a vector holds.
     unsafe fn load_pieces(from: [*const R; 4]) -> Self::Vector;
 
+    /// The pieces of 16 bytes to the first of these places, as many as a vector holds.
+    unsafe fn store_pieces(to: [*mut R; 4], vector: Self::Vector);
+
     /// Of each piece the first halves, words of 4 bytes of `a` and `b` in turn.
     unsafe fn low_4(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 

@@ -125,6 +125,12 @@ macro_rules! neon {
             }
 
             #[inline(always)]
+            unsafe fn store_pieces(to: [*mut $real; 4], vector: $vector) {
+                // SAFETY: as above.
+                unsafe { $store(to[0], vector) }
+            }
+
+            #[inline(always)]
             unsafe fn low_4(a: $vector, b: $vector) -> $vector {
                 // SAFETY: as above.
                 unsafe { $from_f32(vzip1q_f32($to_f32(a), $to_f32(b))) }

@@ -151,6 +151,35 @@ pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: us
     }
 }
 
+/// [`transpose_square`] for as many rows as one piece has elements, and a vector's columns.
+///
+/// # Safety
+/// As [`transpose_square`].
+#[inline(always)]
+unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
+    from: impl Fn(usize) -> *const R,
+    to: impl Fn(usize) -> *mut R,
+) {
+    let words = 16 / (size_of::<R>() * P);
+    let pieces = S::LANES * size_of::<R>() / 16;
+    // SAFETY: the caller's promise; column `words * q + w` is piece q of vector w.
+    unsafe {
+        let columns = match words {
+            4 => quad::<S, R>([S::load(from(0)), S::load(from(1)), S::load(from(2)), S::load(from(3))]),
+            2 => {
+                let (a, b) = (S::load(from(0)), S::load(from(1)));
+                [S::low_8(a, b), S::high_8(a, b), S::zero(), S::zero()]
+            }
+            _ => [S::load(from(0)), S::zero(), S::zero(), S::zero()],
+        };
+        for (w, &column) in columns.iter().enumerate().take(words) {
+            // Closures compute addresses only, and of existing columns.
+            let piece = |q: usize| to(if q < pieces { words * q + w } else { w });
+            S::store_pieces([piece(0), piece(1), piece(2), piece(3)], column);
+        }
+    }
+}
+
 /// `to[j to_stride + i] = from[i from_stride + j]` for `i` below `rows` and `j` below `cols`, quickest for multiples of
 /// what a vector holds. Strides count elements.
 ///
@@ -189,26 +218,34 @@ unsafe fn squares<S: Simd<R>, R: Real, const P: usize>(
 ) {
     let side = S::LANES / P;
     let (from_stride, to_stride) = (from_stride * P as isize, to_stride * P as isize);
-    // The last squares are moved back over ones before, as full ones are quicker.
-    let back = rows >= side && cols >= side;
+    // Fewer rows than that are taken by the piece. The last squares are moved back over ones before, as full ones are quicker.
+    let words = 16 / (size_of::<R>() * P);
+    let high = if rows >= side { side } else { words };
+    let back = rows >= high && cols >= side;
     let mut i = 0;
     while i < rows {
         if back {
-            i = i.min(rows - side);
+            i = i.min(rows - high);
         }
         let mut j = 0;
         while j < cols {
             if back {
                 j = j.min(cols - side);
             }
-            let size = Size { rows: side.min(rows - i), cols: side.min(cols - j) };
+            let size = Size { rows: high.min(rows - i), cols: side.min(cols - j) };
             let from = |r: usize| from.wrapping_offset((i + r) as isize * from_stride).wrapping_add(j * P);
             let to = |c: usize| to.wrapping_offset((j + c) as isize * to_stride).wrapping_add(i * P);
             // SAFETY: a part of the caller's rows and columns.
-            unsafe { transpose_square::<S, R, P>(from, to, size) };
+            unsafe {
+                if back && high < side {
+                    transpose_flat::<S, R, P>(from, to);
+                } else {
+                    transpose_square::<S, R, P>(from, to, size);
+                }
+            }
             j += side;
         }
-        i += side;
+        i += high;
     }
 }
 
