@@ -210,23 +210,25 @@ impl<T: Element> Pack<'_, T> {
             let (len, stride) = self.piece(row);
             next += len;
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
-            // Rows without gaps are one stretch of lines.
-            let dense = stride.unsigned_abs() <= neighbours;
+            // Rows without gaps of lines are one stretch of them.
+            let line = CACHE_LINE / size_of::<T>();
+            let dense = stride.unsigned_abs() <= neighbours.max(line);
             let (stretches, length) =
                 if dense { (1, (len - 1) * stride.unsigned_abs() + neighbours) } else { (len, neighbours) };
             let below = if dense { stride.min(0) * (len as isize - 1) } else { 0 };
-            let lines = stretches * length.div_ceil(CACHE_LINE / size_of::<T>());
+            let lines = stretches * length.div_ceil(line);
             let ahead = LINES_AHEAD.div_ceil(lines);
             for tile in 0..tiles {
                 let step = begin(tile);
                 // They are far apart, where nobody else asks for them ahead.
-                let soon = from.wrapping_offset(steps[begin((tile + ahead).min(tiles - 1))] + below);
-                for stretch in 0..stretches {
-                    let start = soon.wrapping_offset(stretch as isize * stride);
-                    for line in (0..length - 1).step_by(CACHE_LINE / size_of::<T>()) {
-                        prefetch(start.wrapping_add(line));
+                if tile + ahead < tiles {
+                    let soon = from.wrapping_offset(steps[begin(tile + ahead)] + below);
+                    for stretch in 0..stretches {
+                        let start = soon.wrapping_offset(stretch as isize * stride);
+                        (0..length - 1).step_by(line).for_each(|at| prefetch(start.wrapping_add(at)));
+                        // Which begins one more line where the first is not whole.
+                        prefetch(start.wrapping_add(length - 1));
                     }
-                    prefetch(start.wrapping_add(length - 1));
                 }
                 // SAFETY: the caller's promise: rows and steps of the box.
                 unsafe {

@@ -1,7 +1,8 @@
 //! Tiles of elements transposed in registers.
 //!
 //! An element is `P` reals that stay together: 4, 8 or 16 bytes. A tile has as many elements on each side as a vector
-//! holds; a full one is loaded in pieces of 16 bytes, so that loads do half of the work that shuffles would.
+//! holds; a full one is loaded in pieces of 16 bytes, so that loads do half of the work that shuffles would. One with as few
+//! rows as a piece has elements is loaded in whole vectors and stored in pieces.
 //!
 //! Invariants: nothing outside of the `rows` x `cols` elements of either side is touched; the destination is never
 //! read. Deliberately absent: caches and loops over more dimensions, which are `permute`.
@@ -154,7 +155,7 @@ pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: us
 /// [`transpose_square`] for as many rows as one piece has elements, and a vector's columns.
 ///
 /// # Safety
-/// As [`transpose_square`].
+/// As [`transpose_square`], with rows below the elements of a piece and columns below the side of the tile.
 #[inline(always)]
 unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
     from: impl Fn(usize) -> *const R,
@@ -218,9 +219,10 @@ unsafe fn squares<S: Simd<R>, R: Real, const P: usize>(
 ) {
     let side = S::LANES / P;
     let (from_stride, to_stride) = (from_stride * P as isize, to_stride * P as isize);
-    // Fewer rows than that are taken by the piece. The last squares are moved back over ones before, as full ones are quicker.
+    // Fewer rows than a side are taken in as many as a piece has elements, where columns fill vectors. The last tiles are
+    // moved back over ones before, as full ones are quicker.
     let words = 16 / (size_of::<R>() * P);
-    let high = if rows >= side { side } else { words };
+    let high = if rows >= side || cols < side { side } else { words };
     let back = rows >= high && cols >= side;
     let mut i = 0;
     while i < rows {
@@ -235,7 +237,7 @@ unsafe fn squares<S: Simd<R>, R: Real, const P: usize>(
             let size = Size { rows: high.min(rows - i), cols: side.min(cols - j) };
             let from = |r: usize| from.wrapping_offset((i + r) as isize * from_stride).wrapping_add(j * P);
             let to = |c: usize| to.wrapping_offset((j + c) as isize * to_stride).wrapping_add(i * P);
-            // SAFETY: a part of the caller's rows and columns.
+            // SAFETY: a part of the caller's rows and columns; a full one, where it is moved back.
             unsafe {
                 if back && high < side {
                     transpose_flat::<S, R, P>(from, to);
@@ -280,13 +282,13 @@ mod tests {
 
     fn all_sizes<T: Element>(isa: Isa) {
         for rows in 1..=20 {
-            for cols in 1..=20 {
-                for (gap, sign) in [(0, 1), (3, 1), (1, -1)] {
+            for cols in (1..=20).chain([35, 50]) {
+                for (gap, sign, back) in [(0, 1, 1), (3, 1, 1), (1, -1, 1), (2, 1, -1)] {
                     let (from_stride, to_stride) = (cols + gap, rows + gap);
                     let from: Vec<T> = (0..rows * from_stride).map(|i| T::from_f64(i as f64, -(i as f64))).collect();
                     let mark = T::from_f64(-1.0, 5.0);
                     let mut to = vec![mark; cols * to_stride];
-                    let strides = [from_stride as isize, sign * to_stride as isize];
+                    let strides = [back * from_stride as isize, sign * to_stride as isize];
                     // Slices that end with the last element, so that tools that guard memory see one beyond.
                     let used = (rows - 1) * from_stride + cols;
                     // SAFETY: the instruction set was asked for.
@@ -296,7 +298,8 @@ mod tests {
                     for (at, &got) in to.iter().enumerate() {
                         let (j, i) = (at / to_stride, at % to_stride);
                         let j = if sign < 0 { cols - 1 - j } else { j };
-                        let want = if i < rows { from[i * from_stride + j] } else { mark };
+                        let row = if back < 0 { rows.wrapping_sub(1 + i) } else { i };
+                        let want = if i < rows { from[row * from_stride + j] } else { mark };
                         assert_eq!(got, want, "{} {rows} x {cols}, row {i}, column {j}", isa.name());
                     }
                 }
