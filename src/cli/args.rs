@@ -58,6 +58,12 @@ pub struct Args {
     #[arg(long, value_name = "ALGORITHM", default_value = "auto")]
     pub algorithm: String,
 
+    /// Where operands and the result lie, one entry each between `;`: `m:2 k:3; k:cyclic(64,2) n:3; x6`. Axes of a grid of
+    /// ranks are even tiles (`m:2`), blocks dealt out (`m:cyclic(64,2)`), cuts (`m:at(10,30)`), replicas (`x2`); `one` is one
+    /// rank, `@4` or `@(2,0)` at the end says which ranks, `*` leaves the choice
+    #[arg(long, value_name = "SPEC")]
+    pub distribution: Option<String>,
+
     /// The dimension that algorithms cut, or two: `m,n`
     #[arg(long, value_name = "LABEL")]
     pub cut: Option<String>,

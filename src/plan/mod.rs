@@ -29,6 +29,7 @@ mod distribute;
 mod error;
 mod explain;
 mod fitting;
+mod fixed;
 mod lanes;
 mod lasting;
 mod layout;
@@ -41,6 +42,7 @@ mod slice;
 
 pub use error::PlanError;
 pub use explain::Explain;
+pub use fixed::Fixed;
 pub use options::{AlgorithmName, KernelChoice, Options};
 use packing::Packing;
 pub use path::{PathChoice, PathReport};
@@ -250,6 +252,7 @@ impl Plan {
             },
             order: match value.source {
                 Source::Contract { algorithm: Algorithm::RingK { cut, .. }, .. } => Order::RingDown(cut),
+                Source::Contract { algorithm: Algorithm::Slicing { .. }, .. } => Order::Scheduled,
                 _ => Order::Ascending,
             },
         });

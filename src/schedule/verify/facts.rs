@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::dims::Label;
-use crate::dist::Distribution;
+use crate::dist::{Distribution, Intervals, Region};
 
 /// Where a tensor comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub enum Order {
     Ascending,
     /// Down along one summed dimension, from 0 on to its end: what partial sums meet on a ring.
     RingDown(Label),
+    /// As the edges of the schedule say, which are the same in every run.
+    Scheduled,
 }
 
 /// A tensor of a plan.
@@ -86,14 +88,19 @@ impl Facts {
     }
 
     /// Whether a box of products of `value` may be added next, after `last`.
-    pub fn follows(&self, value: usize, last: &[Range<usize>], next: &[Range<usize>]) -> bool {
+    pub fn follows(&self, value: usize, last: &Region, next: &Region) -> bool {
         match self.values[self.tensor(value)].order {
-            Order::Ascending => last.iter().map(|r| r.start).lt(next.iter().map(|r| r.start)),
+            Order::Scheduled => true,
+            Order::Ascending => {
+                let starts = |products: &Region| products.dims().iter().map(|dim| span(dim).start).collect::<Vec<_>>();
+                starts(last) < starts(next)
+            }
             Order::RingDown(label) => {
                 let (labels, extents) = self.summed(value);
                 labels.iter().position(|&l| l == label).is_some_and(|dim| {
-                    let wraps = last[dim].start == 0 && next[dim].end == extents[dim];
-                    next[dim].end == last[dim].start || wraps
+                    let (last, next) = (span(&last.dims()[dim]), span(&next.dims()[dim]));
+                    let wraps = last.start == 0 && next.end == extents[dim];
+                    next.end == last.start || wraps
                 })
             }
         }
@@ -103,4 +110,10 @@ impl Facts {
     pub fn is_result(&self, value: usize) -> bool {
         self.tensor(value) == self.tensor(self.output)
     }
+}
+
+/// From the first index of a set to the last.
+fn span(set: &Intervals) -> Range<usize> {
+    let ranges = set.ranges();
+    ranges.first().map_or(0, |first| first.start)..ranges.last().map_or(0, |last| last.end)
 }
