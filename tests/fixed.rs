@@ -4,7 +4,7 @@ mod common;
 
 use common::{Rng, random};
 use einsum_dist::dims::Label;
-use einsum_dist::dist::{Axis, Distribution, Role};
+use einsum_dist::dist::{Axis, Cut, Distribution, Owners, Role};
 use einsum_dist::exec::RunOptions;
 use einsum_dist::kernel::{Checked, error_bound, reference};
 use einsum_dist::plan::{AlgorithmName, Source};
@@ -277,13 +277,35 @@ fn random_distribution(rng: &mut Rng, dims: usize, ranks: usize, partial: bool) 
         let role = match rng.below(5) {
             0 => Role::Replicate,
             1 if partial => Role::Partial,
-            _ if dims > 0 => Role::Cut { dim: rng.below(dims) },
+            _ if dims > 0 => Role::Cut { dim: rng.below(dims), how: random_cut(rng, ranks) },
             _ => Role::Replicate,
         };
         axes.push(Axis { ranks, role });
     }
     rng.shuffle(&mut axes);
-    Distribution::new(axes)
+    let distribution = Distribution::new(axes);
+    let places = distribution.places();
+    match rng.below(4) {
+        0 => distribution.owned_by(Owners::From(rng.below(ranks - places + 1))),
+        1 => {
+            let mut all: Vec<usize> = (0..ranks).collect();
+            rng.shuffle(&mut all);
+            distribution.owned_by(Owners::Listed(all[..places].to_vec()))
+        }
+        _ => distribution,
+    }
+}
+
+fn random_cut(rng: &mut Rng, parts: usize) -> Cut {
+    match rng.below(4) {
+        0 => Cut::Cyclic { block: 1 + rng.below(3) },
+        1 => {
+            let mut at: Vec<usize> = (1..parts).map(|_| rng.below(9)).collect();
+            at.sort_unstable();
+            Cut::At(at)
+        }
+        _ => Cut::Even,
+    }
 }
 
 /// Summand `summand` of a tensor, in whole numbers.

@@ -28,7 +28,7 @@ mod unary;
 
 pub use contraction::{Contraction, Tensor, most_pieces};
 pub use redistribute::redistribute;
-pub use slicing::Stationary;
+pub use slicing::{Stationary, order};
 pub use unary::{carried, unary};
 
 use serde::{Deserialize, Serialize};

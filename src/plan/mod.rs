@@ -53,7 +53,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, Contraction, Tensor, order};
 use crate::dims::{Kinds, Label};
 use crate::dist::Distribution;
 use crate::dtype::Dtype;
@@ -240,7 +240,11 @@ impl Plan {
 
     /// What a correct run must do.
     pub fn facts(&self) -> Facts {
-        let values = self.values.iter().map(|value| verify::Value {
+        let tensor = |id: usize| {
+            let Value { labels, shape, distribution, .. } = self.values[id].clone();
+            Tensor { node: id, labels, shape, distribution, buffer: None }
+        };
+        let values = self.values.iter().enumerate().map(|(id, value)| verify::Value {
             labels: value.labels.clone(),
             shape: value.shape.clone(),
             distribution: value.distribution.clone(),
@@ -252,7 +256,10 @@ impl Plan {
             },
             order: match value.source {
                 Source::Contract { algorithm: Algorithm::RingK { cut, .. }, .. } => Order::RingDown(cut),
-                Source::Contract { algorithm: Algorithm::Slicing { .. }, .. } => Order::Scheduled,
+                Source::Contract { left, right, algorithm: Algorithm::Slicing { stationary }, .. } => {
+                    let [left, right, out] = [left, right, id].map(tensor);
+                    Order::Listed(order(&Contraction { left, right, out, onto: false }, stationary, self.ranks()))
+                }
                 _ => Order::Ascending,
             },
         });

@@ -15,7 +15,8 @@ const CHUNKS: usize = 4;
 pub struct Share(Vec<(Label, Intervals)>);
 
 impl Share {
-    fn of(&self, label: Label) -> &Intervals {
+    /// The indices of a dimension.
+    pub fn of(&self, label: Label) -> &Intervals {
         let mine = self.0.iter().find(|(l, _)| *l == label);
         &mine.unwrap_or_else(|| panic!("a share has all dimensions of the contraction")).1
     }

@@ -15,6 +15,7 @@
 //! | which indices a rank works on, in which chunks; who holds what | `geometry` |
 //! | operands' pieces come | `pieces` |
 //! | with a stationary operand, summands of out go | `products` |
+//! | in which order they meet | `order` |
 //!
 //! A rank receives what of its pieces it does not hold, each element once; with replicas of out, 2 (r - 1) / r of its block
 //! more ([`super::replicas`]). All transfers come in rounds (chunk by chunk, then by distance of the ranks), which is their
@@ -22,12 +23,14 @@
 //! absent: partial sums as inputs (they are redistributed before), and the geometry of fewer than all ranks.
 
 mod geometry;
+mod order;
 mod pieces;
 mod products;
 
 use serde::{Deserialize, Serialize};
 
 use self::geometry::Geometry;
+pub use self::order::order;
 use self::pieces::Pieces;
 use self::products::Products;
 use super::contraction::{Contraction, Tensor, contract};

@@ -22,7 +22,7 @@ pub enum Prior {
 pub struct Content {
     /// The tensor (a value without its redistributions); `None` for zeros that belong to no place yet.
     pub value: Option<usize>,
-    /// The indices of the tensor, stored densely; no dimensions where it is no tensor's.
+    /// The indices of the tensor, stored densely; no dimensions for zeros that no place is known of.
     pub at: Region,
     /// The summed products: disjoint regions of the summed dimensions, in the order in which they were added.
     pub sum: Vec<Region>,
@@ -36,13 +36,6 @@ pub struct Content {
 pub struct Piece {
     pub bounds: Bounds,
     pub content: Content,
-}
-
-impl Content {
-    /// Whether nothing has been added up here.
-    pub fn is_zero(&self) -> bool {
-        self.sum.is_empty() && self.prior == Prior::Absent
-    }
 }
 
 impl Piece {

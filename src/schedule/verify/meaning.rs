@@ -54,8 +54,7 @@ impl Meaning<'_> {
             Work::Update { input, out } => self.update(contents, input, out),
             Work::Scale { out, factor: Factor::Beta } => self.change(contents, out, |piece| beta(&mut piece.content)),
             Work::Scale { out, factor: Factor::Alpha } => self.change(contents, out, |piece| {
-                let is_result = piece.content.value.is_none_or(|value| self.facts.is_result(value));
-                let fits = piece.content.is_zero() || is_result && !piece.content.alpha;
+                let fits = piece.content.value.is_none_or(|value| self.facts.is_result(value) && !piece.content.alpha);
                 piece.content.alpha = true;
                 if fits { Ok(()) } else { Err(Fault::Scaling) }
             }),
@@ -80,11 +79,11 @@ impl Meaning<'_> {
         Ok(())
     }
 
-    /// Zeros in a box: sums of nothing, where the buffer is for a certain piece of a tensor.
+    /// Zeros in a box, which are of no tensor yet; with where the box is, if its buffer has a place.
     fn zeros(&self, out: &View) -> Piece {
-        let placed = self.placed(self.buffer(out), Prior::Absent).map(|piece| piece.part(&out.bounds).content);
-        let (value, at) = placed.map_or((None, Region::from(Vec::<Intervals>::new())), |at| (at.value, at.at));
-        let content = Content { value, at, sum: Vec::new(), prior: Prior::Absent, alpha: true };
+        let placed = self.placed(self.buffer(out), Prior::Absent).map(|piece| piece.part(&out.bounds).content.at);
+        let at = placed.unwrap_or_else(|| Region::from(Vec::<Intervals>::new()));
+        let content = Content { value: None, at, sum: Vec::new(), prior: Prior::Absent, alpha: true };
         Piece { bounds: out.bounds.clone(), content }
     }
 
@@ -96,6 +95,8 @@ impl Meaning<'_> {
             match content.value {
                 Some(held) if held == self.facts.tensor(value) => {}
                 Some(_) => return Err(Fault::WrongInput(view.buffer)),
+                // Sums of nothing.
+                None if needed == 0 && content.at.dims().len() == view.bounds.len() => {}
                 None => return Err(Fault::Unfinished(view.buffer)),
             }
             if products(&content.sum) != needed || content.prior != Prior::Absent {
@@ -249,7 +250,7 @@ impl Meaning<'_> {
         let zeros = value.distribution.summand(self.schedule.rank) != Some(0);
         for piece in contents.read(&view)? {
             let content = &piece.content;
-            if zeros && content.is_zero() && prior == Prior::Absent && buffer.node == self.facts.output {
+            if zeros && content.value.is_none() && prior == Prior::Absent && buffer.node == self.facts.output {
                 continue;
             }
             let here = content.value.is_none_or(|value| {
@@ -268,22 +269,21 @@ impl Meaning<'_> {
     fn combine(&self, piece: &mut Piece, more: &Piece) -> Result<(), Fault> {
         let more = &more.part(&piece.bounds).content;
         let content = &mut piece.content;
-        let placed = content.value.is_some() && more.value.is_some();
-        if placed && (content.value != more.value || content.at != more.at) {
-            return Err(Fault::Shape);
-        }
-        if more.is_zero() {
+        if more.value.is_none() {
             return Ok(());
         }
-        if content.is_zero() {
+        if content.value.is_none() {
             *content = more.clone();
             return Ok(());
+        }
+        if content.value != more.value || content.at != more.at {
+            return Err(Fault::Shape);
         }
         if more.prior != Prior::Absent || content.alpha != more.alpha || content.prior == Prior::Raw {
             return Err(Fault::Scaling);
         }
-        let value = content.value.unwrap_or_default();
-        add(&mut content.sum, &more.sum, |last, next| self.facts.follows(value, last, next))
+        let (value, place) = (content.value.unwrap_or_default(), (self.schedule.rank, &content.at));
+        add(&mut content.sum, &more.sum, |last, next| self.facts.follows(value, place, last, next))
     }
 }
 
