@@ -10,7 +10,7 @@
 //! | which subtrees run side by side | `lanes` |
 //! | what could contract a node | `candidates` |
 //! | what it would take | `cost`, `bound` |
-//! | where tensors lie, redistributions between nodes | `distribute` |
+//! | where tensors lie, redistributions between nodes | `distribute`, `fixed` |
 //! | tasks of one rank | `lower` |
 //! | what they pack into | `packing` |
 //! | in slices, where memory is limited | `slice`, `fitting` |

@@ -42,11 +42,21 @@ pub struct Geometry<'a> {
     pub ranks: usize,
     /// By rank, what it works on, chunk by chunk.
     pub chunks: Vec<Vec<Share>>,
+    /// The final blocks of left, right and out, by rank.
+    blocks: [Vec<Option<Region>>; 3],
 }
 
 impl<'a> Geometry<'a> {
     pub fn new(contraction: &'a Contraction, stationary: Stationary, ranks: usize) -> Geometry<'a> {
-        let mut geometry = Geometry { contraction, stationary, ranks, chunks: Vec::new() };
+        let Contraction { left, right, out, .. } = contraction;
+        let blocks = [left, right, out].map(|tensor| {
+            let final_block = |rank| {
+                let summand = tensor.distribution.summand(rank)?;
+                tensor.distribution.block(&tensor.shape, rank).filter(|_| summand == 0)
+            };
+            (0..ranks).map(final_block).collect()
+        });
+        let mut geometry = Geometry { contraction, stationary, ranks, chunks: Vec::new(), blocks };
         let along = geometry.longest(|label| !geometry.stays().labels.contains(&label));
         let sets = along.map(|label| geometry.cells(label)).unwrap_or_default();
         geometry.chunks = (0..ranks).map(|rank| geometry.chunks_of(rank, along, &sets)).collect();
@@ -78,6 +88,19 @@ impl<'a> Geometry<'a> {
 
     fn tensors(&self) -> [&'a Tensor; 3] {
         [&self.contraction.left, &self.contraction.right, &self.contraction.out]
+    }
+
+    /// The block of a rank; none where it holds none, or zeros beside the summand that is the tensor.
+    fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
+        let Contraction { left, right, .. } = self.contraction;
+        let at = if tensor.node == left.node && tensor.labels == left.labels {
+            0
+        } else if tensor.node == right.node && tensor.labels == right.labels {
+            1
+        } else {
+            2
+        };
+        self.blocks[at][rank].as_ref()
     }
 
     /// The longest dimension of some; the first of equals.
@@ -132,7 +155,7 @@ impl<'a> Geometry<'a> {
     fn tiles(&self, tensor: &Tensor, label: Label) -> Vec<Intervals> {
         let dim = tensor.dim(label);
         let mut tiles: Vec<Intervals> = Vec::new();
-        for block in (0..self.ranks).filter_map(|rank| tensor.distribution.block(&tensor.shape, rank)) {
+        for block in (0..self.ranks).filter_map(|rank| self.block(tensor, rank)) {
             let tile = &block.dims()[dim];
             if !tile.is_empty() && !tiles.contains(tile) {
                 tiles.push(tile.clone());
@@ -156,8 +179,7 @@ impl<'a> Geometry<'a> {
         }
         let held = |chunk: &Share| -> usize {
             let here = |tensor: &&Tensor| {
-                let block = tensor.distribution.block(&tensor.shape, rank);
-                block.map_or(0, |block| block.intersect(&chunk.region(tensor)).volume())
+                self.block(tensor, rank).map_or(0, |block| block.intersect(&chunk.region(tensor)).volume())
             };
             self.tensors().iter().map(here).sum()
         };
@@ -170,15 +192,15 @@ impl<'a> Geometry<'a> {
     /// is closer.
     pub fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds> {
         let distribution = &tensor.distribution;
-        if distribution.summand(source) != Some(0) || distribution.replica_for(source, target) != Some(source) {
+        let Some(block) = self.block(tensor, source).filter(|block| block.meets(piece)) else { return Vec::new() };
+        if distribution.replicas() > 1 && distribution.replica_for(source, target) != Some(source) {
             return Vec::new();
         }
-        distribution.block(&tensor.shape, source).map_or_else(Vec::new, |block| block.intersect(piece).boxes())
+        block.intersect(piece).boxes()
     }
 
     /// Whether a rank holds a piece as one box of its block.
     pub fn holds(&self, tensor: &Tensor, rank: usize, piece: &Region) -> bool {
-        let block = tensor.distribution.block(&tensor.shape, rank);
-        tensor.distribution.summand(rank) == Some(0) && block.is_some_and(|block| block.positions(piece).is_some())
+        self.block(tensor, rank).is_some_and(|block| block.positions(piece).is_some())
     }
 }
