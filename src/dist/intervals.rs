@@ -32,6 +32,8 @@ impl Intervals {
                 }
             }
         }
+        // Most are one range, and a list that grows has room for more.
+        joined.shrink_to_fit();
         Intervals(joined)
     }
 

@@ -97,11 +97,20 @@ impl Region {
 
     /// Where a box of the tensor lies in the dense storage of this region; `None` when it is not one box there.
     pub fn locate(&self, bounds: &[Range<usize>]) -> Option<Bounds> {
-        self.0.iter().zip(bounds).map(|(dim, run)| dim.locate(run)).collect()
+        each_dim(self.0.iter().zip(bounds).map(|(dim, run)| dim.locate(run)))
     }
 
     /// Where another region lies in the dense storage of this one; `None` where it is not one box there.
     pub fn positions(&self, of: &Region) -> Option<Bounds> {
-        self.0.iter().zip(&of.0).map(|(dim, of)| dim.positions(of)).collect()
+        each_dim(self.0.iter().zip(&of.0).map(|(dim, of)| dim.positions(of)))
     }
+}
+
+/// All of some ranges, if there are all, in no more memory than they take: schedules hold very many.
+fn each_dim(ranges: impl ExactSizeIterator<Item = Option<Range<usize>>>) -> Option<Bounds> {
+    let mut bounds = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        bounds.push(range?);
+    }
+    Some(bounds)
 }

@@ -33,7 +33,7 @@ impl<'a> Products<'a> {
         products.made = (0..made.len().min(SLOTS)).map(|_| out.scratch(builder, extents.clone())).collect();
         let others = (0..geometry.ranks).filter(|&other| other != rank);
         let arriving: Vec<Region> = others
-            .flat_map(|other| rounds.clone().filter_map(move |round| Some((other, round))))
+            .flat_map(|other| rounds.clone().map(move |round| (other, round)))
             .filter_map(|(other, round)| products.part_of(&products.sent(other, round)?, other, rank))
             .collect();
         let extents = largest(&arriving);

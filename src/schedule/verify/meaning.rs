@@ -32,7 +32,7 @@ impl Meaning<'_> {
         let place = buffer.place.as_ref().filter(|place| !place.region.is_empty())?;
         let (summand, summands) = place.summand;
         let sum = match (prior, summands) {
-            (Prior::Absent, 2..) => vec![Region::from(vec![summand..summand + 1])],
+            (Prior::Absent, 2..) => vec![Region::from(vec![Intervals::from(summand..summand + 1)])],
             (Prior::Absent, _) => vec![Region::from(Vec::<Range<usize>>::new())],
             _ => Vec::new(),
         };
