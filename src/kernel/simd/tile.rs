@@ -155,7 +155,7 @@ pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: us
 /// [`transpose_square`] for as many rows as one piece has elements, and a vector's columns.
 ///
 /// # Safety
-/// As [`transpose_square`], with rows below the elements of a piece and columns below the side of the tile.
+/// As [`transpose_square`], for all of those rows and columns.
 #[inline(always)]
 unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
     from: impl Fn(usize) -> *const R,
