@@ -22,7 +22,7 @@ const MANY: usize = 64;
 /// What new orders must gain, as prices are not exact.
 const GAIN: f64 = 0.97;
 
-/// How much dearer a new order is taken to be where its price is not sure.
+/// How much dearer a new order is taken to be where its price is not sure, and that of the written one is.
 const UNSURE: f64 = 1.3;
 
 /// Prices of contractions that were looked at, for one element type and target. Trees that differ in an extent only
@@ -106,12 +106,15 @@ impl Search<'_> {
                 vec![Choice { cost, inputs: [at, 0] }; orders.len()]
             }
             Step::Contract { left, right, .. } => {
-                let mut best = |(o, out): (usize, &Vec<Label>)| {
+                let written = [left, right, node].map(|id| &self.tree.nodes[id].labels);
+                let unsure = if self.price(written).sure { UNSURE } else { 1.0 };
+                let mut best = |out: &Vec<Label>| {
                     let mut best = Choice { cost: f64::INFINITY, inputs: [0; 2] };
                     for (l, left_order) in tables[left].orders.iter().enumerate() {
                         for (r, right_order) in tables[right].orders.iter().enumerate() {
                             let below = tables[left].choices[l].cost + tables[right].choices[r].cost;
-                            let cost = below + self.price([left_order, right_order, out], [l, r, o] == [0; 3]);
+                            let Price { nanoseconds, sure } = self.price([left_order, right_order, out]);
+                            let cost = below + if sure { nanoseconds } else { unsure * nanoseconds };
                             if cost < best.cost {
                                 best = Choice { cost, inputs: [l, r] };
                             }
@@ -119,7 +122,7 @@ impl Search<'_> {
                     }
                     best
                 };
-                orders.iter().enumerate().map(&mut best).collect()
+                orders.iter().map(&mut best).collect()
             }
         };
         Table { orders, choices }
@@ -134,19 +137,18 @@ impl Search<'_> {
             }
             _ => None,
         });
-        contractions.map(|tensors| self.price(tensors, true)).sum()
+        contractions.map(|tensors| self.price(tensors).nanoseconds).sum()
     }
 
-    /// Nanoseconds of a contraction of dense tensors.
-    fn price(&mut self, tensors: [&Vec<Label>; 3], as_written: bool) -> f64 {
+    /// The price of a contraction of dense tensors.
+    fn price(&mut self, tensors: [&Vec<Label>; 3]) -> Price {
         let shapes = tensors.map(|labels| self.tree.shape(labels));
         let strides = shapes.each_ref().map(|shape| row_major(shape));
         let [left, right, out] =
             [0, 1, 2].map(|tensor: usize| Layout::new(tensors[tensor], &shapes[tensor], &strides[tensor]));
         let (dtype, target) = (self.dtype, self.target);
         let price = || price_contract(&left, &right, &out, dtype, target);
-        let Price { nanoseconds, sure } = *self.prices.entry(key(&[left, right, out])).or_insert_with(price);
-        if sure || as_written { nanoseconds } else { UNSURE * nanoseconds }
+        *self.prices.entry(key(&[left, right, out])).or_insert_with(price)
     }
 }
 

@@ -167,13 +167,7 @@ impl Table {
             let at = (0..dims.len()).find(|&i| dims[i].strides[t] == 1)?;
             Some((lens[..at].iter().product(), lens[at]))
         });
-        // Along the first dimension, even if the box holds one index of it: what lies evenly apart behind that is no vector.
-        let run_of = |t: usize| {
-            let goes_on = |i: &usize| dims[*i].strides[t] == dims[*i - 1].strides[t] * lens[*i - 1] as isize;
-            let more = (1..dims.len()).take_while(goes_on).count();
-            lens[..lens.len().min(1 + more)].iter().product::<usize>()
-        };
-        let run = (0..2).filter(|&t| runs[t]).map(run_of).min().unwrap_or(count);
+        let run = run_of_box(dims, &lens, runs);
         Table { offsets, even, unit, lens, run }
     }
 
@@ -217,6 +211,17 @@ impl Table {
     pub fn is_dense(&self, tensor: usize, at: usize, count: usize) -> bool {
         self.run(tensor, at, count) == (count, 1)
     }
+}
+
+/// How many indices of a box of these lengths go on evenly in the chosen tensors, and all if none is chosen: along the first
+/// dimension, even if the box holds one index of it, as what lies evenly apart behind that is no vector.
+pub(super) fn run_of_box(dims: &[AxisDim], lens: &[usize], tensors: [bool; 2]) -> usize {
+    let run = |t: usize| {
+        let goes_on = |i: &usize| dims[*i].strides[t] == dims[*i - 1].strides[t] * lens[*i - 1] as isize;
+        let more = (1..dims.len()).take_while(goes_on).count();
+        lens[..lens.len().min(1 + more)].iter().product::<usize>()
+    };
+    (0..2).filter(|&t| tensors[t]).map(run).min().unwrap_or(lens.iter().product())
 }
 
 /// Replaces lists by equal ones that are held already.

@@ -1,7 +1,8 @@
 //! What a candidate takes, in nanoseconds of one thread on a present-day core. Only the order of candidates depends on it,
 //! and whether plain loops are better.
 
-use super::choose::{Candidate, run};
+use super::axis::run_of_box;
+use super::choose::Candidate;
 use super::footprint::{Footprint, PAGE};
 use super::{Access, AxisDim, OutAccess, PackBy, cycles_of_step};
 use crate::dtype::Dtype;
@@ -56,8 +57,12 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
         kc as f64 * cycles_of_step(v, n) + CALL + (v * n) as f64
     };
     let mr = lanes * candidate.vectors;
-    let row_run = run(&candidate.rows, candidate.runs[0]).min(mc);
-    let col_run = run(&candidate.cols, candidate.runs[1]).min(nc);
+    let box_run = |dims: &[AxisDim], tensors: [bool; 2]| {
+        let lens: Vec<usize> = dims.iter().map(|d| d.tile).collect();
+        run_of_box(dims, &lens, tensors)
+    };
+    let row_run = box_run(&candidate.rows, candidate.runs[0]);
+    let col_run = box_run(&candidate.cols, candidate.runs[1]);
     let (full, last) = ((row_run / mr) as f64, (row_run % mr).div_ceil(lanes));
     let row_runs = (mc / row_run) as f64;
     let tall =
@@ -180,7 +185,9 @@ fn crowded(stride: usize, lines: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Slab;
     use super::*;
+    use crate::local::{Caches, Dim, Family, Isa};
 
     #[test]
     fn lines_a_page_apart_crowd_a_set() {
@@ -189,5 +196,29 @@ mod tests {
         assert!(crowded(4100, 12));
         // One and the same line, few lines, or many sets.
         assert!(!crowded(0, 12) && !crowded(4096, 4) && !crowded(1000 * 8, 8) && !crowded(512, 12));
+    }
+
+    /// Rows of 8 x 32 that go on in out, in boxes of 8 x 5: panels of 48 hold 40 of them, and not what a run of 256 would fill.
+    #[test]
+    fn panels_that_end_with_the_runs_of_a_box_are_paid_for() {
+        let dim = |extent, tile, strides| AxisDim { extent, tile, strides };
+        let of = |tile: usize| Candidate {
+            swapped: false,
+            batches: 1.0,
+            slab: Slab { dim: Dim { extent: 1, strides: [0; 3] }, size: 1 },
+            rows: vec![dim(8, 8, [73728, 1]), dim(32, tile, [96, 8]), dim(8, 8, [1, 16384])],
+            cols: vec![dim(5376, 2688, [288, 256])],
+            depth: vec![dim(288, 288, [8, 1])],
+            runs: [[false, true], [true, false]],
+            vectors: 3,
+            columns: 8,
+            access: [Access::Packed(PackBy::Across), Access::InPlace],
+            out: OutAccess::Direct,
+            columns_inside: false,
+        };
+        let caches = Caches { l2: 1 << 20, ..Caches::default() };
+        let target = Target { isa: Isa::Avx512, family: Family::Own, caches, threads: 1 };
+        let [cut, whole] = [5, 32].map(|tile| price(&of(tile), Dtype::Float32, &target));
+        assert!(cut > 1.15 * whole, "{cut} over {whole}");
     }
 }
