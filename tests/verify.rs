@@ -14,7 +14,9 @@ fn check(expression: &str, shapes: &[Vec<usize>], ranks: usize, options: &Option
 fn every_algorithm_verifies() {
     for ranks in 1..=64 {
         for accumulate in [false, true] {
-            for algorithm in AlgorithmName::ALL {
+            // Every rank looks at the pieces of all under slicing: a few larger numbers of ranks will do.
+            let slow = ranks > 12 && ![16, 31, 64].contains(&ranks);
+            for algorithm in AlgorithmName::ALL.into_iter().filter(|a| !slow || *a != AlgorithmName::Slicing) {
                 for shapes in [
                     [[3, 7, 5], [3, 5, 9]],
                     [[3, 64, 64], [3, 64, 64]],

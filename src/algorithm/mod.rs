@@ -6,6 +6,7 @@
 //! | `c` | c/p | c/p | c/p | nothing |
 //! | `ring-mn` | m/p | n/p | m/p (or mirrored: n/p) | the operand that out is not cut like |
 //! | `ring-k` | k/p | k/p | m/p (or n/p) | out, as partial sums |
+//! | `slicing` | any | any | any | what overlaps of two tensors with the third one's blocks |
 //!
 //! Each generator gets the contraction as one rank sees it ([`Contraction`]: labels, shapes, distributions, this rank's
 //! buffers) and appends that rank's tasks; it never calls a kernel or a transport. [`Algorithm::distributions`] says what
@@ -19,12 +20,15 @@
 mod contraction;
 mod local;
 mod redistribute;
+mod replicas;
 mod ring_k;
 mod ring_mn;
+mod slicing;
 mod unary;
 
 pub use contraction::{Contraction, Tensor, most_pieces};
 pub use redistribute::redistribute;
+pub use slicing::{Stationary, order};
 pub use unary::{carried, unary};
 
 use serde::{Deserialize, Serialize};
@@ -47,6 +51,8 @@ pub enum Algorithm {
     /// Both operands cut along `cut` (k), `out` along `out` (m or n); partial sums of pieces of blocks, cut along `split`,
     /// travel the ring.
     RingK { cut: Label, out: Label, split: Label },
+    /// Any distributions of all three tensors: pieces travel to where the stationary one lies.
+    Slicing { stationary: Stationary },
 }
 
 /// The distributions of a contraction's tensors.
@@ -65,29 +71,31 @@ impl Algorithm {
             Algorithm::C { .. } => "c",
             Algorithm::RingMn { .. } => "ring-mn",
             Algorithm::RingK { .. } => "ring-k",
+            Algorithm::Slicing { .. } => "slicing",
         }
     }
 
     /// The dimensions that it cuts: out's (or all) first, then the other operand's.
     pub fn cuts(&self) -> Vec<Label> {
         match *self {
-            Algorithm::Local => vec![],
+            Algorithm::Local | Algorithm::Slicing { .. } => vec![],
             Algorithm::C { cut } => vec![cut],
             Algorithm::RingMn { cut, travel } => vec![cut, travel],
             Algorithm::RingK { cut, out, .. } => vec![cut, out],
         }
     }
 
-    /// What it requires of its inputs and produces, on `ranks` ranks, for tensors of these labels.
+    /// What it requires of its inputs and produces, on `ranks` ranks, for tensors of these labels; `None` where any will do.
     ///
     /// # Panics
     /// When its parameters are no dimensions of the right kinds: algorithms are made by the planner from the kinds.
-    pub fn distributions(&self, left: &[Label], right: &[Label], out: &[Label], ranks: usize) -> Distributions {
+    pub fn distributions(&self, left: &[Label], right: &[Label], out: &[Label], ranks: usize) -> Option<Distributions> {
         let cut = |labels: &[Label], label: Label| {
             let dim = labels.iter().position(|&l| l == label);
             Distribution::cut(dim.unwrap_or_else(|| panic!("the tensor has the dimension that it is cut along")), ranks)
         };
-        match *self {
+        Some(match *self {
+            Algorithm::Slicing { .. } => return None,
             Algorithm::Local => Distributions {
                 left: Distribution::single(),
                 right: Distribution::single(),
@@ -103,14 +111,14 @@ impl Algorithm {
             Algorithm::RingK { cut: k, out: o, .. } => {
                 Distributions { left: cut(left, k), right: cut(right, k), out: cut(out, o) }
             }
-        }
+        })
     }
 
     /// Whether the parameters are dimensions of the kinds that the algorithm cuts.
     pub fn applies(&self, kinds: &Kinds) -> bool {
         let is = |label: Label, allowed: &[Kind]| kinds.of(label).is_some_and(|kind| allowed.contains(&kind));
         match *self {
-            Algorithm::Local => true,
+            Algorithm::Local | Algorithm::Slicing { .. } => true,
             Algorithm::C { cut } => is(cut, &[Kind::C]),
             Algorithm::RingMn { cut, travel } => {
                 (is(cut, &[Kind::M]) && is(travel, &[Kind::N])) || (is(cut, &[Kind::N]) && is(travel, &[Kind::M]))
@@ -127,6 +135,7 @@ impl Algorithm {
             Algorithm::Local | Algorithm::C { .. } => local::local(builder, contraction),
             Algorithm::RingMn { cut, travel } => ring_mn::ring_mn(builder, contraction, cut, travel),
             Algorithm::RingK { out, split, .. } => ring_k::ring_k(builder, contraction, out, split),
+            Algorithm::Slicing { stationary } => slicing::slicing(builder, contraction, stationary),
         }
     }
 }

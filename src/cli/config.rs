@@ -9,7 +9,7 @@ use einsum_dist::api::host;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::exec::{Contractor, kernel_name};
 use einsum_dist::local::Target;
-use einsum_dist::plan::AlgorithmName;
+use einsum_dist::plan::{AlgorithmName, Fixed};
 use einsum_dist::tree::Tree;
 use einsum_dist::{Machine, Options, Plan, Problem, World};
 
@@ -87,12 +87,15 @@ impl RunConfig {
             }
             _ => {}
         }
-        let options = options(&args, dtype, target)?;
+        let mut options = options(&args, dtype, target)?;
         let contractor = Contractor::resolve(options.kernel, dtype)?;
         let started = Instant::now();
         let machine = Machine::new(ranks, workers);
         let tree = shaped.tree(&machine, &options)?;
         check_extents(&tree, dtype, ranks)?;
+        if let Some(text) = &args.distribution {
+            options.fixed = Fixed::of(text, &tree).map_err(|error| usage(format!("--distribution: {error}")))?;
+        }
         let plan = shaped.plan_tree(&tree, &machine, &options)?;
         let plan_seconds = started.elapsed().as_secs_f64();
         if args.dtype.is_some() && !args.operands.is_empty() && !args.quiet && world.is_root() {
@@ -142,6 +145,7 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options>
     Ok(Options {
         dtype,
         algorithm,
+        fixed: Fixed::default(),
         cut,
         accumulate: args.accumulate.is_some(),
         constant: Vec::new(),

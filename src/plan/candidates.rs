@@ -1,7 +1,7 @@
 //! What could contract a node: every algorithm with every choice of dimensions, less what the user ruled out.
 
 use super::{AlgorithmName, Options, PlanError};
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, Stationary};
 use crate::dims::{Kind, Kinds, Label};
 use crate::dist::tile_bounds;
 
@@ -52,6 +52,10 @@ impl Candidates<'_> {
             for &o in kinds.m.iter().chain(&kinds.n) {
                 all.push(Algorithm::RingK { cut, out: o, split: self.split(o, out) });
             }
+        }
+        // Where tensors lie as the planner likes, others move as little.
+        if self.options.algorithm == Some(AlgorithmName::Slicing) || !self.options.fixed.is_empty() {
+            all.extend(Stationary::ALL.map(|stationary| Algorithm::Slicing { stationary }));
         }
         all
     }

@@ -3,11 +3,15 @@
 //! Overlap is a maximum: of a ring the longer of computing and receiving counts, and a piece of a block that has nothing to
 //! hide behind.
 
-use crate::algorithm::{Algorithm, most_pieces};
+use crate::algorithm::{Algorithm, Contraction, Stationary, Tensor, most_pieces};
 use crate::dims::Label;
 use crate::dist::{Distribution, tile_bounds};
 use crate::dtype::Dtype;
 use crate::machine::Machine;
+use crate::schedule::{Action, Builder, Schedule, Work};
+
+/// Ranks whose schedules are made to price an algorithm by them.
+const RANKS_LOOKED_AT: usize = 16;
 
 /// Rates of a machine for one element type.
 pub struct Cost<'a> {
@@ -63,6 +67,11 @@ impl Cost<'_> {
         let multiply_adds = self.volume(&all);
         match *algorithm {
             Algorithm::Local => self.product(multiply_adds, a + b + c),
+            // Of the work only: what moves depends on where tensors lie (`Cost::slicing`).
+            Algorithm::Slicing { .. } => {
+                let share = 1.0 / self.machine.ranks as f64;
+                self.product(multiply_adds * share, (a + b + c) * share)
+            }
             Algorithm::C { cut } => {
                 let share = self.share(cut);
                 self.product(multiply_adds * share, (a + b + c) * share)
@@ -81,6 +90,52 @@ impl Cost<'_> {
                 let compute = self.product(multiply_adds * share * block, touched + 2.0 * c * block);
                 self.ring(compute, c * block, 2)
             }
+        }
+    }
+
+    /// Predicted seconds of `slicing`: the busiest rank of those looked at computes or receives, whichever takes longer, and
+    /// its first piece has nothing to hide behind.
+    pub fn slicing(&self, lies: &[Tensor; 3], stationary: Stationary) -> f64 {
+        let ranks = self.machine.ranks;
+        let looked_at: Vec<usize> = (0..ranks).step_by(ranks.div_ceil(RANKS_LOOKED_AT)).collect();
+        let busiest = looked_at.into_iter().map(|rank| {
+            let mut builder = Builder::new(rank, ranks, self.dtype.size());
+            let [left, right, out] = lies.each_ref().map(|tensor| tensor.clone().declared(&mut builder));
+            let algorithm = Algorithm::Slicing { stationary };
+            algorithm.generate(&mut builder, &Contraction { left, right, out, onto: false });
+            let schedule = builder.finish();
+            let (mut compute, mut messages) = (0.0, 0.0f64);
+            for task in &schedule.tasks {
+                match &task.action {
+                    Action::Recv { .. } => messages += 1.0,
+                    Action::Work(work) => compute += self.work(&schedule, work),
+                    Action::Send { .. } => {}
+                }
+            }
+            let receive =
+                messages * self.machine.link_latency + schedule.bytes_received() as f64 / self.machine.link_bandwidth;
+            compute.max(receive) + receive / messages.max(1.0)
+        });
+        busiest.fold(0.0, f64::max)
+    }
+
+    fn work(&self, schedule: &Schedule, work: &Work) -> f64 {
+        match work {
+            Work::Contract { left, right, out, .. } => {
+                let mut extents: Vec<(Label, usize)> = Vec::new();
+                for view in [left, right, out] {
+                    let labels = schedule.buffers[view.buffer].labels.iter();
+                    extents.extend(labels.zip(&view.bounds).map(|(&label, range)| (label, range.len())));
+                }
+                extents.sort_unstable();
+                extents.dedup();
+                let products = extents.iter().map(|&(_, extent)| extent as f64).product();
+                self.product(products, [left, right, out].iter().map(|view| view.elements() as f64).sum())
+            }
+            Work::Unary { input, out } | Work::Add { input, out } | Work::Update { input, out } => {
+                self.stream((input.elements() + 2 * out.elements()) as f64)
+            }
+            Work::Fill { out } | Work::Scale { out, .. } => self.stream(out.elements() as f64),
         }
     }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::candidates::Candidates;
 use super::cost::Cost;
 use super::{Held, Options, Plan, PlanError, Source, Value, path};
-use crate::algorithm::{Algorithm, carried};
+use crate::algorithm::{Algorithm, Distributions, Tensor, carried};
 use crate::dims::Label;
 use crate::dist::{Axis, Distribution, Role};
 use crate::machine::Machine;
@@ -58,6 +58,7 @@ pub fn distribute(
             return Err(PlanError::TooLarge(tree.term(&node.labels)));
         }
     }
+    fits(tree, machine, options, uncut)?;
     let (extents, names) = (tree.extents.as_slice(), tree.names.as_slice());
     let mut planner = Planner {
         tree,
@@ -78,9 +79,16 @@ pub fn distribute(
     starts.push(planner.values.len());
     let planned = lanes.iter().map(|lane| starts[lane.start]..starts[lane.end]);
     let planned = planned.filter(|lane| !lane.is_empty()).collect();
-    if let Placed::Free = planner.placed[tree.root()] {
-        let wanted = planner.preferred(&tree.nodes[tree.root()].labels);
-        planner.materialise(tree.root(), &wanted)?;
+    let wanted = options.fixed.output.clone();
+    match (planner.placed[tree.root()], wanted) {
+        (Placed::Free, wanted) => {
+            let wanted = wanted.unwrap_or_else(|| planner.preferred(&tree.nodes[tree.root()].labels));
+            planner.materialise(tree.root(), &wanted)?;
+        }
+        (Placed::At(value), Some(wanted)) => {
+            planner.redistribute(value, wanted, "the result")?;
+        }
+        (Placed::At(_), None) => {}
     }
     let mut leaves = vec![0; tree.operands];
     for (id, value) in planner.values.iter().enumerate() {
@@ -109,10 +117,45 @@ pub fn distribute(
     })
 }
 
+/// Whether operands and result can lie as they are said to.
+fn fits(tree: &Tree, machine: &Machine, options: &Options, uncut: &[Label]) -> Result<(), PlanError> {
+    let leaves = tree.nodes.iter().filter_map(|node| match node.step {
+        Step::Leaf { operand } => {
+            let fixed = options.fixed.operands.get(operand)?.as_ref()?;
+            Some((format!("operand {operand}"), fixed, &node.labels))
+        }
+        _ => None,
+    });
+    let result =
+        options.fixed.output.iter().map(|fixed| ("the result".to_owned(), fixed, &tree.nodes[tree.root()].labels));
+    for (name, fixed, labels) in leaves.chain(result) {
+        let wrong = |why: String| Err(PlanError::Distribution(format!("distribution of {name}: {why}")));
+        if fixed.ranks() > machine.ranks {
+            return wrong(format!("it needs {} ranks, and there are {}", fixed.ranks(), machine.ranks));
+        }
+        for axis in fixed.axes().iter().filter(|axis| axis.ranks > 1) {
+            let Role::Cut { dim, .. } = axis.role else { continue };
+            let Some(&label) = labels.get(dim) else {
+                return wrong(format!("it cuts dimension {dim} of {}", labels.len()));
+            };
+            if uncut.contains(&label) {
+                return wrong(format!("`{}` is sliced, and cannot be cut as well", tree.name(label)));
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Planner<'_> {
     fn node(&mut self, node: NodeId) -> Result<Placed, PlanError> {
         match &self.tree.nodes[node].step {
-            Step::Leaf { .. } => Ok(Placed::Free),
+            Step::Leaf { operand } => match self.options.fixed.operands.get(*operand) {
+                Some(Some(fixed)) => {
+                    let labels = self.tree.nodes[node].labels.clone();
+                    Ok(Placed::At(self.push(labels, fixed.clone(), Source::Operand(*operand), 0.0)))
+                }
+                _ => Ok(Placed::Free),
+            },
             Step::Unary { input, op } => match self.placed[*input] {
                 // A sum down to a number leaves nothing to cut: better cut what is summed.
                 Placed::Free if !self.tree.nodes[node].labels.is_empty() || self.machine.ranks == 1 => Ok(Placed::Free),
@@ -225,23 +268,55 @@ impl Planner<'_> {
         let labels = |id: NodeId| tree.nodes[id].labels.as_slice();
         let text = tree.step_text(node);
         let candidates = self.candidates.of(&text, kinds, labels(node))?;
-        let price = |algorithm: &Algorithm| {
+        let lying = self.lying(left, right, node);
+        let needs = |algorithm: &Algorithm| {
             let needs = algorithm.distributions(labels(left), labels(right), labels(node), ranks);
-            let moving = [(left, needs.left), (right, needs.right)].map(|(input, wanted)| match self.placed[input] {
+            needs.unwrap_or_else(|| lying.clone())
+        };
+        let price = |algorithm: &Algorithm| {
+            let needs = needs(algorithm);
+            let moving = [(left, &needs.left), (right, &needs.right)].map(|(input, wanted)| match self.placed[input] {
                 Placed::Free => 0.0,
-                Placed::At(value) => self.cost.redistribution(labels(input), &self.values[value].distribution, &wanted),
+                Placed::At(value) => self.cost.redistribution(labels(input), &self.values[value].distribution, wanted),
             });
-            let own = self.cost.contraction(algorithm, labels(left), labels(right), labels(node));
-            (own, own + moving[0] + moving[1])
+            let own = match *algorithm {
+                Algorithm::Slicing { stationary } => {
+                    let lies = [(left, &lying.left), (right, &lying.right), (node, &lying.out)];
+                    self.cost.slicing(&lies.map(|(node, distribution)| self.tensor(node, distribution)), stationary)
+                }
+                _ => self.cost.contraction(algorithm, labels(left), labels(right), labels(node)),
+            };
+            let wanted = self.options.fixed.output.as_ref().filter(|_| node == tree.root());
+            let leaving = wanted.map_or(0.0, |wanted| self.cost.redistribution(labels(node), &needs.out, wanted));
+            (own, own + moving[0] + moving[1] + leaving)
         };
         let priced = candidates.into_iter().map(|algorithm| (algorithm, price(&algorithm)));
         let best = priced.min_by(|(_, (_, a)), (_, (_, b))| a.total_cmp(b));
         let Some((algorithm, (seconds, _))) = best else { unreachable!("there is always a candidate") };
-        let needs = algorithm.distributions(labels(left), labels(right), labels(node), ranks);
+        let needs = needs(&algorithm);
         let left = self.bring(left, needs.left, &text)?;
         let right = self.bring(right, needs.right, &text)?;
         let source = Source::Contract { left, right, kinds: kinds.clone(), algorithm };
         Ok(self.push(labels(node).to_vec(), needs.out, source, seconds))
+    }
+
+    /// Where the tensors of a contraction lie if nobody moves them, as final values.
+    fn lying(&self, left: NodeId, right: NodeId, out: NodeId) -> Distributions {
+        let lies = |node: NodeId| match self.placed[node] {
+            Placed::At(value) if self.values[value].distribution.summands() == 1 => {
+                self.values[value].distribution.clone()
+            }
+            _ => self.preferred(&self.tree.nodes[node].labels),
+        };
+        let fixed = self.options.fixed.output.clone().filter(|fixed| out == self.tree.root() && fixed.summands() == 1);
+        let wanted = fixed.unwrap_or_else(|| self.preferred(&self.tree.nodes[out].labels));
+        Distributions { left: lies(left), right: lies(right), out: wanted }
+    }
+
+    fn tensor(&self, node: NodeId, distribution: &Distribution) -> Tensor {
+        let labels = self.tree.nodes[node].labels.clone();
+        let shape = self.tree.shape(&labels);
+        Tensor { node, labels, shape, distribution: distribution.clone(), buffer: None }
     }
 
     fn bring(&mut self, node: NodeId, wanted: Distribution, consumer: &str) -> Result<usize, PlanError> {
@@ -256,13 +331,13 @@ impl Planner<'_> {
 /// whole, on each rank that needs it, where the cut dimension is a diagonal's.
 fn required(wanted: &Distribution, out: &[Label], input: &[Label]) -> Distribution {
     let axes = wanted.axes().iter().map(|axis| {
-        let Role::Cut { dim } = axis.role else { return *axis };
-        let mut places = (0..input.len()).filter(|&place| input[place] == out[dim]);
+        let Role::Cut { dim, how } = &axis.role else { return axis.clone() };
+        let mut places = (0..input.len()).filter(|&place| input[place] == out[*dim]);
         let role = match (places.next(), places.next()) {
-            (Some(dim), None) => Role::Cut { dim },
+            (Some(dim), None) => Role::Cut { dim, how: how.clone() },
             _ => Role::Replicate,
         };
         Axis { ranks: axis.ranks, role }
     });
-    Distribution::new(axes.collect())
+    Distribution::new(axes.collect()).owned_by(wanted.owners().clone())
 }

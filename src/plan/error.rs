@@ -10,6 +10,9 @@ pub enum PlanError {
     /// What must be cut has no algorithm that does it.
     #[error("no algorithm cuts {cut} in `{node}`{hint}")]
     NoCut { cut: String, node: String, hint: String },
+    /// A tensor cannot lie so.
+    #[error("{0}")]
+    Distribution(String),
     /// A path that is none of this expression, or a search that is not possible.
     #[error("{0}")]
     Path(String),

@@ -10,7 +10,7 @@
 //! | which subtrees run side by side | `lanes` |
 //! | what could contract a node | `candidates` |
 //! | what it would take | `cost`, `bound` |
-//! | where tensors lie, redistributions between nodes | `distribute` |
+//! | where tensors lie, redistributions between nodes | `distribute`, `fixed` |
 //! | tasks of one rank | `lower` |
 //! | what they pack into | `packing` |
 //! | in slices, where memory is limited | `slice`, `fitting` |
@@ -29,6 +29,7 @@ mod distribute;
 mod error;
 mod explain;
 mod fitting;
+mod fixed;
 mod lanes;
 mod lasting;
 mod layout;
@@ -41,6 +42,7 @@ mod slice;
 
 pub use error::PlanError;
 pub use explain::Explain;
+pub use fixed::Fixed;
 pub use options::{AlgorithmName, KernelChoice, Options};
 use packing::Packing;
 pub use path::{PathChoice, PathReport};
@@ -51,7 +53,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, Contraction, Tensor, order};
 use crate::dims::{Kinds, Label};
 use crate::dist::Distribution;
 use crate::dtype::Dtype;
@@ -238,7 +240,11 @@ impl Plan {
 
     /// What a correct run must do.
     pub fn facts(&self) -> Facts {
-        let values = self.values.iter().map(|value| verify::Value {
+        let tensor = |id: usize| {
+            let Value { labels, shape, distribution, .. } = self.values[id].clone();
+            Tensor { node: id, labels, shape, distribution, buffer: None }
+        };
+        let values = self.values.iter().enumerate().map(|(id, value)| verify::Value {
             labels: value.labels.clone(),
             shape: value.shape.clone(),
             distribution: value.distribution.clone(),
@@ -250,6 +256,10 @@ impl Plan {
             },
             order: match value.source {
                 Source::Contract { algorithm: Algorithm::RingK { cut, .. }, .. } => Order::RingDown(cut),
+                Source::Contract { left, right, algorithm: Algorithm::Slicing { stationary }, .. } => {
+                    let [left, right, out] = [left, right, id].map(tensor);
+                    Order::Listed(order(&Contraction { left, right, out, onto: false }, stationary, self.ranks()))
+                }
                 _ => Order::Ascending,
             },
         });
