@@ -66,7 +66,7 @@ fn random_plan(rng: &mut Rng) -> Plan {
         let accumulate = rng.below(2) == 0;
         let dtype = Dtype::Float32;
         let e = |rng: &mut Rng| 1 + rng.below(7);
-        let algorithm = Some(AlgorithmName::ALL[rng.below(5)]).filter(|_| rng.below(4) > 0);
+        let algorithm = Some(AlgorithmName::ALL[rng.below(AlgorithmName::ALL.len())]).filter(|_| rng.below(4) > 0);
         let options = Options { dtype, algorithm, accumulate, ..Options::default() };
         let (expression, shapes) = if rng.below(3) > 0 {
             let case = Case::random(rng);

@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(short = 't', long, value_name = "N")]
     pub workers: Option<NonZeroUsize>,
 
-    /// auto, local, c, ring-mn, ring-k or slicing, for every contraction of the expression
+    /// auto, local, c, ring-mn, ring-k, slicing, grid, cannon or master-worker, for every contraction of the expression
     #[arg(long, value_name = "ALGORITHM", default_value = "auto")]
     pub algorithm: String,
 

@@ -68,7 +68,7 @@ impl Distribution {
     /// # Panics
     /// When they are not one for each place.
     pub fn owned_by(mut self, owners: Owners) -> Distribution {
-        assert!(owners.fits(self.places()), "one rank for each place of the grid");
+        assert!(owners.fits(&self.extents()), "one rank for each place of the grid");
         self.owners = owners;
         self
     }
@@ -103,6 +103,11 @@ impl Distribution {
         &self.owners
     }
 
+    /// How many coordinates each axis has.
+    fn extents(&self) -> Vec<usize> {
+        self.axes.iter().map(|axis| axis.ranks).collect()
+    }
+
     /// How many places the grid has.
     pub fn places(&self) -> usize {
         self.axes.iter().map(|axis| axis.ranks).product()
@@ -110,7 +115,7 @@ impl Distribution {
 
     /// How many ranks there must be: one more than the largest of the grid.
     pub fn ranks(&self) -> usize {
-        self.owners.end(self.places())
+        self.owners.end(&self.extents())
     }
 
     /// The first dimension that an axis cuts into more than one tile, if any.
@@ -129,20 +134,12 @@ impl Distribution {
 
     /// The coordinates of a rank in the grid; `None` beyond it.
     pub fn coordinates(&self, rank: usize) -> Option<Vec<usize>> {
-        let mut rest = self.owners.place(rank, self.places())?;
-        let mut coordinates = vec![0; self.axes.len()];
-        for (coordinate, axis) in coordinates.iter_mut().zip(&self.axes).rev() {
-            *coordinate = rest % axis.ranks;
-            rest /= axis.ranks;
-        }
-        Some(coordinates)
+        self.owners.coordinates(&self.extents(), rank)
     }
 
     /// The rank at some coordinates of the grid.
     pub fn rank_at(&self, coordinates: &[usize]) -> usize {
-        let place =
-            self.axes.iter().zip(coordinates).fold(0, |place, (axis, coordinate)| place * axis.ranks + coordinate);
-        self.owners.rank(place)
+        self.owners.rank(&self.extents(), coordinates)
     }
 
     /// The replica of the block of `holder` that `target` takes from: itself where it is one, else spread by number.
@@ -253,12 +250,16 @@ impl Distribution {
         });
         let grid = parts.collect::<Vec<_>>().join(" ");
         match (&self.owners, grid.is_empty()) {
-            (owners, true) => format!("rank {}", owners.rank(0)),
+            (owners, true) => format!("rank {}", owners.rank(&[], &[])),
             (Owners::From(0), _) => grid,
             (Owners::From(first), _) => format!("{grid} from {first}"),
             (Owners::Listed(ranks), _) => {
                 let ranks: Vec<String> = ranks.iter().map(usize::to_string).collect();
                 format!("{grid} on {}", ranks.join(","))
+            }
+            (Owners::Strided(strides), _) => {
+                let strides: Vec<String> = strides.iter().map(usize::to_string).collect();
+                format!("{grid} by {}", strides.join(","))
             }
         }
     }

@@ -3,7 +3,7 @@
 //! Overlap is a maximum: of a ring the longer of computing and receiving counts, and a piece of a block that has nothing to
 //! hide behind.
 
-use crate::algorithm::{Algorithm, Contraction, Stationary, Tensor, most_pieces};
+use crate::algorithm::{Algorithm, Contraction, Grid, Stationary, Tensor, most_pieces};
 use crate::dims::Label;
 use crate::dist::{Distribution, tile_bounds};
 use crate::dtype::Dtype;
@@ -12,6 +12,8 @@ use crate::schedule::{Action, Builder, Schedule, Work};
 
 /// Ranks whose schedules are made to price an algorithm by them.
 const RANKS_LOOKED_AT: usize = 16;
+/// Ranks whose blocks are looked at to price a redistribution.
+const BLOCKS_LOOKED_AT: usize = 8;
 
 /// Rates of a machine for one element type.
 pub struct Cost<'a> {
@@ -72,6 +74,30 @@ impl Cost<'_> {
                 let share = 1.0 / self.machine.ranks as f64;
                 self.product(multiply_adds * share, (a + b + c) * share)
             }
+            Algorithm::Grid(ref grid) => self.grid(grid, [left, right, out]),
+            Algorithm::Cannon { m, n, k, side } => {
+                let share = |label: Label| {
+                    let extent = self.extents[label.0 as usize];
+                    tile_bounds(extent, side, 0).len() as f64 / extent.max(1) as f64
+                };
+                let [m, n, k] = [m, n, k].map(share);
+                let (a, b, c) = (a * m * k, b * k * n, c * m * n);
+                let compute = side as f64 * self.product(multiply_adds * m * n * k, a + b + c);
+                let block = self.transfer(a) + self.transfer(b);
+                // To begin with, then one for each step but the last.
+                let skew = if side > 1 { block } else { 0.0 };
+                skew + compute.max((side as f64 - 1.0) * block)
+            }
+            Algorithm::MasterWorker { cut, .. } => {
+                let (share, workers) = (self.share(cut), self.machine.ranks as f64 - 1.0);
+                let part =
+                    |labels: &[Label], elements: f64| if labels.contains(&cut) { elements * share } else { elements };
+                let [a, b, c] = [(left, a), (right, b), (out, c)].map(|(labels, elements)| part(labels, elements));
+                let compute = self.product(multiply_adds * share, a + b + c);
+                // Everything goes through one rank.
+                let through = workers * (self.transfer(a) + self.transfer(b) + self.transfer(c));
+                compute.max(through) + if workers > 0.0 { compute / most_pieces(a + b + c) as f64 } else { 0.0 }
+            }
             Algorithm::C { cut } => {
                 let share = self.share(cut);
                 self.product(multiply_adds * share, (a + b + c) * share)
@@ -91,6 +117,29 @@ impl Cost<'_> {
                 self.ring(compute, c * block, 2)
             }
         }
+    }
+
+    /// Predicted seconds of a grid: the busiest rank's operands come in rounds while it computes, the first with nothing to
+    /// hide behind; what others have of its part of out comes when all is computed.
+    fn grid(&self, grid: &Grid, tensors: [&[Label]; 3]) -> f64 {
+        let extent = |label: &Label| self.extents[label.0 as usize];
+        let tile = |labels: &[Label]| -> f64 {
+            labels.iter().map(|label| grid.tile(0, *label, extent(label)).len() as f64).product()
+        };
+        let mut all: Vec<Label> = tensors.concat();
+        all.sort_unstable();
+        all.dedup();
+        let [left, right, out] = tensors.map(tile);
+        let sharing = tensors.map(|labels| grid.sharing(labels, 0).len() as f64);
+        let messages = |sharing: f64| (sharing - 1.0) * self.machine.link_latency;
+        let receive = |elements: f64, sharing: f64| {
+            let bytes = elements * (1.0 - 1.0 / sharing) * self.dtype.size() as f64;
+            bytes / self.machine.link_bandwidth + messages(sharing)
+        };
+        let gather = receive(left, sharing[0]) + receive(right, sharing[1]);
+        let summands = if sharing[2] > 1.0 { receive(out, sharing[2]) + self.stream(3.0 * out) } else { 0.0 };
+        let compute = self.product(tile(&all), left + right + out);
+        compute.max(gather) + gather / grid.rounds as f64 + summands
     }
 
     /// Predicted seconds of `slicing`: the busiest rank of those looked at computes or receives, whichever takes longer, and
@@ -144,14 +193,24 @@ impl Cost<'_> {
         self.stream(self.volume(input) + self.volume(out)) / distribution.ranks().max(1) as f64
     }
 
-    /// Predicted seconds of a redistribution: the busiest rank may receive its whole new block, in a message per peer.
+    /// Predicted seconds of a redistribution: the busiest rank of those looked at receives what it does not hold already, in a
+    /// message per peer.
     pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> f64 {
         if from == to {
             return 0.0;
         }
         let shape: Vec<usize> = labels.iter().map(|label| self.extents[label.0 as usize]).collect();
-        let block: f64 = to.largest_block(&shape).iter().map(|&extent| extent as f64).product();
-        let bytes = block * self.dtype.size() as f64 * from.summands() as f64;
+        let ranks = to.ranks();
+        let missing = (0..ranks).step_by(ranks.div_ceil(BLOCKS_LOOKED_AT)).map(|rank| {
+            let Some(need) = to.block(&shape, rank) else { return 0.0 };
+            let have = from.block(&shape, rank).map_or(0, |have| have.intersect(&need).volume());
+            need.volume() as f64 * from.summands() as f64 - have as f64
+        });
+        let missing = missing.fold(0.0, f64::max);
+        if missing == 0.0 {
+            return self.stream(2.0 * to.largest_block(&shape).iter().map(|&extent| extent as f64).product::<f64>());
+        }
+        let bytes = missing * self.dtype.size() as f64;
         bytes / self.machine.link_bandwidth + (from.ranks().max(1) as f64) * self.machine.link_latency
     }
 }

@@ -1,15 +1,15 @@
-//! Decides, node by node, where tensors lie and how each node is contracted.
+//! From chosen algorithms to the values of a plan: where tensors lie, and what is redistributed.
 //!
 //! Operands may lie as their consumer likes. An intermediate lies as its step left it; where its consumer wants it
-//! otherwise, a redistribution is a step of its own, priced with the consumer. Unary steps of operands follow what the
+//! otherwise, a redistribution is a step of its own. Unary steps of operands follow what the
 //! consumer wants of their result.
 
 use std::ops::Range;
 
-use super::candidates::Candidates;
+use super::choices::Choices;
 use super::cost::Cost;
-use super::{Held, Options, Plan, PlanError, Source, Value, path};
-use crate::algorithm::{Algorithm, Distributions, Tensor, carried};
+use super::{Held, Options, Plan, PlanError, Source, Value, dynamic, path};
+use crate::algorithm::{Algorithm, carried};
 use crate::dims::Label;
 use crate::dist::{Axis, Distribution, Role};
 use crate::machine::Machine;
@@ -29,9 +29,9 @@ struct Planner<'a> {
     tree: &'a Tree,
     machine: &'a Machine,
     options: &'a Options,
-    cost: Cost<'a>,
-    candidates: Candidates<'a>,
-    uncut: &'a [Label],
+    choices: Choices<'a>,
+    /// Of each contraction.
+    algorithms: Vec<Option<Algorithm>>,
     placed: Vec<Placed>,
     values: Vec<Value>,
 }
@@ -59,14 +59,15 @@ pub fn distribute(
         }
     }
     fits(tree, machine, options, uncut)?;
-    let (extents, names) = (tree.extents.as_slice(), tree.names.as_slice());
+    let cost = Cost { machine, dtype: options.dtype, extents: &tree.extents };
+    let choices = Choices { tree, machine, options, cost, uncut };
+    let algorithms = dynamic::algorithms(&choices)?;
     let mut planner = Planner {
         tree,
         machine,
         options,
-        cost: Cost { machine, dtype: options.dtype, extents },
-        candidates: Candidates { options, names, extents, ranks: machine.ranks, uncut },
-        uncut,
+        choices,
+        algorithms,
         placed: Vec::with_capacity(tree.nodes.len()),
         values: Vec::with_capacity(tree.nodes.len()),
     };
@@ -82,7 +83,7 @@ pub fn distribute(
     let wanted = options.fixed.output.clone();
     match (planner.placed[tree.root()], wanted) {
         (Placed::Free, wanted) => {
-            let wanted = wanted.unwrap_or_else(|| planner.preferred(&tree.nodes[tree.root()].labels));
+            let wanted = wanted.unwrap_or_else(|| planner.choices.preferred(&tree.nodes[tree.root()].labels));
             planner.materialise(tree.root(), &wanted)?;
         }
         (Placed::At(value), Some(wanted)) => {
@@ -160,27 +161,13 @@ impl Planner<'_> {
                 // A sum down to a number leaves nothing to cut: better cut what is summed.
                 Placed::Free if !self.tree.nodes[node].labels.is_empty() || self.machine.ranks == 1 => Ok(Placed::Free),
                 Placed::Free => {
-                    let wanted = self.preferred(&self.tree.nodes[*input].labels);
+                    let wanted = self.choices.preferred(&self.tree.nodes[*input].labels);
                     let value = self.materialise(*input, &wanted)?;
                     self.unary(node, value, *op).map(Placed::At)
                 }
                 Placed::At(value) => self.unary(node, value, *op).map(Placed::At),
             },
             Step::Contract { left, right, .. } => self.contract(node, *left, *right).map(Placed::At),
-        }
-    }
-
-    /// A distribution for a tensor that nothing else decides: cut along its longest dimension that is no diagonal.
-    fn preferred(&self, labels: &[Label]) -> Distribution {
-        let once = |label: &Label| labels.iter().filter(|&l| l == label).count() == 1;
-        let alone = self.machine.ranks == 1 || self.options.algorithm == Some(super::AlgorithmName::Local);
-        let longest = (0..labels.len())
-            .filter(|&dim| once(&labels[dim]) && !self.uncut.contains(&labels[dim]))
-            // The first of equals: blocks of an outer dimension are dense.
-            .min_by_key(|&dim| std::cmp::Reverse(self.tree.extent(labels[dim])));
-        match longest {
-            Some(dim) if !alone => Distribution::cut(dim, self.machine.ranks),
-            _ => Distribution::single(),
         }
     }
 
@@ -207,7 +194,7 @@ impl Planner<'_> {
             let (source, seconds) = match (&self.tree.nodes[node].step, below) {
                 (Step::Unary { input, op }, Some(value)) => {
                     let from = &self.tree.nodes[*input].labels;
-                    (Source::Unary { input: value, op: *op }, self.cost.unary(from, &labels, &wanted))
+                    (Source::Unary { input: value, op: *op }, self.choices.cost.unary(from, &labels, &wanted))
                 }
                 (Step::Leaf { operand }, _) => (Source::Operand(*operand), 0.0),
                 // Only operands and unary steps over them are free.
@@ -226,19 +213,19 @@ impl Planner<'_> {
         let distribution = match lies(&self.values[input]) {
             Some(distribution) => distribution,
             None => {
-                let wanted = self.preferred(&self.values[input].labels);
+                let wanted = self.choices.preferred(&self.values[input].labels);
                 input = self.redistribute(input, wanted, &self.tree.step_text(node))?;
                 // Cut along no diagonal now, so the step carries the distribution.
                 lies(&self.values[input]).unwrap_or_else(Distribution::single)
             }
         };
-        let seconds = self.cost.unary(&self.values[input].labels, &out, &distribution);
+        let seconds = self.choices.cost.unary(&self.values[input].labels, &out, &distribution);
         let partial = distribution.summands() > 1;
         let value = self.push(out.clone(), distribution, Source::Unary { input, op }, seconds);
         if !partial {
             return Ok(value);
         }
-        let wanted = self.preferred(&out);
+        let wanted = self.choices.preferred(&out);
         self.redistribute(value, wanted, &self.tree.step_text(node))
     }
 
@@ -256,67 +243,26 @@ impl Planner<'_> {
                 to: wanted.describe(&names),
             });
         }
-        let seconds = self.cost.redistribution(&labels, &distribution, &wanted);
+        let seconds = self.choices.cost.redistribution(&labels, &distribution, &wanted);
         Ok(self.push(labels, wanted, Source::Redistribute { input }, seconds))
     }
 
     fn contract(&mut self, node: NodeId, left: NodeId, right: NodeId) -> Result<usize, PlanError> {
-        let (tree, ranks) = (self.tree, self.machine.ranks);
+        let tree = self.tree;
         let Step::Contract { kinds, .. } = &tree.nodes[node].step else {
             unreachable!("called for contractions only");
         };
-        let labels = |id: NodeId| tree.nodes[id].labels.as_slice();
         let text = tree.step_text(node);
-        let candidates = self.candidates.of(&text, kinds, labels(node))?;
-        let lying = self.lying(left, right, node);
-        let needs = |algorithm: &Algorithm| {
-            let needs = algorithm.distributions(labels(left), labels(right), labels(node), ranks);
-            needs.unwrap_or_else(|| lying.clone())
-        };
-        let price = |algorithm: &Algorithm| {
-            let needs = needs(algorithm);
-            let moving = [(left, &needs.left), (right, &needs.right)].map(|(input, wanted)| match self.placed[input] {
-                Placed::Free => 0.0,
-                Placed::At(value) => self.cost.redistribution(labels(input), &self.values[value].distribution, wanted),
-            });
-            let own = match *algorithm {
-                Algorithm::Slicing { stationary } => {
-                    let lies = [(left, &lying.left), (right, &lying.right), (node, &lying.out)];
-                    self.cost.slicing(&lies.map(|(node, distribution)| self.tensor(node, distribution)), stationary)
-                }
-                _ => self.cost.contraction(algorithm, labels(left), labels(right), labels(node)),
-            };
-            let wanted = self.options.fixed.output.as_ref().filter(|_| node == tree.root());
-            let leaving = wanted.map_or(0.0, |wanted| self.cost.redistribution(labels(node), &needs.out, wanted));
-            (own, own + moving[0] + moving[1] + leaving)
-        };
-        let priced = candidates.into_iter().map(|algorithm| (algorithm, price(&algorithm)));
-        let best = priced.min_by(|(_, (_, a)), (_, (_, b))| a.total_cmp(b));
-        let Some((algorithm, (seconds, _))) = best else { unreachable!("there is always a candidate") };
-        let needs = needs(&algorithm);
+        let Some(algorithm) = self.algorithms[node].take() else { unreachable!("every contraction has an algorithm") };
+        let lies = [left, right].map(|input| match self.placed[input] {
+            Placed::Free => None,
+            Placed::At(value) => Some(&self.values[value].distribution),
+        });
+        let (needs, seconds) = self.choices.contraction(node, [left, right], &algorithm, lies);
         let left = self.bring(left, needs.left, &text)?;
         let right = self.bring(right, needs.right, &text)?;
         let source = Source::Contract { left, right, kinds: kinds.clone(), algorithm };
-        Ok(self.push(labels(node).to_vec(), needs.out, source, seconds))
-    }
-
-    /// Where the tensors of a contraction lie if nobody moves them, as final values.
-    fn lying(&self, left: NodeId, right: NodeId, out: NodeId) -> Distributions {
-        let lies = |node: NodeId| match self.placed[node] {
-            Placed::At(value) if self.values[value].distribution.summands() == 1 => {
-                self.values[value].distribution.clone()
-            }
-            _ => self.preferred(&self.tree.nodes[node].labels),
-        };
-        let fixed = self.options.fixed.output.clone().filter(|fixed| out == self.tree.root() && fixed.summands() == 1);
-        let wanted = fixed.unwrap_or_else(|| self.preferred(&self.tree.nodes[out].labels));
-        Distributions { left: lies(left), right: lies(right), out: wanted }
-    }
-
-    fn tensor(&self, node: NodeId, distribution: &Distribution) -> Tensor {
-        let labels = self.tree.nodes[node].labels.clone();
-        let shape = self.tree.shape(&labels);
-        Tensor { node, labels, shape, distribution: distribution.clone(), buffer: None }
+        Ok(self.push(tree.nodes[node].labels.clone(), needs.out, source, seconds))
     }
 
     fn bring(&mut self, node: NodeId, wanted: Distribution, consumer: &str) -> Result<usize, PlanError> {

@@ -97,8 +97,9 @@ fn entry_of(text: &str, names: &[&str]) -> Result<Option<Distribution>, String> 
     } else {
         words.iter().map(|word| axis(word, names)).collect::<Result<_, _>>()?
     };
-    let places = axes.iter().map(|axis: &Axis| axis.ranks).product();
-    if !owners.fits(places) {
+    let extents: Vec<usize> = axes.iter().map(|axis: &Axis| axis.ranks).collect();
+    if !owners.fits(&extents) {
+        let places: usize = extents.iter().product();
         return Err(format!("`{}` does not name {places} ranks, each once", text.trim()));
     }
     Ok(Some(Distribution::new(axes).owned_by(owners)))

@@ -8,7 +8,8 @@
 //! | in which order | `path` |
 //! | how intermediates lie in memory | `layout` |
 //! | which subtrees run side by side | `lanes` |
-//! | what could contract a node | `candidates` |
+//! | what could contract a node | `candidates`, `grids` |
+//! | which of these all nodes take together | `choices`, `dynamic` |
 //! | what it would take | `cost`, `bound` |
 //! | where tensors lie, redistributions between nodes | `distribute`, `fixed` |
 //! | tasks of one rank | `lower` |
@@ -18,18 +19,21 @@
 //! | words and JSON | `explain`, `report` |
 //!
 //! Invariants: values come after their inputs; every input of a contraction lies as its algorithm requires. Deliberately
-//! absent: looking ahead; nodes are planned one by one in the order of the tree.
+//! absent: ranks in groups; every step has all of them.
 
 #![warn(missing_docs)]
 
 mod bound;
 mod candidates;
+mod choices;
 mod cost;
 mod distribute;
+mod dynamic;
 mod error;
 mod explain;
 mod fitting;
 mod fixed;
+mod grids;
 mod lanes;
 mod lasting;
 mod layout;
@@ -40,9 +44,11 @@ mod path;
 mod report;
 mod slice;
 
+pub use bound::words as lower_bound_words;
 pub use error::PlanError;
 pub use explain::Explain;
 pub use fixed::Fixed;
+pub use grids::Fit;
 pub use options::{AlgorithmName, KernelChoice, Options};
 use packing::Packing;
 pub use path::{PathChoice, PathReport};
@@ -53,7 +59,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::algorithm::{Algorithm, Contraction, Tensor, order};
+use crate::algorithm::{Algorithm, Contraction, Tensor};
 use crate::dims::{Kinds, Label};
 use crate::dist::Distribution;
 use crate::dtype::Dtype;
@@ -254,11 +260,12 @@ impl Plan {
                 Source::Unary { input, .. } => Origin::Unary { input },
                 Source::Redistribute { input } => Origin::Same { input },
             },
-            order: match value.source {
-                Source::Contract { algorithm: Algorithm::RingK { cut, .. }, .. } => Order::RingDown(cut),
-                Source::Contract { left, right, algorithm: Algorithm::Slicing { stationary }, .. } => {
-                    let [left, right, out] = [left, right, id].map(tensor);
-                    Order::Listed(order(&Contraction { left, right, out, onto: false }, stationary, self.ranks()))
+            order: match &value.source {
+                Source::Contract { algorithm: Algorithm::RingK { cut, .. }, .. } => Order::RingDown(*cut),
+                Source::Contract { left, right, algorithm, .. } => {
+                    let [left, right, out] = [*left, *right, id].map(tensor);
+                    let contraction = Contraction { left, right, out, onto: false };
+                    algorithm.order(&contraction, self.ranks()).map_or(Order::Ascending, Order::Listed)
                 }
                 _ => Order::Ascending,
             },

@@ -21,12 +21,26 @@ pub enum AlgorithmName {
     RingK,
     /// Tensors lie anyhow; pieces of two travel to where the third one is.
     Slicing,
+    /// A grid of ranks over all dimensions.
+    Grid,
+    /// A square grid of ranks; operands are shifted past out.
+    Cannon,
+    /// All of it on rank 0, which hands out parts.
+    MasterWorker,
 }
 
 impl AlgorithmName {
     /// All of them.
-    pub const ALL: [AlgorithmName; 5] =
-        [AlgorithmName::Local, AlgorithmName::C, AlgorithmName::RingMn, AlgorithmName::RingK, AlgorithmName::Slicing];
+    pub const ALL: [AlgorithmName; 8] = [
+        AlgorithmName::Local,
+        AlgorithmName::C,
+        AlgorithmName::RingMn,
+        AlgorithmName::RingK,
+        AlgorithmName::Slicing,
+        AlgorithmName::Grid,
+        AlgorithmName::Cannon,
+        AlgorithmName::MasterWorker,
+    ];
 
     /// On the command line, in plans and in JSON.
     pub const fn name(self) -> &'static str {
@@ -36,13 +50,18 @@ impl AlgorithmName {
             AlgorithmName::RingMn => "ring-mn",
             AlgorithmName::RingK => "ring-k",
             AlgorithmName::Slicing => "slicing",
+            AlgorithmName::Grid => "grid",
+            AlgorithmName::Cannon => "cannon",
+            AlgorithmName::MasterWorker => "master-worker",
         }
     }
 
     /// What a contraction must have for it.
     pub const fn needs(self) -> &'static str {
         match self {
-            AlgorithmName::Local | AlgorithmName::Slicing => "nothing",
+            AlgorithmName::Local | AlgorithmName::Slicing | AlgorithmName::Grid => "nothing",
+            AlgorithmName::Cannon => "a dimension of each of the kinds m, n and k",
+            AlgorithmName::MasterWorker => "a dimension of kind c, m or n",
             AlgorithmName::C => "a dimension of kind c, in both operands and in the output",
             AlgorithmName::RingMn => "a dimension of kind m and one of kind n",
             AlgorithmName::RingK => "a dimension of kind k, and one of kind m or n",

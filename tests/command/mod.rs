@@ -157,7 +157,7 @@ pub const REFUSED: &[(&[&str], &str)] = &[
     (&["mk,kn->mn", "--memory-limit", "much"], "--memory-limit: `much` is no number of bytes"),
     (
         &["mk,kn->mn", "--algorithm", "magic"],
-        "unknown algorithm `magic` (known: auto, local, c, ring-mn, ring-k, slicing)",
+        "unknown algorithm `magic` (known: auto, local, c, ring-mn, ring-k, slicing, grid, cannon, master-worker)",
     ),
     (&["mk,kn->mn", "--algorithm", "c"], "algorithm c does not apply to `mk,kn->mn`: it needs a dimension of kind c"),
     (&["mk,kn->mn", "--cut", "x"], "there is no dimension `x` to cut"),

@@ -4,6 +4,7 @@
 
 use super::Stationary;
 use crate::algorithm::contraction::{Contraction, Tensor, most_pieces};
+use crate::algorithm::pieces::Rounds;
 use crate::dims::Label;
 use crate::dist::{Bounds, Intervals, Region, tile_bounds};
 
@@ -187,10 +188,19 @@ impl<'a> Geometry<'a> {
         chunks.rotate_left(most.map_or(0, |(at, _)| at));
         chunks
     }
+}
 
-    /// What `target` takes of a piece from the block of `source`, or brings there; without elements where another replica
-    /// is closer.
-    pub fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds> {
+impl Rounds for Geometry<'_> {
+    fn rounds_of(&self, rank: usize) -> usize {
+        self.chunks[rank].len()
+    }
+
+    fn piece(&self, tensor: &Tensor, rank: usize, round: usize) -> Option<Region> {
+        Some(self.chunks[rank].get(round)?.region(tensor))
+    }
+
+    /// Of several replicas the closest is the source; of `out`, what `target` brings to `source`.
+    fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds> {
         let distribution = &tensor.distribution;
         let Some(block) = self.block(tensor, source).filter(|block| block.meets(piece)) else { return Vec::new() };
         if distribution.replicas() > 1 && distribution.replica_for(source, target) != Some(source) {
@@ -199,8 +209,7 @@ impl<'a> Geometry<'a> {
         block.intersect(piece).boxes()
     }
 
-    /// Whether a rank holds a piece as one box of its block.
-    pub fn holds(&self, tensor: &Tensor, rank: usize, piece: &Region) -> bool {
+    fn holds(&self, tensor: &Tensor, rank: usize, piece: &Region) -> bool {
         self.block(tensor, rank).is_some_and(|block| block.positions(piece).is_some())
     }
 }

@@ -13,7 +13,7 @@
 //! | what | file |
 //! |---|---|
 //! | which indices a rank works on, in which chunks; who holds what | `geometry` |
-//! | operands' pieces come | `pieces` |
+//! | operands' pieces come | [`super::pieces`] |
 //! | with a stationary operand, summands of out go | `products` |
 //! | in which order they meet | `order` |
 //!
@@ -24,16 +24,15 @@
 
 mod geometry;
 mod order;
-mod pieces;
 mod products;
 
 use serde::{Deserialize, Serialize};
 
 use self::geometry::Geometry;
 pub use self::order::order;
-use self::pieces::Pieces;
 use self::products::Products;
 use super::contraction::{Contraction, Tensor, contract};
+use super::pieces::Pieces;
 use super::replicas::add_replicas;
 use crate::schedule::{Accumulate, Builder, Factor, View, Work};
 
@@ -56,7 +55,7 @@ pub fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Sta
     let geometry = Geometry::new(contraction, stationary, builder.ranks());
     let (me, ranks, chunks) = (builder.rank(), geometry.ranks, &geometry.chunks);
     let sums = Sums::new(builder, &geometry, *onto);
-    let moving: Vec<Pieces> =
+    let moving: Vec<Pieces<Geometry>> =
         geometry.moving().into_iter().map(|tensor| Pieces::new(builder, &geometry, tensor)).collect();
     let products = Products::new(builder, &geometry);
     let mut accumulate = sums.start(builder, &geometry);

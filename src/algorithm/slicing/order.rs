@@ -3,6 +3,7 @@
 use super::Stationary;
 use super::geometry::{Geometry, Share};
 use crate::algorithm::contraction::Contraction;
+use crate::algorithm::pieces::Rounds;
 use crate::dims::Label;
 use crate::dist::{Intervals, Region};
 use crate::schedule::verify::Summand;

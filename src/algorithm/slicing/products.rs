@@ -4,8 +4,8 @@
 
 use super::Stationary;
 use super::geometry::Geometry;
-use super::pieces::largest;
 use crate::algorithm::contraction::{Tensor, contract};
+use crate::algorithm::pieces::{Rounds, largest};
 use crate::dist::{Bounds, Region};
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 

@@ -83,10 +83,9 @@ impl Contents {
     /// # Errors
     /// An element of it was never written.
     pub fn read(&self, view: &View) -> Result<Vec<Piece>, Fault> {
-        let parts = self.0[view.buffer]
-            .iter()
-            .filter_map(|piece| (!is_empty(&intersect(&piece.bounds, &view.bounds))).then(|| piece.part(&view.bounds)));
-        let parts: Vec<Piece> = parts.collect();
+        let meets = |piece: &&Piece| !is_empty(&intersect(&piece.bounds, &view.bounds));
+        let parts: Vec<Piece> =
+            self.0[view.buffer].iter().filter(meets).map(|piece| piece.part(&view.bounds)).collect();
         let written: usize = parts.iter().map(|piece| volume(&piece.bounds)).sum();
         if written == view.elements() { Ok(parts) } else { Err(Fault::Unwritten(view.buffer)) }
     }
