@@ -119,6 +119,14 @@ pub struct Args {
     #[arg(long)]
     pub explain: bool,
 
+    /// Explain, and play the schedules of all ranks without data: when who computes, sends and receives
+    #[arg(long)]
+    pub simulate: bool,
+
+    /// Plan for the machine that this file describes: its ranks, workers and rates; with --explain or --simulate
+    #[arg(long, value_name = "FILE.toml")]
+    pub machine: Option<PathBuf>,
+
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

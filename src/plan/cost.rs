@@ -168,7 +168,8 @@ impl Cost<'_> {
         busiest.fold(0.0, f64::max)
     }
 
-    fn work(&self, schedule: &Schedule, work: &Work) -> f64 {
+    /// Predicted seconds of one task on all workers of a rank.
+    pub fn work(&self, schedule: &Schedule, work: &Work) -> f64 {
         match work {
             Work::Contract { left, right, out, .. } => {
                 let mut extents: Vec<(Label, usize)> = Vec::new();

@@ -16,6 +16,7 @@
 //! | what they pack into | `packing` |
 //! | in slices, where memory is limited | `slice`, `fitting` |
 //! | what later slices and runs leave out | `lasting` |
+//! | what it takes, played without data | `simulate` |
 //! | words and JSON | `explain`, `report` |
 //!
 //! Invariants: values come after their inputs; every input of a contraction lies as its algorithm requires. Deliberately
@@ -42,6 +43,7 @@ mod options;
 mod packing;
 mod path;
 mod report;
+mod simulate;
 mod slice;
 
 pub use bound::words as lower_bound_words;
@@ -53,6 +55,7 @@ pub use options::{AlgorithmName, KernelChoice, Options};
 use packing::Packing;
 pub use path::{PathChoice, PathReport};
 pub use report::{Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
+pub use simulate::{Simulation, Span};
 pub use slice::{Held, Slice};
 
 use std::ops::Range;
