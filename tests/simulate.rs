@@ -27,15 +27,15 @@ fn every_task_is_played_once_and_in_order() {
             let machine = Machine { link_bandwidth: 1e7, ..Machine::new(ranks, 1) };
             let plan = plan("cmk,ckn->mcn", &extents, &machine, Some(algorithm));
             let simulation = plan.simulate().unwrap();
-            let mut by_lane: BTreeMap<(usize, Lane), Vec<(f64, f64)>> = BTreeMap::new();
+            let mut by_lane: BTreeMap<(usize, usize), Vec<(f64, f64)>> = BTreeMap::new();
             for span in &simulation.spans {
-                by_lane.entry((span.rank, span.lane)).or_default().push((span.start, span.end));
+                by_lane.entry((span.rank, span.lane as usize)).or_default().push((span.start, span.end));
             }
             for rank in 0..ranks {
                 let schedule = plan.schedule(rank);
                 for lane in [Lane::Work, Lane::Send, Lane::Recv] {
                     let tasks = schedule.tasks.iter().filter(|task| task.action.lane() == lane).count();
-                    let played = by_lane.get(&(rank, lane)).cloned().unwrap_or_default();
+                    let played = by_lane.get(&(rank, lane as usize)).cloned().unwrap_or_default();
                     assert_eq!(played.len(), tasks, "{} on {ranks}", algorithm.name());
                     assert!(played.windows(2).all(|pair| pair[0].0 <= pair[1].0), "{}", algorithm.name());
                     assert!(played.iter().all(|&(start, end)| start <= end && end <= simulation.seconds));

@@ -83,7 +83,7 @@ fn executed(extents: [usize; 3], ranks: usize) -> bool {
     let world = World::in_process(ranks);
     let random = |operand: usize| {
         let value = plan.operand(operand);
-        DistTensor::<f32>::random(&world, &value.shape, &value.distribution, 1, operand)
+        DistTensor::<f32>::random(&world, &value.shape, &value.distribution, 1, operand as u32)
     };
     let (left, right) = (random(0), random(1));
     let mut out = DistTensor::<f32>::random(&world, &plan.output().shape, &plan.output().distribution, 1, 2);

@@ -65,7 +65,8 @@ impl<'a> Tiles<'a> {
             [left, right].into_iter().zip(&self.grid.shared).filter(|(_, shared)| **shared == Some(along))
         {
             for holder in self.grid.sharing(&tensor.labels, rank) {
-                ends.push(tensor.tile(holder, along).start);
+                // Of more ranks than indices some hold nothing, nowhere.
+                ends.extend(Some(tensor.tile(holder, along)).filter(|part| !part.is_empty()).map(|part| part.start));
             }
         }
         ends.sort_unstable();
