@@ -167,7 +167,7 @@ impl Table {
             let at = (0..dims.len()).find(|&i| dims[i].strides[t] == 1)?;
             Some((lens[..at].iter().product(), lens[at]))
         });
-        let run = run_of_box(dims, &lens, runs);
+        let run = run_of_box(dims, |i| lens[i], runs);
         Table { offsets, even, unit, lens, run }
     }
 
@@ -213,15 +213,16 @@ impl Table {
     }
 }
 
-/// How many indices of a box of these lengths go on evenly in the chosen tensors, and all if none is chosen: along the first
-/// dimension, even if the box holds one index of it, as what lies evenly apart behind that is no vector.
-pub(super) fn run_of_box(dims: &[AxisDim], lens: &[usize], tensors: [bool; 2]) -> usize {
-    let run = |t: usize| {
-        let goes_on = |i: &usize| dims[*i].strides[t] == dims[*i - 1].strides[t] * lens[*i - 1] as isize;
-        let more = (1..dims.len()).take_while(goes_on).count();
-        lens[..lens.len().min(1 + more)].iter().product::<usize>()
+/// How many indices of a box go on evenly in the chosen tensors, and all if none is chosen: along the first dimension, even
+/// if the box holds one index of it, as what lies evenly apart behind that is no vector. `len`: of which length the box is in
+/// each dimension.
+pub(super) fn run_of_box(dims: &[AxisDim], len: impl Fn(usize) -> usize, tensors: [bool; 2]) -> usize {
+    let goes_on = |&i: &usize| {
+        let even = |t: usize| dims[i].strides[t] == dims[i - 1].strides[t] * len(i - 1) as isize;
+        (0..2).all(|t| !tensors[t] || even(t))
     };
-    (0..2).filter(|&t| tensors[t]).map(run).min().unwrap_or(lens.iter().product())
+    let more = (1..dims.len()).take_while(goes_on).count();
+    (0..dims.len().min(1 + more)).map(&len).product()
 }
 
 /// Replaces lists by equal ones that are held already.

@@ -1,5 +1,6 @@
 //! Chooses rows, columns, boxes and packing: the cheapest of a few candidates by [`super::cost`].
 
+use super::axis::run_of_box;
 use super::grid::{Grid, grid};
 use super::partial::Partial;
 use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, Slab, cost, cycles_of_step, register_tiles};
@@ -227,6 +228,7 @@ impl View {
         let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent).product::<usize>();
         let (all_rows, all_cols) = (size(rows), size(cols));
         let runs = [[in_place[0], even], [in_place[1], false]];
+        let run = |dims: &[AxisDim], tensors| run_of_box(dims, |i| dims[i].extent, tensors);
         let (row_run, col_run) = (run(rows, runs[0]), run(cols, runs[1]));
         let (vectors, columns) = self.tile([row_run, all_rows / row_run], [col_run, all_cols / col_run]);
         let mr = vectors * self.lanes;
@@ -358,12 +360,7 @@ impl View {
     }
 }
 
-/// How many leading indices lie evenly apart in the chosen tensors.
-pub(super) fn run(dims: &[AxisDim], tensors: [bool; 2]) -> usize {
-    dims[..run_dims(dims, tensors)].iter().map(|d| d.extent).product()
-}
-
-/// How many dimensions those indices have.
+/// How many leading dimensions go on evenly in the chosen tensors.
 fn run_dims(dims: &[AxisDim], tensors: [bool; 2]) -> usize {
     let goes_on = |pair: &[AxisDim]| {
         (0..2).all(|t| !tensors[t] || pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize)
@@ -461,11 +458,14 @@ mod tests {
     fn runs_go_on_while_strides_do() {
         let dim = |extent, strides| AxisDim { extent, tile: extent, strides };
         let dims = [dim(4, [1, 8]), dim(2, [4, 1]), dim(3, [8, 100])];
-        let of = |tensors| (run_dims(&dims, tensors), run(&dims, tensors));
+        let run = |tensors| run_of_box(&dims, |i| dims[i].extent, tensors);
+        let of = |tensors| (run_dims(&dims, tensors), run(tensors));
         assert_eq!(of([true, false]), (3, 24));
         assert_eq!(of([false, true]), (1, 4));
         assert_eq!(of([true, true]), (1, 4));
         assert_eq!(of([false, false]), (3, 24));
-        assert_eq!(run(&[], [true, true]), 1);
+        assert_eq!(run_of_box(&[], |_| 0, [true, true]), 1);
+        // A box that cuts the first dimension ends its runs there.
+        assert_eq!(run_of_box(&dims, |i| [2, 2, 3][i], [true, false]), 2);
     }
 }

@@ -57,10 +57,7 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
         kc as f64 * cycles_of_step(v, n) + CALL + (v * n) as f64
     };
     let mr = lanes * candidate.vectors;
-    let box_run = |dims: &[AxisDim], tensors: [bool; 2]| {
-        let lens: Vec<usize> = dims.iter().map(|d| d.tile).collect();
-        run_of_box(dims, &lens, tensors)
-    };
+    let box_run = |dims: &[AxisDim], tensors| run_of_box(dims, |i| dims[i].tile, tensors);
     let row_run = box_run(&candidate.rows, candidate.runs[0]);
     let col_run = box_run(&candidate.cols, candidate.runs[1]);
     let (full, last) = ((row_run / mr) as f64, (row_run % mr).div_ceil(lanes));
@@ -207,8 +204,8 @@ mod tests {
             batches: 1.0,
             slab: Slab { dim: Dim { extent: 1, strides: [0; 3] }, size: 1 },
             rows: vec![dim(8, 8, [73728, 1]), dim(32, tile, [96, 8]), dim(8, 8, [1, 16384])],
-            cols: vec![dim(5376, 2688, [288, 256])],
-            depth: vec![dim(288, 288, [8, 1])],
+            cols: vec![dim(64, 64, [288, 256]), dim(84, 42, [18432, 131072])],
+            depth: vec![dim(24, 24, [3072, 1]), dim(12, 12, [8, 24])],
             runs: [[false, true], [true, false]],
             vectors: 3,
             columns: 8,
