@@ -22,7 +22,7 @@ QUICK        ?=
 PEERS_PYTHON ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-aarch64 bench packages build
+.PHONY: help demo test test-aarch64 bench volumes packages build
 
 help:
 	@echo "make demo          contract the .npy files of data/ on 2 MPI ranks: plan, time, GFLOP/s, check"
@@ -30,6 +30,7 @@ help:
 	@echo "make test-aarch64  the kernel tests built for AArch64, under an emulator if need be"
 	@echo "make bench         local contractions beside NumPy, torch, TBLIS, OpenBLAS and MKL: benches/results/local.md;"
 	@echo "                   what a step costs beside its numbers; how much of the transfers hides behind computing"
+	@echo "make volumes       words that ranks receive, on 2 to 18,432 of them: benches/results/volumes.csv and .svg"
 	@echo "make build         the program with all features: $(PROGRAM)"
 	@echo
 	@echo "Without any system package: cargo run --release -- \"mk,kn->mn\""
@@ -63,3 +64,8 @@ target/peers/ready: benches/requirements.txt
 	python3 -m venv target/peers
 	target/peers/bin/python -m pip install --quiet --requirement benches/requirements.txt
 	@touch $@
+
+volumes: $(if $(PEERS_PYTHON),,target/peers/ready)
+	CARGO_TARGET_DIR=target/mpich cargo bench --bench volumes > target/volumes.csv
+	mv target/volumes.csv benches/results/volumes.csv
+	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/volumes/draw.py

@@ -4,19 +4,24 @@ mod common;
 
 use common::{Rng, random};
 use einsum_dist::dims::Label;
-use einsum_dist::dist::{Axis, Distribution, Role};
+use einsum_dist::dist::{Axis, Cut, Distribution, Intervals, Owners, Region, Role};
 use einsum_dist::exec::RunOptions;
 use einsum_dist::kernel::{Checked, error_bound, reference};
 use einsum_dist::plan::{AlgorithmName, Source};
 use einsum_dist::tree::Step;
 use einsum_dist::{DistTensor, Dtype, Element, Error, Machine, Options, Plan, Problem, Program, World, einsum};
-use ndarray::{ArrayD, ArrayViewD, Axis as Dim, Slice};
+use ndarray::{ArrayD, ArrayViewD, Axis as Dim};
 
 use AlgorithmName::{C, Local, RingK, RingMn};
 
 fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, options: Options) -> Plan {
     let shaped = Problem::parse(expression).unwrap().shapes(shapes).unwrap();
     shaped.plan(&Machine::new(ranks, 1), &Options { dtype: Dtype::Float64, ..options }).unwrap()
+}
+
+/// So many ranks, or as many as the algorithm takes.
+fn ranks_for(algorithm: AlgorithmName, ranks: usize) -> usize {
+    if algorithm == AlgorithmName::Cannon { ranks.isqrt().pow(2) } else { ranks }
 }
 
 /// `cmk,ckn->mcn`, which every algorithm can contract.
@@ -126,7 +131,7 @@ fn inputs_end_as_they_began() {
 #[test]
 fn with_beta_0_the_output_is_not_read() {
     let trees = ["[cmk,ckn->mcn]->n", "[cmk->kmc],ckn->nm"];
-    let plans = AlgorithmName::ALL.map(|algorithm| batched(3, algorithm)).into_iter();
+    let plans = AlgorithmName::ALL.map(|algorithm| batched(ranks_for(algorithm, 5), algorithm)).into_iter();
     let trees = trees.map(|tree| plan(tree, &SHAPES.map(|shape| shape.to_vec()), 3, Options::default()));
     // An output of NaN, and one without anything to sum.
     let nothing =
@@ -160,6 +165,7 @@ fn every_algorithm_adds_onto_an_output() {
     let whole = |array: ArrayD<f64>| array.mapv(|value| (value * 8.0).round());
     for ranks in 1..=5 {
         for algorithm in AlgorithmName::ALL {
+            let ranks = ranks_for(algorithm, ranks);
             let plan = batched(ranks, algorithm);
             let world = World::in_process(ranks);
             let mut program = world.compile::<f64>(&plan).unwrap();
@@ -181,8 +187,9 @@ fn every_algorithm_adds_onto_an_output() {
 #[test]
 fn a_compiled_plan_sees_data_that_changed_in_place() {
     for algorithm in AlgorithmName::ALL {
-        let plan = batched(3, algorithm);
-        let world = World::in_process(3);
+        let ranks = ranks_for(algorithm, 5);
+        let plan = batched(ranks, algorithm);
+        let world = World::in_process(ranks);
         let mut program = world.compile::<f64>(&plan).unwrap();
         let mut inputs = operands(&plan, 9);
         let first = run(&mut program, &inputs);
@@ -197,9 +204,10 @@ fn a_compiled_plan_sees_data_that_changed_in_place() {
 fn bits_repeat_whatever_runs_at_the_same_time() {
     for algorithm in AlgorithmName::ALL {
         let mut seen: Option<Vec<u64>> = None;
+        let ranks = ranks_for(algorithm, 5);
         for (overlap, window) in [(true, 4), (true, 1), (true, 2), (true, 8), (false, 4), (false, 1)] {
-            for world in [World::in_process(5), World::throttled(5, 1e9)] {
-                let plan = batched(5, algorithm);
+            for world in [World::in_process(ranks), World::throttled(ranks, 1e9)] {
+                let plan = batched(ranks, algorithm);
                 let world = world.with(RunOptions { overlap, window, ..RunOptions::default() });
                 let mut program = world.compile::<f64>(&plan).unwrap();
                 let inputs = operands(&plan, 11);
@@ -277,13 +285,35 @@ fn random_distribution(rng: &mut Rng, dims: usize, ranks: usize, partial: bool) 
         let role = match rng.below(5) {
             0 => Role::Replicate,
             1 if partial => Role::Partial,
-            _ if dims > 0 => Role::Cut { dim: rng.below(dims) },
+            _ if dims > 0 => Role::Cut { dim: rng.below(dims), how: random_cut(rng, ranks) },
             _ => Role::Replicate,
         };
         axes.push(Axis { ranks, role });
     }
     rng.shuffle(&mut axes);
-    Distribution::new(axes)
+    let distribution = Distribution::new(axes);
+    let places = distribution.places();
+    match rng.below(4) {
+        0 => distribution.owned_by(Owners::From(rng.below(ranks - places + 1))),
+        1 => {
+            let mut all: Vec<usize> = (0..ranks).collect();
+            rng.shuffle(&mut all);
+            distribution.owned_by(Owners::Listed(all[..places].to_vec()))
+        }
+        _ => distribution,
+    }
+}
+
+fn random_cut(rng: &mut Rng, parts: usize) -> Cut {
+    match rng.below(4) {
+        0 => Cut::Cyclic { block: 1 + rng.below(3) },
+        1 => {
+            let mut at: Vec<usize> = (1..parts).map(|_| rng.below(9)).collect();
+            at.sort_unstable();
+            Cut::At(at)
+        }
+        _ => Cut::Even,
+    }
 }
 
 /// Summand `summand` of a tensor, in whole numbers.
@@ -298,13 +328,15 @@ fn summand(shape: &[usize], summand: usize) -> ArrayD<f64> {
 /// A block is what the whole tensor has there.
 fn assert_blocks(tensor: &DistTensor<f64>, whole: &ArrayD<f64>, what: &str) {
     for (region, block) in tensor.blocks() {
-        let mut part = whole.view();
-        for (dim, intervals) in region.dims().iter().enumerate() {
-            let range = intervals.ranges().first().cloned().unwrap_or(0..0);
-            part.slice_axis_inplace(Dim(dim), Slice::from(range));
-        }
-        assert_eq!(block, part, "{what}");
+        assert_eq!(block, part(whole, region), "{what}");
     }
+}
+
+/// The elements of a region, as a block stores them.
+fn part(whole: &ArrayD<f64>, region: &Region) -> ArrayD<f64> {
+    let indices = |dim: &Intervals| dim.ranges().iter().cloned().flatten().collect::<Vec<usize>>();
+    let dims = region.dims().iter().enumerate();
+    dims.fold(whole.clone(), |part, (at, dim)| part.select(Dim(at), &indices(dim)))
 }
 
 #[test]
@@ -318,15 +350,11 @@ fn tensors_go_from_any_distribution_to_any_other() {
         let what = format!("{number}: {shape:?} on {ranks}, {from:?} to {to:?}");
         let whole = (0..from.summands()).map(|at| summand(&shape, at)).reduce(|a, b| a + b).unwrap();
 
-        // Blocks come in order of ranks, and the grid is the first ranks.
+        // Blocks come in order of ranks.
         let mut tensor = DistTensor::zeros(&world, &shape, &from);
-        for (rank, (region, mut block)) in tensor.blocks_mut().enumerate() {
-            let summand = summand(&shape, from.summand(rank).unwrap());
-            let mut part = summand.view();
-            for (dim, intervals) in region.dims().iter().enumerate() {
-                part.slice_axis_inplace(Dim(dim), Slice::from(intervals.ranges().first().cloned().unwrap_or(0..0)));
-            }
-            block.assign(&part);
+        let holders = (0..ranks).filter(|&rank| from.coordinates(rank).is_some());
+        for (rank, (region, mut block)) in holders.zip(tensor.blocks_mut()) {
+            block.assign(&part(&summand(&shape, from.summand(rank).unwrap()), &region));
         }
         assert_eq!(tensor.gather(&world).unwrap(), whole, "{what}");
         let moved = tensor.redistribute(&world, &to).unwrap();

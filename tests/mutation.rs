@@ -28,7 +28,8 @@ fn every_mutation_is_rejected_or_harmless() {
         let plan = random_plan(&mut rng);
         let facts = plan.facts();
         let schedules: Vec<Schedule> = (0..plan.ranks()).map(|rank| plan.schedule(rank)).collect();
-        verify::whole(&schedules, &facts, None).unwrap();
+        verify::whole(&schedules, &facts, None)
+            .unwrap_or_else(|e| panic!("{e}: {}\n{:#?}", plan.explain(), schedules[e.rank]));
         let expected = execute(&schedules, &facts, &plan, &mut pools).unwrap();
         for _ in 0..60 {
             let mut mutant = schedules.clone();
@@ -65,7 +66,7 @@ fn random_plan(rng: &mut Rng) -> Plan {
         let accumulate = rng.below(2) == 0;
         let dtype = Dtype::Float32;
         let e = |rng: &mut Rng| 1 + rng.below(7);
-        let algorithm = Some(AlgorithmName::ALL[rng.below(4)]).filter(|_| rng.below(4) > 0);
+        let algorithm = Some(AlgorithmName::ALL[rng.below(AlgorithmName::ALL.len())]).filter(|_| rng.below(4) > 0);
         let options = Options { dtype, algorithm, accumulate, ..Options::default() };
         let (expression, shapes) = if rng.below(3) > 0 {
             let case = Case::random(rng);

@@ -2,6 +2,12 @@
 use einsum_dist::plan::AlgorithmName;
 use einsum_dist::{Machine, Options, Problem};
 
+/// Those that any contraction of tensors with all kinds of dimensions has on so many ranks.
+fn algorithms(ranks: usize) -> impl Iterator<Item = AlgorithmName> {
+    let square = ranks.isqrt().pow(2) == ranks;
+    AlgorithmName::ALL.into_iter().filter(move |&algorithm| square || algorithm != AlgorithmName::Cannon)
+}
+
 fn check(expression: &str, shapes: &[Vec<usize>], ranks: usize, options: &Options) {
     let plan = Problem::parse(expression).unwrap().shapes(shapes).unwrap();
     let plan = plan.plan(&Machine::new(ranks, 1), options).unwrap();
@@ -14,7 +20,9 @@ fn check(expression: &str, shapes: &[Vec<usize>], ranks: usize, options: &Option
 fn every_algorithm_verifies() {
     for ranks in 1..=64 {
         for accumulate in [false, true] {
-            for algorithm in AlgorithmName::ALL {
+            // Every rank looks at the pieces of all under slicing: a few larger numbers of ranks will do.
+            let slow = ranks > 12 && ![16, 31, 64].contains(&ranks);
+            for algorithm in algorithms(ranks).filter(|a| !slow || *a != AlgorithmName::Slicing) {
                 for shapes in [
                     [[3, 7, 5], [3, 5, 9]],
                     [[3, 64, 64], [3, 64, 64]],
@@ -35,7 +43,7 @@ fn every_algorithm_verifies() {
 fn trees_verify() {
     for ranks in 1..=9 {
         let large = [vec![3, 200, 64], vec![3, 64, 301]];
-        for algorithm in AlgorithmName::ALL {
+        for algorithm in algorithms(ranks) {
             check("cmk,ckn->nmc", &large, ranks, &Options { algorithm: Some(algorithm), ..Options::default() });
         }
         for accumulate in [false, true] {

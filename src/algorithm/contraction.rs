@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::dims::Label;
-use crate::dist::{Bounds, Distribution, Region, is_empty};
+use crate::dist::{Bounds, Distribution, Intervals, Region, is_empty};
 use crate::schedule::{Accumulate, Buffer, BufferId, Builder, Factor, Home, View, Work};
 
 /// A tensor, how it lies over the ranks, and the buffer of this rank's block (none beyond the grid of ranks).
@@ -30,7 +30,7 @@ pub struct Contraction {
 pub type Restriction = (Label, Range<usize>);
 
 impl Tensor {
-    /// The block of a rank as a box of the tensor: even cuts give one box.
+    /// The block of a rank as a box of the tensor, for distributions that leave one.
     pub fn block(&self, rank: usize) -> Bounds {
         let region = self.distribution.block_or_empty(&self.shape, rank);
         region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
@@ -46,17 +46,6 @@ impl Tensor {
         self.labels.iter().position(|&l| l == label).unwrap_or_else(|| panic!("the tensor has the dimension"))
     }
 
-    /// The part of a box of the tensor that the restrictions leave.
-    pub fn restrict(&self, mut bounds: Bounds, restrictions: &[Restriction]) -> Bounds {
-        for (label, range) in restrictions {
-            for (dim, _) in self.labels.iter().enumerate().filter(|(_, l)| *l == label) {
-                bounds[dim] = bounds[dim].start.max(range.start)..bounds[dim].end.min(range.end);
-                bounds[dim].end = bounds[dim].end.max(bounds[dim].start);
-            }
-        }
-        bounds
-    }
-
     /// A box of the tensor that lies in this rank's block, as a view of its buffer.
     pub fn view(&self, rank: usize, bounds: &[Range<usize>]) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;
@@ -64,15 +53,34 @@ impl Tensor {
         Some(View { buffer: self.buffer?, bounds })
     }
 
-    /// This rank's block, restricted, as a view of its buffer.
+    /// This rank's block, restricted, as a view of its buffer. A dimension that is empty does not lose the extents of the
+    /// others.
     pub fn own(&self, rank: usize, restrictions: &[Restriction]) -> Option<View> {
         let region: Region = self.distribution.block(&self.shape, rank)?;
-        // Not through `locate`: a dimension that is empty must not lose the extents of the others.
-        let block = self.block(rank);
-        let kept = self.restrict(block.clone(), restrictions);
-        let bounds = kept.iter().zip(&block).map(|(k, b)| k.start - b.start..k.end - b.start).collect();
-        debug_assert!(region.boxes().len() <= 1);
-        Some(View { buffer: self.buffer?, bounds })
+        let mut kept = region.dims().to_vec();
+        for (label, range) in restrictions {
+            for (dim, _) in self.labels.iter().enumerate().filter(|(_, l)| *l == label) {
+                kept[dim] = kept[dim].intersect(&Intervals::from(range.clone()));
+            }
+        }
+        Some(View { buffer: self.buffer?, bounds: region.positions(&Region::from(kept))? })
+    }
+
+    /// A piece of the tensor as a view of this rank's block, if it is one box there.
+    pub fn stored(&self, rank: usize, piece: &Region) -> Option<View> {
+        let region = self.distribution.block(&self.shape, rank)?;
+        Some(View { buffer: self.buffer?, bounds: region.positions(piece)? })
+    }
+
+    /// The tensor with a buffer for this rank's block, as an operand that somebody gives.
+    pub fn declared(mut self, builder: &mut Builder) -> Tensor {
+        let block = self.distribution.block(&self.shape, builder.rank());
+        self.buffer = block.map(|region| {
+            let (labels, extents) = (self.labels.clone(), region.extents());
+            let within = extents.clone();
+            builder.declare(Buffer { node: self.node, labels, extents, within, home: Home::Arena, place: None })
+        });
+        self
     }
 
     /// Declares a buffer for boxes of this tensor of at most these extents.

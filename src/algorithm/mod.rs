@@ -6,6 +6,10 @@
 //! | `c` | c/p | c/p | c/p | nothing |
 //! | `ring-mn` | m/p | n/p | m/p (or mirrored: n/p) | the operand that out is not cut like |
 //! | `ring-k` | k/p | k/p | m/p (or n/p) | out, as partial sums |
+//! | `slicing` | any | any | any | what overlaps of two tensors with the third one's blocks |
+//! | `cannon` | m/s k/s | k/s n/s | m/s n/s | both operands, block by block |
+//! | `master-worker` | rank 0 | rank 0 | rank 0 | workers' parts of operands, and of out |
+//! | `grid` | tiles of a grid | tiles | tiles | what others have of a rank's tiles; summands of out where k is cut |
 //!
 //! Each generator gets the contraction as one rank sees it ([`Contraction`]: labels, shapes, distributions, this rank's
 //! buffers) and appends that rank's tasks; it never calls a kernel or a transport. [`Algorithm::distributions`] says what
@@ -16,15 +20,23 @@
 //! Invariant: on all ranks the tasks of a node come in the same order of steps, and the transfers of a node in an order
 //! that is a projection of one total order. Deliberately absent: choosing an algorithm ([`crate::plan`]).
 
+mod cannon;
 mod contraction;
+mod grid;
 mod local;
+mod master_worker;
+mod pieces;
 mod redistribute;
+mod replicas;
 mod ring_k;
 mod ring_mn;
+mod slicing;
 mod unary;
 
 pub use contraction::{Contraction, Tensor, most_pieces};
+pub use grid::Grid;
 pub use redistribute::redistribute;
+pub use slicing::Stationary;
 pub use unary::{carried, unary};
 
 use serde::{Deserialize, Serialize};
@@ -32,9 +44,10 @@ use serde::{Deserialize, Serialize};
 use crate::dims::{Kind, Kinds, Label};
 use crate::dist::Distribution;
 use crate::schedule::Builder;
+use crate::schedule::verify::Summand;
 
 /// A binary contraction's algorithm with its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
     /// All on rank 0.
@@ -47,6 +60,14 @@ pub enum Algorithm {
     /// Both operands cut along `cut` (k), `out` along `out` (m or n); partial sums of pieces of blocks, cut along `split`,
     /// travel the ring.
     RingK { cut: Label, out: Label, split: Label },
+    /// Any distributions of all three tensors: pieces travel to where the stationary one lies.
+    Slicing { stationary: Stationary },
+    /// A grid of ranks over any of the dimensions.
+    Grid(Grid),
+    /// Operands cut along one of these and `k` on `side` x `side` ranks, shifted past out.
+    Cannon { m: Label, n: Label, k: Label, side: usize },
+    /// Rank 0 has everything and hands out parts of `cut`, which end at `ends`, one for each rank.
+    MasterWorker { cut: Label, ends: Vec<usize> },
 }
 
 /// The distributions of a contraction's tensors.
@@ -65,52 +86,74 @@ impl Algorithm {
             Algorithm::C { .. } => "c",
             Algorithm::RingMn { .. } => "ring-mn",
             Algorithm::RingK { .. } => "ring-k",
+            Algorithm::Slicing { .. } => "slicing",
+            Algorithm::Grid(_) => "grid",
+            Algorithm::Cannon { .. } => "cannon",
+            Algorithm::MasterWorker { .. } => "master-worker",
         }
     }
 
     /// The dimensions that it cuts: out's (or all) first, then the other operand's.
     pub fn cuts(&self) -> Vec<Label> {
-        match *self {
-            Algorithm::Local => vec![],
-            Algorithm::C { cut } => vec![cut],
-            Algorithm::RingMn { cut, travel } => vec![cut, travel],
-            Algorithm::RingK { cut, out, .. } => vec![cut, out],
+        match self {
+            Algorithm::Local | Algorithm::Slicing { .. } => vec![],
+            &Algorithm::C { cut } | &Algorithm::MasterWorker { cut, .. } => vec![cut],
+            &Algorithm::Cannon { m, n, k, .. } => vec![m, n, k],
+            &Algorithm::RingMn { cut, travel } => vec![cut, travel],
+            &Algorithm::RingK { cut, out, .. } => vec![cut, out],
+            Algorithm::Grid(grid) => {
+                grid.cuts.iter().filter(|(_, parts)| *parts > 1).map(|&(label, _)| label).collect()
+            }
         }
     }
 
-    /// What it requires of its inputs and produces, on `ranks` ranks, for tensors of these labels.
+    /// What it requires of its inputs and produces, on `ranks` ranks, for tensors of these labels; `None` where any will do.
     ///
     /// # Panics
     /// When its parameters are no dimensions of the right kinds: algorithms are made by the planner from the kinds.
-    pub fn distributions(&self, left: &[Label], right: &[Label], out: &[Label], ranks: usize) -> Distributions {
+    pub fn distributions(&self, left: &[Label], right: &[Label], out: &[Label], ranks: usize) -> Option<Distributions> {
         let cut = |labels: &[Label], label: Label| {
             let dim = labels.iter().position(|&l| l == label);
             Distribution::cut(dim.unwrap_or_else(|| panic!("the tensor has the dimension that it is cut along")), ranks)
         };
-        match *self {
-            Algorithm::Local => Distributions {
+        Some(match self {
+            Algorithm::Slicing { .. } => return None,
+            Algorithm::Grid(grid) => Distributions {
+                left: grid.distribution(left, 0),
+                right: grid.distribution(right, 1),
+                out: grid.distribution(out, 2),
+            },
+            &Algorithm::Cannon { m, n, k, side } => Distributions {
+                left: cannon::squares(left, [m, k], side),
+                right: cannon::squares(right, [k, n], side),
+                out: cannon::squares(out, [m, n], side),
+            },
+            Algorithm::Local | Algorithm::MasterWorker { .. } => Distributions {
                 left: Distribution::single(),
                 right: Distribution::single(),
                 out: Distribution::single(),
             },
-            Algorithm::C { cut: c } => Distributions { left: cut(left, c), right: cut(right, c), out: cut(out, c) },
-            Algorithm::RingMn { cut: o, travel } if left.contains(&o) => {
+            &Algorithm::C { cut: c } => Distributions { left: cut(left, c), right: cut(right, c), out: cut(out, c) },
+            &Algorithm::RingMn { cut: o, travel } if left.contains(&o) => {
                 Distributions { left: cut(left, o), right: cut(right, travel), out: cut(out, o) }
             }
-            Algorithm::RingMn { cut: o, travel } => {
+            &Algorithm::RingMn { cut: o, travel } => {
                 Distributions { left: cut(left, travel), right: cut(right, o), out: cut(out, o) }
             }
-            Algorithm::RingK { cut: k, out: o, .. } => {
+            &Algorithm::RingK { cut: k, out: o, .. } => {
                 Distributions { left: cut(left, k), right: cut(right, k), out: cut(out, o) }
             }
-        }
+        })
     }
 
     /// Whether the parameters are dimensions of the kinds that the algorithm cuts.
     pub fn applies(&self, kinds: &Kinds) -> bool {
         let is = |label: Label, allowed: &[Kind]| kinds.of(label).is_some_and(|kind| allowed.contains(&kind));
         match *self {
-            Algorithm::Local => true,
+            Algorithm::Local | Algorithm::Slicing { .. } => true,
+            Algorithm::Grid(ref grid) => grid.cuts.iter().all(|&(label, _)| kinds.of(label).is_some()),
+            Algorithm::Cannon { m, n, k, .. } => is(m, &[Kind::M]) && is(n, &[Kind::N]) && is(k, &[Kind::K]),
+            Algorithm::MasterWorker { cut, .. } => is(cut, &[Kind::C, Kind::M, Kind::N]),
             Algorithm::C { cut } => is(cut, &[Kind::C]),
             Algorithm::RingMn { cut, travel } => {
                 (is(cut, &[Kind::M]) && is(travel, &[Kind::N])) || (is(cut, &[Kind::N]) && is(travel, &[Kind::M]))
@@ -121,12 +164,28 @@ impl Algorithm {
         }
     }
 
+    /// In which order each rank's summands of out meet, rank by rank, where the algorithm has an order of its own.
+    pub fn order(&self, contraction: &Contraction, ranks: usize) -> Option<Vec<Vec<Summand>>> {
+        match self {
+            Algorithm::Slicing { stationary } => Some(slicing::order(contraction, *stationary, ranks)),
+            Algorithm::Grid(grid) => Some(grid::order(contraction, grid, ranks)),
+            &Algorithm::Cannon { k, side, .. } => Some(cannon::order(contraction, k, side, ranks)),
+            _ => None,
+        }
+    }
+
     /// Appends the tasks of the builder's rank.
     pub fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
         match *self {
             Algorithm::Local | Algorithm::C { .. } => local::local(builder, contraction),
             Algorithm::RingMn { cut, travel } => ring_mn::ring_mn(builder, contraction, cut, travel),
             Algorithm::RingK { out, split, .. } => ring_k::ring_k(builder, contraction, out, split),
+            Algorithm::Slicing { stationary } => slicing::slicing(builder, contraction, stationary),
+            Algorithm::Grid(ref grid) => grid::grid(builder, contraction, grid),
+            Algorithm::Cannon { side, .. } => cannon::cannon(builder, contraction, side),
+            Algorithm::MasterWorker { cut, ref ends } => {
+                master_worker::master_worker(builder, contraction, cut, ends);
+            }
         }
     }
 }

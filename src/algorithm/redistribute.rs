@@ -11,33 +11,12 @@
 //! summand gets the values and the others zeros. Rounds pair rank r with r + round, so no rank is everybody's first target.
 
 use super::contraction::Tensor;
-use crate::dist::{Bounds, Distribution, Region, Role};
+use crate::dist::{Bounds, Region};
 use crate::schedule::{Builder, View, Work};
-
-/// The replica of the source block of `holder` that `target` takes from: itself where it is one, else spread by number.
-fn replica(source: &Distribution, holder: usize, target: usize) -> Option<usize> {
-    let mut coordinates = source.coordinates(holder)?;
-    let own = source.coordinates(target);
-    let same = own.as_ref().is_some_and(|own| {
-        let pairs = source.axes().iter().zip(coordinates.iter().zip(own));
-        pairs.filter(|(axis, _)| axis.role != Role::Replicate).all(|(_, (a, b))| a == b)
-    });
-    if same {
-        return Some(target);
-    }
-    let mut number = target;
-    for (coordinate, axis) in coordinates.iter_mut().zip(source.axes()).rev() {
-        if axis.role == Role::Replicate {
-            *coordinate = number % axis.ranks;
-            number /= axis.ranks;
-        }
-    }
-    Some(source.axes().iter().zip(coordinates).fold(0, |rank, (axis, coordinate)| rank * axis.ranks + coordinate))
-}
 
 /// The boxes that `target` takes from `source` (ranks), in coordinates of the tensor.
 fn wanted(from: &Tensor, to: &Tensor, source: usize, target: usize) -> Vec<Bounds> {
-    if to.distribution.summand(target) != Some(0) || replica(&from.distribution, source, target) != Some(source) {
+    if to.distribution.summand(target) != Some(0) || from.distribution.replica_for(source, target) != Some(source) {
         return Vec::new();
     }
     let blocks = (from.distribution.block(&from.shape, source), to.distribution.block(&to.shape, target));

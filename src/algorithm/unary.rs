@@ -3,33 +3,51 @@
 use super::contraction::Tensor;
 use crate::dims::Label;
 use crate::dist::{Axis, Distribution, Role};
-use crate::schedule::{Builder, Work};
+use crate::schedule::{Builder, View, Work};
 
 /// The distribution of out that a unary step produces without communication from an input that lies as `input`: cuts of a
 /// kept dimension stay, cuts of a summed dimension leave partial sums. `None` where a cut dimension is one of a diagonal.
 pub fn carried(input: &Distribution, labels: &[Label], out: &[Label]) -> Option<Distribution> {
     let axes = input.axes().iter().map(|axis| {
-        let Role::Cut { dim } = axis.role else { return Some(*axis) };
-        let label = labels[dim];
+        let Role::Cut { dim, how } = &axis.role else { return Some(axis.clone()) };
+        let label = labels[*dim];
         if axis.ranks > 1 && labels.iter().filter(|&&l| l == label).count() > 1 {
             return None;
         }
-        let role = out.iter().position(|&l| l == label).map_or(Role::Partial, |dim| Role::Cut { dim });
+        let role =
+            out.iter().position(|&l| l == label).map_or(Role::Partial, |dim| Role::Cut { dim, how: how.clone() });
         Some(Axis { ranks: axis.ranks, role })
     });
-    axes.collect::<Option<Vec<_>>>().map(Distribution::new)
+    axes.collect::<Option<Vec<_>>>().map(|axes| Distribution::new(axes).owned_by(input.owners().clone()))
 }
 
 /// Appends the unary step of this rank: from the part of its block of `input` that its block of `out` needs.
 pub fn unary(builder: &mut Builder, input: &Tensor, out: &Tensor) {
     let rank = builder.rank();
     let Some(target) = out.own(rank, &[]) else { return };
-    let restrictions: Vec<_> = out.labels.iter().copied().zip(out.block(rank)).collect();
-    match input.own(rank, &restrictions) {
-        Some(source) if source.elements() > 0 && target.elements() > 0 => {
-            builder.work(Work::Unary { input: source, out: target });
+    let blocks = (input.distribution.block(&input.shape, rank), out.distribution.block(&out.shape, rank));
+    let (Some(have), Some(need)) = blocks else {
+        return step(builder, None, target);
+    };
+    let wanted = |label: &Label| out.labels.iter().position(|l| l == label).map(|dim| &need.dims()[dim]);
+    let alike =
+        input.labels.iter().zip(have.dims()).all(|(label, set)| wanted(label).is_none_or(|wanted| wanted == set));
+    if alike {
+        return step(builder, input.own(rank, &[]), target);
+    }
+    // A block of several boxes, of an input that lies otherwise: box by box.
+    for bounds in need.boxes() {
+        let restrictions: Vec<_> = out.labels.iter().copied().zip(bounds.iter().cloned()).collect();
+        if let Some(target) = out.view(rank, &bounds) {
+            step(builder, input.own(rank, &restrictions), target);
         }
-        _ if target.elements() > 0 => builder.work(Work::Fill { out: target }),
-        _ => {}
+    }
+}
+
+fn step(builder: &mut Builder, input: Option<View>, out: View) {
+    match input.filter(|input| input.elements() > 0) {
+        _ if out.elements() == 0 => {}
+        Some(input) => builder.work(Work::Unary { input, out }),
+        None => builder.work(Work::Fill { out }),
     }
 }

@@ -1,8 +1,9 @@
 //! Tensors that lie over the ranks of a world.
 
-use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Dimension};
+use std::ops::Range;
 
-use super::program::{only_box, part};
+use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Dimension, Slice};
+
 use super::{Error, Program, Result, World};
 use crate::dist::{Distribution, Region};
 use crate::io::random;
@@ -82,10 +83,12 @@ impl<T: Element> DistTensor<T> {
     ) -> DistTensor<T> {
         let mut tensor = DistTensor::zeros(world, shape, distribution);
         for block in &mut tensor.blocks {
-            let corner: Vec<usize> = only_box(&block.region).iter().map(|range| range.start).collect();
-            for (index, element) in block.values.indexed_iter_mut() {
-                let index: Vec<usize> = index.slice().iter().zip(&corner).map(|(i, start)| i + start).collect();
-                *element = value(&index);
+            for (bounds, stored) in block.region.stored_boxes() {
+                for (index, element) in part_mut(block.values.view_mut(), &stored).indexed_iter_mut() {
+                    let index: Vec<usize> =
+                        index.slice().iter().zip(&bounds).map(|(i, range)| i + range.start).collect();
+                    *element = value(&index);
+                }
             }
         }
         tensor
@@ -105,10 +108,14 @@ impl<T: Element> DistTensor<T> {
     ) -> DistTensor<T> {
         let mut tensor = DistTensor::zeros(world, shape, distribution);
         for block in &mut tensor.blocks {
-            let bounds = only_box(&block.region);
-            // A fresh array is dense and row-major.
-            let Some(values) = block.values.as_slice_mut() else { continue };
-            random::fill_block(T::DTYPE, seed, operand, shape, &bounds, bytes_of_mut(values));
+            for (bounds, stored) in block.region.stored_boxes() {
+                let filled = fill_box(block.values.view_mut(), &stored, |values| {
+                    random::fill_block(T::DTYPE, seed, operand, shape, &bounds, bytes_of_mut(values));
+                    Ok(())
+                });
+                // Nothing in there can fail.
+                debug_assert!(filled.is_ok());
+            }
         }
         tensor
     }
@@ -193,7 +200,18 @@ impl<T: Element> DistTensor<T> {
     /// When the array is smaller.
     pub fn assign(&mut self, whole: ArrayViewD<'_, T>) {
         for block in &mut self.blocks {
-            block.values.assign(&part(whole.view(), &block.region));
+            for (bounds, stored) in block.region.stored_boxes() {
+                part_mut(block.values.view_mut(), &stored).assign(&part(whole.view(), &bounds));
+            }
+        }
+    }
+
+    /// Writes the local blocks to where they are in a whole array of the same shape.
+    pub(super) fn copy_to(&self, whole: &mut ArrayViewMutD<'_, T>) {
+        for block in self.blocks.iter().filter(|block| self.distribution.summand(block.rank) == Some(0)) {
+            for (bounds, stored) in block.region.stored_boxes() {
+                part_mut(whole.view_mut(), &bounds).assign(&part(block.values.view(), &stored));
+            }
         }
     }
 
@@ -204,4 +222,37 @@ impl<T: Element> DistTensor<T> {
     pub(super) fn block_mut(&mut self, rank: usize) -> Option<ArrayViewMutD<'_, T>> {
         self.blocks.iter_mut().find(|block| block.rank == rank).map(|block| block.values.view_mut())
     }
+}
+
+/// A box of a view.
+pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewD<'a, T> {
+    for (axis, bounds) in bounds.iter().enumerate() {
+        view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));
+    }
+    view
+}
+
+/// A box of a view, to write into.
+pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewMutD<'a, T> {
+    for (axis, bounds) in bounds.iter().enumerate() {
+        view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));
+    }
+    view
+}
+
+/// Has a box of a block filled as dense row-major memory: in place where it is that already.
+pub(super) fn fill_box<T: Element>(
+    block: ArrayViewMutD<'_, T>,
+    stored: &[Range<usize>],
+    fill: impl FnOnce(&mut [T]) -> Result<()>,
+) -> Result<()> {
+    let mut part = part_mut(block, stored);
+    if let Some(dense) = part.as_slice_mut() {
+        return fill(dense);
+    }
+    let mut values = ArrayD::from_elem(part.raw_dim(), T::ZERO);
+    // A fresh array is dense and row-major.
+    fill(values.as_slice_mut().unwrap_or_default())?;
+    part.assign(&values);
+    Ok(())
 }

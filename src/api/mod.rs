@@ -11,6 +11,7 @@
 mod dist_tensor;
 mod einsum;
 mod error;
+mod fits;
 pub mod host;
 mod launch;
 mod npy;

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use num_complex::Complex;
 
-use super::program::only_box;
+use super::dist_tensor::{fill_box, part};
 use super::{DistTensor, Error, Result, World};
-use crate::dist::{Bounds, Distribution, Region};
+use crate::dist::{Bounds, Distribution};
 use crate::dtype::Dtype;
 use crate::io::npy::{self, NpyHeader, PendingFile, check_writable};
 use crate::kernel::Element;
@@ -58,15 +58,15 @@ impl<T: Element> DistTensor<T> {
 
     fn read(&mut self, path: &Path, header: &NpyHeader, corner: &[usize]) -> Result<()> {
         for (region, mut block) in self.blocks_mut() {
-            let bounds = beyond(&region, corner);
-            // The blocks of a tensor are dense and row-major.
-            let Some(values) = block.as_slice_mut() else { continue };
-            match header.dtype {
-                same if same == T::DTYPE => npy::read_block(path, header, &bounds, bytes_of_mut(values))?,
-                Dtype::Float32 => read_as::<f32, T>(path, header, &bounds, values)?,
-                Dtype::Float64 => read_as::<f64, T>(path, header, &bounds, values)?,
-                Dtype::Complex64 => read_as::<Complex<f32>, T>(path, header, &bounds, values)?,
-                Dtype::Complex128 => read_as::<Complex<f64>, T>(path, header, &bounds, values)?,
+            for (bounds, stored) in region.stored_boxes() {
+                let bounds = beyond(&bounds, corner);
+                fill_box(block.view_mut(), &stored, |values| match header.dtype {
+                    same if same == T::DTYPE => Ok(npy::read_block(path, header, &bounds, bytes_of_mut(values))?),
+                    Dtype::Float32 => read_as::<f32, T>(path, header, &bounds, values),
+                    Dtype::Float64 => read_as::<f64, T>(path, header, &bounds, values),
+                    Dtype::Complex64 => read_as::<Complex<f32>, T>(path, header, &bounds, values),
+                    Dtype::Complex128 => read_as::<Complex<f64>, T>(path, header, &bounds, values),
+                })?;
             }
         }
         Ok(())
@@ -131,9 +131,12 @@ impl NpyOutput {
         };
         world.agree(same)?;
         let alone = world.local_ranks().len() == world.ranks();
-        let written = tensor.first_replicas().try_for_each(|(region, block)| {
-            let values = block.as_standard_layout();
-            let (bounds, bytes) = (beyond(region, corner), bytes_of(values.as_slice().unwrap_or_default()));
+        let mut boxes = tensor.first_replicas().flat_map(|(region, block)| {
+            region.stored_boxes().map(move |(bounds, stored)| (bounds, part(block.clone(), &stored)))
+        });
+        let written = boxes.try_for_each(|(bounds, values)| {
+            let values = values.as_standard_layout();
+            let (bounds, bytes) = (beyond(&bounds, corner), bytes_of(values.as_slice().unwrap_or_default()));
             if alone {
                 self.pending.write_block_alone(&bounds, bytes)
             } else {
@@ -185,9 +188,9 @@ fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
     Err(Error::Usage(format!("{} holds {}, {} was asked for", path.display(), header.dtype, T::DTYPE)))
 }
 
-/// Where a block lies in an array of which its tensor is a box.
-fn beyond(region: &Region, corner: &[usize]) -> Bounds {
-    only_box(region).iter().zip(corner).map(|(range, start)| start + range.start..start + range.end).collect()
+/// Where a box of a tensor lies in an array of which the tensor is a box.
+fn beyond(bounds: &Bounds, corner: &[usize]) -> Bounds {
+    bounds.iter().zip(corner).map(|(range, start)| start + range.start..start + range.end).collect()
 }
 
 /// Reads a block of elements of type `S` as elements of type `T`.

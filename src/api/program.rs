@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
 
+use super::dist_tensor::part;
+use super::fits::{Tensor, expect_distribution, expect_shape};
 use super::launch::{Slots, launch};
 use super::{DistTensor, Error, Operand, Output, Result, World};
 use crate::dist::{Bounds, Distribution, Region};
@@ -163,7 +165,12 @@ impl<T: Element> Program<T> {
         let mut out = out.view_dyn_mut();
         let fits = self.check_whole(&views, &out);
         self.world.agree(fits)?;
-        if self.world.local_ranks().len() == self.world.ranks() {
+        let alone = self.world.local_ranks().len() == self.world.ranks();
+        let operands = self.plan.leaves.iter().map(|&id| &self.plan.values[id]);
+        if operands.chain([self.plan.output()]).any(|value| value.distribution.is_scattered()) {
+            return self.run_scattered(alpha, &views, beta, out);
+        }
+        if alone {
             return self.run_whole(alpha, &views, beta, out);
         }
         // Elsewhere every rank keeps its block, then all blocks go to everyone.
@@ -171,13 +178,13 @@ impl<T: Element> Program<T> {
         let distribution = self.plan.output().distribution.clone();
         let mut block = self.world.agree(DistTensor::try_zeros(&self.world, &shape, &distribution))?;
         for (region, mut values) in block.blocks_mut().filter(|_| beta != T::ZERO) {
-            values.assign(&part(out.view(), &region));
+            values.assign(&part(out.view(), &only_box(&region)));
         }
         self.each_slice(self.all_slices(), beta, |program, slice, beta| {
             let slots = bind(program.ranks[0].schedule(), |buffer| match buffer.home {
                 Home::Operand(index) => {
                     let view = program.slice_of(views[index].view(), program.plan.operand(index), slice);
-                    region_of(buffer).map(|region| Slot::borrowed(&part(view, region)))
+                    region_of(buffer).map(|region| Slot::borrowed(&part(view, &only_box(region))))
                 }
                 Home::Output => block
                     .block_mut(rank)
@@ -377,6 +384,34 @@ impl<T: Element> Program<T> {
         expect_distribution(Tensor::Output, out, value)
     }
 
+    /// Blocks are several boxes of whole tensors: they are copied there and back.
+    fn run_scattered(
+        &mut self,
+        alpha: T,
+        operands: &[ArrayViewD<T>],
+        beta: T,
+        mut out: ArrayViewMutD<T>,
+    ) -> Result<()> {
+        let lying = |value: &Value, whole: Option<ArrayViewD<T>>| {
+            let shape: Vec<usize> = self.plan.whole_dims(value).collect();
+            let mut tensor = self.world.agree(DistTensor::try_zeros(&self.world, &shape, &value.distribution))?;
+            if let Some(whole) = whole {
+                tensor.assign(whole);
+            }
+            Ok(tensor)
+        };
+        let given = operands.iter().enumerate();
+        let blocks = given.map(|(index, whole)| lying(self.plan.operand(index), Some(whole.view())));
+        let blocks = blocks.collect::<Result<Vec<_>>>()?;
+        let mut result = lying(self.plan.output(), (beta != T::ZERO).then(|| out.view()))?;
+        self.run_dist(alpha, &blocks.iter().collect::<Vec<_>>(), beta, &mut result)?;
+        if self.world.local_ranks().len() == self.world.ranks() {
+            result.copy_to(&mut out);
+            return Ok(());
+        }
+        self.gather_into(&result, &mut out)
+    }
+
     /// All ranks are in this process: each writes its block of the result in place.
     fn run_whole(&mut self, alpha: T, operands: &[ArrayViewD<T>], beta: T, mut out: ArrayViewMutD<T>) -> Result<()> {
         let ranks = self.plan.ranks();
@@ -388,12 +423,15 @@ impl<T: Element> Program<T> {
         self.each_slice(self.all_slices(), beta, |program, slice, beta| {
             let mut parts: Vec<Option<Slot>> = (0..ranks).map(|_| None).collect();
             let mut piece = program.slice_of_mut(out.view_mut(), program.plan.output(), slice);
+            let replicated = program.plan.output().distribution.replicas() > 1;
+            let before = (replicated && beta != T::ZERO).then(|| piece.to_owned());
             let slots = Slot::borrowed_parts(&mut piece, &boxes);
             replicas.clear();
             for ((&rank, bounds), slot) in holders.iter().zip(&boxes).zip(slots) {
                 parts[rank] = slot.or_else(|| {
                     let extents: Vec<usize> = bounds.iter().map(ExactSizeIterator::len).collect();
-                    replicas.push(ArrayD::from_elem(extents, T::ZERO));
+                    let before = before.as_ref().map(|before| part(before.view(), bounds).to_owned());
+                    replicas.push(before.unwrap_or_else(|| ArrayD::from_elem(extents, T::ZERO)));
                     replicas.last_mut().map(|replica| Slot::borrowed_mut(&mut replica.view_mut()))
                 });
             }
@@ -401,7 +439,7 @@ impl<T: Element> Program<T> {
                 bind(rank.schedule(), |buffer| match buffer.home {
                     Home::Operand(index) => {
                         let view = program.slice_of(operands[index].view(), program.plan.operand(index), slice);
-                        region_of(buffer).map(|region| Slot::borrowed(&part(view, region)))
+                        region_of(buffer).map(|region| Slot::borrowed(&part(view, &only_box(region))))
                     }
                     Home::Output => output.take(),
                     Home::Arena | Home::Exchange => None,
@@ -522,48 +560,12 @@ impl<T: Element> Program<T> {
     }
 }
 
-/// A tensor of the user's, as messages name it.
-#[derive(Debug, Clone, Copy)]
-enum Tensor {
-    Operand(usize),
-    Output,
-    Part,
-}
-
-impl std::fmt::Display for Tensor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Tensor::Operand(index) => write!(f, "operand {index}"),
-            Tensor::Output => f.write_str("the output"),
-            Tensor::Part => f.write_str("the part"),
-        }
-    }
-}
-
-fn expect_shape(name: Tensor, shape: &[usize], wanted: impl Iterator<Item = usize> + Clone) -> Result<()> {
-    if wanted.clone().eq(shape.iter().copied()) {
-        return Ok(());
-    }
-    let wanted: Vec<usize> = wanted.collect();
-    Err(Error::Usage(format!("{name} has shape {shape:?}, the plan is for {wanted:?}")))
-}
-
 /// The memory of the buffers that are the user's.
 fn bind(schedule: &Schedule, mut slot: impl FnMut(&Buffer) -> Option<Slot>) -> Slots {
     let users = schedule.buffers.iter().filter(|buffer| matches!(buffer.home, Home::Operand(_) | Home::Output)).count();
     let mut slots = Slots::with_capacity(users);
     slots.extend(schedule.buffers.iter().enumerate().filter_map(|(id, buffer)| Some((id, slot(buffer)?))));
     slots
-}
-
-fn expect_distribution<T: Element>(name: Tensor, tensor: &DistTensor<T>, value: &Value) -> Result<()> {
-    if tensor.distribution() == &value.distribution {
-        return Ok(());
-    }
-    let names: Vec<String> = (0..value.shape.len()).map(|dim| format!("d{dim}")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let (is, wanted) = (tensor.distribution().describe(&names), value.distribution.describe(&names));
-    Err(Error::Usage(format!("{name} lies as {is}, the plan wants {wanted}")))
 }
 
 fn region_of(buffer: &Buffer) -> Option<&Region> {
@@ -573,12 +575,4 @@ fn region_of(buffer: &Buffer) -> Option<&Region> {
 /// The box of a region that is one box, which even cuts leave.
 pub(super) fn only_box(region: &Region) -> Bounds {
     region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
-}
-
-/// The part of a view that a region of one box covers.
-pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, region: &Region) -> ArrayViewD<'a, T> {
-    for (axis, bounds) in only_box(region).into_iter().enumerate() {
-        view.slice_axis_inplace(Axis(axis), Slice::from(bounds));
-    }
-    view
 }

@@ -54,9 +54,15 @@ pub struct Args {
     #[arg(short = 't', long, value_name = "N")]
     pub workers: Option<NonZeroUsize>,
 
-    /// auto, local, c, ring-mn or ring-k, for every contraction of the expression
+    /// auto, local, c, ring-mn, ring-k, slicing, grid, cannon or master-worker, for every contraction of the expression
     #[arg(long, value_name = "ALGORITHM", default_value = "auto")]
     pub algorithm: String,
+
+    /// Where operands and the result lie, one entry each between `;`: `m:2 k:3; k:cyclic(64,2) n:3; x6`. Axes of a grid of
+    /// ranks are even tiles (`m:2`), blocks dealt out (`m:cyclic(64,2)`), cuts (`m:at(10,30)`), replicas (`x2`); `one` is one
+    /// rank, `@4` or `@(2,0)` at the end says which ranks, `*` leaves the choice
+    #[arg(long, value_name = "SPEC")]
+    pub distribution: Option<String>,
 
     /// The dimension that algorithms cut, or two: `m,n`
     #[arg(long, value_name = "LABEL")]
@@ -112,6 +118,14 @@ pub struct Args {
     /// Plan and verify, print the plan, touch no data
     #[arg(long)]
     pub explain: bool,
+
+    /// Explain, and play the schedules of all ranks without data: when who computes, sends and receives
+    #[arg(long)]
+    pub simulate: bool,
+
+    /// Plan for the machine that this file describes: its ranks, workers and rates; with --explain or --simulate
+    #[arg(long, value_name = "FILE.toml")]
+    pub machine: Option<PathBuf>,
 
     /// Print one JSON object
     #[arg(long)]

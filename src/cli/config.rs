@@ -2,14 +2,14 @@
 //!
 //! Invariant: every rank of the world has the same [`RunConfig`], or none has one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use einsum_dist::api::host;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::exec::{Contractor, kernel_name};
 use einsum_dist::local::Target;
-use einsum_dist::plan::AlgorithmName;
+use einsum_dist::plan::{AlgorithmName, Fixed};
 use einsum_dist::tree::Tree;
 use einsum_dist::{Machine, Options, Plan, Problem, World};
 
@@ -38,6 +38,7 @@ pub struct RunConfig {
     pub default_sizes: bool,
     pub check: bool,
     pub explain: bool,
+    pub simulate: bool,
     pub json: bool,
     pub verbose: bool,
     pub quiet: bool,
@@ -78,7 +79,12 @@ impl RunConfig {
         if !args.operands.is_empty() {
             sizes.agree(expression, &shapes)?;
         }
-        let ranks = if world.ranks() > 1 { world.ranks() } else { args.ranks.map_or(1, usize::from) };
+        let described = args.machine.as_deref().map(machine).transpose()?;
+        let ranks = match &described {
+            Some(machine) => args.ranks.map_or(machine.ranks, usize::from),
+            None if world.ranks() > 1 => world.ranks(),
+            None => args.ranks.map_or(1, usize::from),
+        };
         let output = shaped.output_shape();
         match (&args.accumulate, &headers.accumulate) {
             (Some(path), Some(header)) if header.shape != output => {
@@ -87,12 +93,21 @@ impl RunConfig {
             }
             _ => {}
         }
-        let options = options(&args, dtype, target)?;
+        let mut options = options(&args, dtype, target)?;
         let contractor = Contractor::resolve(options.kernel, dtype)?;
         let started = Instant::now();
-        let machine = Machine::new(ranks, workers);
+        let machine = match described {
+            Some(machine) => {
+                let workers = args.workers.map_or(machine.workers, usize::from);
+                Machine { ranks, workers, ..machine }
+            }
+            None => Machine::new(ranks, workers),
+        };
         let tree = shaped.tree(&machine, &options)?;
         check_extents(&tree, dtype, ranks)?;
+        if let Some(text) = &args.distribution {
+            options.fixed = Fixed::of(text, &tree).map_err(|error| usage(format!("--distribution: {error}")))?;
+        }
         let plan = shaped.plan_tree(&tree, &machine, &options)?;
         let plan_seconds = started.elapsed().as_secs_f64();
         if args.dtype.is_some() && !args.operands.is_empty() && !args.quiet && world.is_root() {
@@ -111,12 +126,20 @@ impl RunConfig {
             warmup: args.warmup as usize,
             default_sizes,
             check: args.check,
-            explain: args.explain,
+            explain: args.explain || args.simulate,
+            simulate: args.simulate,
             json: args.json,
             verbose: args.verbose,
             quiet: args.quiet,
         })
     }
+}
+
+/// The machine that a file describes.
+fn machine(path: &Path) -> Result<Machine> {
+    let said = |what: String| usage(format!("--machine {}: {what}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| said(error.to_string()))?;
+    Machine::from_toml(&text).map_err(said)
 }
 
 /// What local plans are made for, on rank 0: one plan serves all ranks. Collective.
@@ -142,6 +165,7 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options>
     Ok(Options {
         dtype,
         algorithm,
+        fixed: Fixed::default(),
         cut,
         accumulate: args.accumulate.is_some(),
         constant: Vec::new(),

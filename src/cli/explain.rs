@@ -1,12 +1,12 @@
 //! `--explain`: the plan and its proof, for any number of ranks; no data.
 
-use einsum_dist::World;
 use einsum_dist::schedule::verify;
+use einsum_dist::{Plan, World};
 
 use super::Result;
 use super::config::RunConfig;
 use super::print::json;
-use super::units::counted;
+use super::units::{counted, seconds};
 
 /// Verifies the plan and says what it is, where rank 0 lives.
 ///
@@ -34,5 +34,20 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<Option<String>> {
     }
     let default = if config.default_sizes { "\nextents are the default; --size sets them" } else { "" };
     let kernel = config.kernel();
-    Ok(Some(format!("{}\nkernel    {kernel} on this machine\nverified: {verified}{default}\n", plan.explain())))
+    let played = if config.simulate { simulated(plan) } else { String::new() };
+    let explained = plan.explain();
+    Ok(Some(format!("{explained}\n{played}kernel    {kernel} on this machine\nverified: {verified}{default}\n")))
+}
+
+/// What playing the schedules of all ranks says, as a line.
+fn simulated(plan: &Plan) -> String {
+    let Some(simulation) = plan.simulate() else {
+        return "simulated not at all: there are too many ranks to play\n".to_owned();
+    };
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    let hidden = simulation
+        .hidden_share()
+        .map_or(String::new(), |share| format!(", computing during {} of the time of receiving", percent(share)));
+    let seconds = seconds(simulation.seconds * plan.slice_count() as f64);
+    format!("simulated {seconds}, workers busy for {} of it{hidden}\n", percent(simulation.working_share()))
 }

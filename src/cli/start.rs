@@ -65,7 +65,7 @@ fn in_process(args: &Args) -> Result<World> {
         Transport::Auto | Transport::Shared if ranks == 1 => World::single(),
         Transport::Auto | Transport::Shared => World::in_process(ranks),
     };
-    if ranks > MOST_RANKS && !args.explain {
+    if ranks > MOST_RANKS && !args.explain && !args.simulate {
         return Err(usage(format!(
             "--ranks {ranks} are more than the {MOST_RANKS} that run in one process; --explain plans for any number"
         )));
@@ -78,10 +78,15 @@ fn in_process(args: &Args) -> Result<World> {
 /// # Errors
 /// Says which.
 pub fn check_flags(args: &Args) -> Result<()> {
-    if let Some(workers) = args.workers.filter(|workers| workers.get() > MOST_WORKERS && !args.explain) {
+    if let Some(workers) =
+        args.workers.filter(|workers| workers.get() > MOST_WORKERS && !args.explain && !args.simulate)
+    {
         return Err(usage(format!(
             "--workers {workers} are more than the {MOST_WORKERS} threads that a rank may have"
         )));
+    }
+    if args.machine.is_some() && !args.explain && !args.simulate {
+        return Err(usage("--machine describes another machine than this one: it needs --explain or --simulate"));
     }
     let Some(launcher) = launcher() else { return Ok(()) };
     if args.ranks.is_some() {

@@ -2,16 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Intervals, Region, tile_bounds};
+use super::{Cut, Intervals, Owners, Region};
 
 /// What one axis of the grid does to the tensor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Cuts dimension `dim` (its position in the tensor) into even tiles, one per coordinate.
+    /// Divides dimension `dim` (its position in the tensor) among the coordinates.
     Cut {
         /// From 0 on.
         dim: usize,
+        /// In which way.
+        how: Cut,
     },
     /// Every coordinate holds the same.
     Replicate,
@@ -20,7 +22,7 @@ pub enum Role {
 }
 
 /// One axis of the grid of ranks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Axis {
     /// How many coordinates there are.
     pub ranks: usize,
@@ -30,28 +32,55 @@ pub struct Axis {
 
 /// How a tensor lies over ranks: a row-major grid of ranks (last axis fastest). Ranks beyond the grid hold nothing.
 ///
-/// Axes that cut the same dimension nest: the later axis cuts the tile of the earlier one.
+/// Axes that cut the same dimension nest: the later axis divides what the earlier one leaves, by position.
+///
+/// ```
+/// # use einsum_dist::dist::{Axis, Cut, Distribution, Owners, Role};
+/// // Rows dealt out one by one to two pairs of ranks; the ranks of a pair hold the same. Ranks 4 to 7.
+/// let rows = Axis { ranks: 2, role: Role::Cut { dim: 0, how: Cut::Cyclic { block: 1 } } };
+/// let pairs = Distribution::new(vec![rows, Axis { ranks: 2, role: Role::Replicate }]).owned_by(Owners::From(4));
+/// assert_eq!(pairs.block(&[5, 3], 6).unwrap().dims()[0].ranges(), [1..2, 3..4]);
+/// assert_eq!(pairs.block(&[5, 3], 0), None);
+/// assert_eq!(pairs.describe(&["m", "k"]), "m/2 cyclic(1) x2 from 4");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Distribution(Vec<Axis>);
+pub struct Distribution {
+    axes: Vec<Axis>,
+    owners: Owners,
+}
 
 impl Distribution {
     /// A grid of these axes.
     ///
     /// # Panics
-    /// When an axis has no rank.
+    /// When an axis has no rank, or a cut does not fit the number of ranks.
     pub fn new(axes: Vec<Axis>) -> Distribution {
-        assert!(axes.iter().all(|axis| axis.ranks > 0), "every axis has a rank");
-        Distribution(axes)
+        let fits = |axis: &Axis| match &axis.role {
+            Role::Cut { how, .. } => axis.ranks > 0 && how.fits(axis.ranks),
+            Role::Replicate | Role::Partial => axis.ranks > 0,
+        };
+        assert!(axes.iter().all(fits), "every axis has a rank, and every cut as many tiles as ranks");
+        Distribution { axes, owners: Owners::default() }
+    }
+
+    /// The same grid of other ranks.
+    ///
+    /// # Panics
+    /// When they are not one for each place.
+    pub fn owned_by(mut self, owners: Owners) -> Distribution {
+        assert!(owners.fits(&self.extents()), "one rank for each place of the grid");
+        self.owners = owners;
+        self
     }
 
     /// All of the tensor on rank 0.
     pub fn single() -> Distribution {
-        Distribution(Vec::new())
+        Distribution::new(Vec::new())
     }
 
     /// Even tiles of dimension `dim` over `ranks` ranks.
     pub fn cut(dim: usize, ranks: usize) -> Distribution {
-        Distribution::new(vec![Axis { ranks, role: Role::Cut { dim } }])
+        Distribution::new(vec![Axis { ranks, role: Role::Cut { dim, how: Cut::Even } }])
     }
 
     /// All of the tensor on each of `ranks` ranks.
@@ -66,44 +95,116 @@ impl Distribution {
 
     /// The grid, the slowest axis first.
     pub fn axes(&self) -> &[Axis] {
-        &self.0
+        &self.axes
     }
 
-    /// How many ranks the grid has.
+    /// Which ranks the places of the grid are.
+    pub fn owners(&self) -> &Owners {
+        &self.owners
+    }
+
+    /// How many coordinates each axis has.
+    fn extents(&self) -> Vec<usize> {
+        self.axes.iter().map(|axis| axis.ranks).collect()
+    }
+
+    /// How many places the grid has.
+    pub fn places(&self) -> usize {
+        self.axes.iter().map(|axis| axis.ranks).product()
+    }
+
+    /// How many ranks there must be: one more than the largest of the grid.
     pub fn ranks(&self) -> usize {
-        self.0.iter().map(|axis| axis.ranks).product()
+        self.owners.end(&self.extents())
     }
 
     /// The first dimension that an axis cuts into more than one tile, if any.
     pub fn first_cut(&self) -> Option<usize> {
-        self.0.iter().find_map(|axis| match axis.role {
-            Role::Cut { dim } if axis.ranks > 1 => Some(dim),
+        self.axes.iter().find_map(|axis| match axis.role {
+            Role::Cut { dim, .. } if axis.ranks > 1 => Some(dim),
             _ => None,
         })
     }
 
+    /// Whether blocks may be several boxes of the tensor.
+    pub fn is_scattered(&self) -> bool {
+        let cyclic = |axis: &Axis| axis.ranks > 1 && matches!(&axis.role, Role::Cut { how: Cut::Cyclic { .. }, .. });
+        self.axes.iter().any(cyclic)
+    }
+
     /// The coordinates of a rank in the grid; `None` beyond it.
     pub fn coordinates(&self, rank: usize) -> Option<Vec<usize>> {
-        let mut rest = rank;
-        let mut coordinates = vec![0; self.0.len()];
-        for (coordinate, axis) in coordinates.iter_mut().zip(&self.0).rev() {
-            *coordinate = rest % axis.ranks;
-            rest /= axis.ranks;
+        self.owners.coordinates(&self.extents(), rank)
+    }
+
+    /// The rank at some coordinates of the grid.
+    pub fn rank_at(&self, coordinates: &[usize]) -> usize {
+        self.owners.rank(&self.extents(), coordinates)
+    }
+
+    /// The replica of the block of `holder` that `target` takes from: itself where it is one, else spread by number.
+    /// `None` where `holder` holds nothing.
+    pub fn replica_for(&self, holder: usize, target: usize) -> Option<usize> {
+        let mut coordinates = self.coordinates(holder)?;
+        let same = self.coordinates(target).is_some_and(|own| {
+            let pairs = self.axes.iter().zip(coordinates.iter().zip(own));
+            pairs.filter(|(axis, _)| axis.role != Role::Replicate).all(|(_, (a, b))| *a == b)
+        });
+        if same {
+            return Some(target);
         }
-        (rest == 0).then_some(coordinates)
+        let mut number = target;
+        for (coordinate, axis) in coordinates.iter_mut().zip(&self.axes).rev() {
+            if axis.role == Role::Replicate {
+                *coordinate = number % axis.ranks;
+                number /= axis.ranks;
+            }
+        }
+        Some(self.rank_at(&coordinates))
+    }
+
+    /// How many ranks hold the same block.
+    pub fn replicas(&self) -> usize {
+        self.axes.iter().filter(|axis| axis.role == Role::Replicate).map(|axis| axis.ranks).product()
+    }
+
+    /// Which of the replicas of its block `rank` holds: its coordinates on the replicating axes, as one number.
+    pub fn replica(&self, rank: usize) -> Option<usize> {
+        self.number_on(rank, &Role::Replicate)
+    }
+
+    /// The ranks that hold the same as `rank`, it among them, in order of their replicas.
+    pub fn same_as(&self, rank: usize) -> Vec<usize> {
+        let Some(mut coordinates) = self.coordinates(rank) else { return Vec::new() };
+        let replica = |mut number: usize| {
+            for (coordinate, axis) in coordinates.iter_mut().zip(&self.axes).rev() {
+                if axis.role == Role::Replicate {
+                    *coordinate = number % axis.ranks;
+                    number /= axis.ranks;
+                }
+            }
+            self.rank_at(&coordinates)
+        };
+        (0..self.replicas()).map(replica).collect()
+    }
+
+    fn number_on(&self, rank: usize, role: &Role) -> Option<usize> {
+        let coordinates = self.coordinates(rank)?;
+        let on = self.axes.iter().zip(coordinates).filter(|(axis, _)| axis.role == *role);
+        Some(on.fold(0, |number, (axis, coordinate)| number * axis.ranks + coordinate))
     }
 
     /// The block of `rank`; `None` beyond the grid (the rank holds nothing at all).
     pub fn block(&self, shape: &[usize], rank: usize) -> Option<Region> {
         let coordinates = self.coordinates(rank)?;
-        let mut bounds: Vec<_> = shape.iter().map(|&extent| 0..extent).collect();
-        for (axis, coordinate) in self.0.iter().zip(coordinates) {
-            if let Role::Cut { dim } = axis.role {
-                let tile = tile_bounds(bounds[dim].len(), axis.ranks, coordinate);
-                bounds[dim] = bounds[dim].start + tile.start..bounds[dim].start + tile.end;
+        let mut dims: Vec<Intervals> = shape.iter().map(|&extent| Intervals::from(0..extent)).collect();
+        for (axis, coordinate) in self.axes.iter().zip(coordinates) {
+            if let Role::Cut { dim, how } = &axis.role {
+                let tile = how.tile(dims[*dim].len(), axis.ranks, coordinate);
+                dims[*dim] = dims[*dim].select_all(&tile);
             }
         }
-        Some(Region::from(bounds))
+        Some(Region::from(dims))
     }
 
     /// The block of `rank`, empty beyond the grid.
@@ -116,37 +217,50 @@ impl Distribution {
 
     /// Which summand `rank` holds: its coordinates on the partial axes, as one number.
     pub fn summand(&self, rank: usize) -> Option<usize> {
-        let coordinates = self.coordinates(rank)?;
-        let partial = self.0.iter().zip(coordinates).filter(|(axis, _)| axis.role == Role::Partial);
-        Some(partial.fold(0, |number, (axis, coordinate)| number * axis.ranks + coordinate))
+        self.number_on(rank, &Role::Partial)
     }
 
     /// Whether `rank` is the first of the ranks that hold the same; of several replicas, the one that writes a file.
     pub fn is_first_replica(&self, rank: usize) -> bool {
-        self.coordinates(rank).is_some_and(|coordinates| {
-            let mut axes = self.0.iter().zip(coordinates);
-            axes.all(|(axis, coordinate)| axis.role != Role::Replicate || coordinate == 0)
-        })
+        self.replica(rank) == Some(0)
     }
 
     /// How many summands make up the tensor; 1 when every block holds final values.
     pub fn summands(&self) -> usize {
-        self.0.iter().filter(|axis| axis.role == Role::Partial).map(|axis| axis.ranks).product()
+        self.axes.iter().filter(|axis| axis.role == Role::Partial).map(|axis| axis.ranks).product()
     }
 
     /// The extents of the largest block, dimension by dimension.
     pub fn largest_block(&self, shape: &[usize]) -> Vec<usize> {
-        // Even tiles come larger first, so the first rank of the grid holds the largest block.
-        self.block_or_empty(shape, 0).dims().iter().map(Intervals::len).collect()
+        let mut extents = shape.to_vec();
+        for axis in &self.axes {
+            if let Role::Cut { dim, how } = &axis.role {
+                extents[*dim] = how.largest(extents[*dim], axis.ranks);
+            }
+        }
+        extents
     }
 
     /// The distribution as text, with the names of the tensor's dimensions: `m/4`, `k/2 n/3`, `x3`, `sum/2`, `rank 0`.
     pub fn describe(&self, names: &[&str]) -> String {
-        let parts = self.0.iter().map(|axis| match axis.role {
-            Role::Cut { dim } => format!("{}/{}", names[dim], axis.ranks),
+        let parts = self.axes.iter().map(|axis| match &axis.role {
+            Role::Cut { dim, how } => format!("{}/{}{}", names[*dim], axis.ranks, how.describe()),
             Role::Replicate => format!("x{}", axis.ranks),
             Role::Partial => format!("sum/{}", axis.ranks),
         });
-        if self.0.is_empty() { "rank 0".to_owned() } else { parts.collect::<Vec<_>>().join(" ") }
+        let grid = parts.collect::<Vec<_>>().join(" ");
+        match (&self.owners, grid.is_empty()) {
+            (owners, true) => format!("rank {}", owners.rank(&[], &[])),
+            (Owners::From(0), _) => grid,
+            (Owners::From(first), _) => format!("{grid} from {first}"),
+            (Owners::Listed(ranks), _) => {
+                let ranks: Vec<String> = ranks.iter().map(usize::to_string).collect();
+                format!("{grid} on {}", ranks.join(","))
+            }
+            (Owners::Strided(strides), _) => {
+                let strides: Vec<String> = strides.iter().map(usize::to_string).collect();
+                format!("{grid} by {}", strides.join(","))
+            }
+        }
     }
 }

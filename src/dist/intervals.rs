@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::cut::select;
+
 /// A set of indices of one dimension. Invariant: the intervals are sorted, disjoint, not empty, and do not touch.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Intervals(Vec<Range<usize>>);
@@ -15,6 +17,26 @@ impl From<Range<usize>> for Intervals {
 }
 
 impl Intervals {
+    /// The indices of ranges that come in ascending order and do not overlap.
+    ///
+    /// # Panics
+    /// If they do not.
+    pub fn ascending(ranges: impl IntoIterator<Item = Range<usize>>) -> Intervals {
+        let mut joined: Vec<Range<usize>> = Vec::new();
+        for range in ranges.into_iter().filter(|range| !range.is_empty()) {
+            match joined.last_mut() {
+                Some(last) if last.end == range.start => last.end = range.end,
+                last => {
+                    assert!(last.is_none_or(|last| last.end < range.start), "ranges ascend");
+                    joined.push(range);
+                }
+            }
+        }
+        // Most are one range, and a list that grows has room for more.
+        joined.shrink_to_fit();
+        Intervals(joined)
+    }
+
     /// How many indices there are.
     pub fn len(&self) -> usize {
         self.0.iter().map(Range::len).sum()
@@ -42,6 +64,22 @@ impl Intervals {
         Intervals(both)
     }
 
+    /// Whether the two sets share an index. Cost: linear in the number of intervals.
+    pub fn meets(&self, other: &Intervals) -> bool {
+        let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
+        while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
+            if x.start.max(y.start) < x.end.min(y.end) {
+                return true;
+            }
+            if x.end < y.end {
+                a.next()
+            } else {
+                b.next()
+            };
+        }
+        false
+    }
+
     /// Where a run of indices lies when the set is stored densely in ascending order; `None` unless one interval holds
     /// all of it.
     pub fn locate(&self, run: &Range<usize>) -> Option<Range<usize>> {
@@ -54,5 +92,23 @@ impl Intervals {
             before += range.len();
         }
         run.is_empty().then_some(0..0)
+    }
+
+    /// The indices at some positions of the set.
+    pub fn select(&self, positions: &Range<usize>) -> Intervals {
+        select(self, std::slice::from_ref(positions))
+    }
+
+    /// The indices at a set of positions.
+    pub fn select_all(&self, positions: &Intervals) -> Intervals {
+        select(self, &positions.0)
+    }
+
+    /// The positions of some indices of the set, if they follow each other there; `None` also where one is not of the set.
+    pub fn positions(&self, of: &Intervals) -> Option<Range<usize>> {
+        let (Some(first), Some(last)) = (of.0.first(), of.0.last()) else { return Some(0..0) };
+        let start = self.locate(&(first.start..first.start + 1))?.start;
+        let end = self.locate(&(last.end - 1..last.end))?.end;
+        (end - start == of.len() && self.select(&(start..end)) == *of).then_some(start..end)
     }
 }

@@ -1,7 +1,7 @@
 //! How a tensor lies over ranks.
 //!
-//! A [`Distribution`] arranges ranks as a grid; each axis of the grid cuts one dimension, replicates, or holds partial
-//! sums. What a rank holds is its *block*, a [`Region`] of the tensor. Everything here is arithmetic on extents: no data,
+//! A [`Distribution`] arranges ranks as a grid; each axis of the grid cuts one dimension ([`Cut`]: evenly, block-cyclically or
+//! where one says), replicates, or holds partial sums. What a rank holds is its *block*, a [`Region`] of the tensor. Everything here is arithmetic on extents: no data,
 //! no communication.
 //!
 //! ```text
@@ -11,14 +11,18 @@
 //! ```
 //!
 //! Invariant: for every setting of the partial axes, the blocks of a distribution cover the tensor; blocks of ranks that
-//! differ on a cutting axis are disjoint. Deliberately absent: block-cyclic and explicit cuts.
+//! differ on a cutting axis are disjoint. Deliberately absent: blocks that are no product of sets of indices.
 
+mod cut;
 mod distribution;
 mod intervals;
+mod owners;
 mod region;
 mod tile;
 
+pub use cut::Cut;
 pub use distribution::{Axis, Distribution, Role};
 pub use intervals::Intervals;
+pub use owners::Owners;
 pub use region::{Bounds, Region, is_empty, volume};
 pub use tile::tile_bounds;

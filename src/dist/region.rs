@@ -29,6 +29,12 @@ impl From<Bounds> for Region {
     }
 }
 
+impl From<Vec<Intervals>> for Region {
+    fn from(dims: Vec<Intervals>) -> Region {
+        Region(dims)
+    }
+}
+
 impl Region {
     /// All of a tensor of this shape.
     pub fn whole(shape: &[usize]) -> Region {
@@ -61,6 +67,11 @@ impl Region {
         Region(self.0.iter().zip(&other.0).map(|(a, b)| a.intersect(b)).collect())
     }
 
+    /// Whether the two share an element.
+    pub fn meets(&self, other: &Region) -> bool {
+        self.0.iter().zip(&other.0).all(|(a, b)| a.meets(b))
+    }
+
     /// The boxes that make up the region, in row-major order of their first elements; none when it is empty.
     pub fn boxes(&self) -> Vec<Bounds> {
         let mut boxes: Vec<Bounds> = vec![Vec::new()];
@@ -79,8 +90,27 @@ impl Region {
         boxes
     }
 
+    /// The boxes that make up the region, each with where it lies in the dense storage of it.
+    pub fn stored_boxes(&self) -> impl Iterator<Item = (Bounds, Bounds)> {
+        self.boxes().into_iter().filter_map(|bounds| Some((bounds.clone(), self.locate(&bounds)?)))
+    }
+
     /// Where a box of the tensor lies in the dense storage of this region; `None` when it is not one box there.
     pub fn locate(&self, bounds: &[Range<usize>]) -> Option<Bounds> {
-        self.0.iter().zip(bounds).map(|(dim, run)| dim.locate(run)).collect()
+        each_dim(self.0.iter().zip(bounds).map(|(dim, run)| dim.locate(run)))
     }
+
+    /// Where another region lies in the dense storage of this one; `None` where it is not one box there.
+    pub fn positions(&self, of: &Region) -> Option<Bounds> {
+        each_dim(self.0.iter().zip(&of.0).map(|(dim, of)| dim.positions(of)))
+    }
+}
+
+/// All of some ranges, if there are all, in no more memory than they take: schedules hold very many.
+fn each_dim(ranges: impl ExactSizeIterator<Item = Option<Range<usize>>>) -> Option<Bounds> {
+    let mut bounds = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        bounds.push(range?);
+    }
+    Some(bounds)
 }

@@ -3,11 +3,13 @@
 //! Plans depend on a machine only through this value, so a laptop plans for a cluster. Deliberately absent: probing and
 //! calibration; the default rates are of one common server core and its memory, and only their ratios matter to a choice.
 
+mod file;
+
 use serde::{Deserialize, Serialize};
 
 /// Ranks, workers and rates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Machine {
     /// Members of a run.
     pub ranks: usize,

@@ -1,7 +1,8 @@
 //! What could contract a node: every algorithm with every choice of dimensions, less what the user ruled out.
 
+use super::grids::Fit;
 use super::{AlgorithmName, Options, PlanError};
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, Grid, Stationary};
 use crate::dims::{Kind, Kinds, Label};
 use crate::dist::tile_bounds;
 
@@ -38,7 +39,7 @@ impl Candidates<'_> {
             return Ok(named);
         }
         let cuts: Vec<Algorithm> =
-            named.iter().copied().filter(|algorithm| cuts_as_asked(algorithm, &wanted)).collect();
+            named.iter().filter(|algorithm| cuts_as_asked(algorithm, &wanted)).cloned().collect();
         if cuts.is_empty() { Err(self.no_cut(node, kinds, &wanted)) } else { Ok(cuts) }
     }
 
@@ -53,6 +54,29 @@ impl Candidates<'_> {
                 all.push(Algorithm::RingK { cut, out: o, split: self.split(o, out) });
             }
         }
+        let side = self.ranks.isqrt();
+        if side * side == self.ranks {
+            let triples = pairs().flat_map(|(m, n)| kinds.k.iter().map(move |&k| (m, n, k)));
+            all.extend(triples.map(|(m, n, k)| Algorithm::Cannon { m, n, k, side }));
+        }
+        all.extend(kinds.c.iter().chain(&kinds.m).chain(&kinds.n).map(|&cut| {
+            let tile = |rank| tile_bounds(self.extents[cut.0 as usize], self.ranks, rank).end;
+            Algorithm::MasterWorker { cut, ends: (0..self.ranks).map(tile).collect() }
+        }));
+        // Where tensors lie as the planner likes, others move as little.
+        if self.options.algorithm == Some(AlgorithmName::Slicing) || !self.options.fixed.is_empty() {
+            all.extend(Stationary::ALL.map(|stationary| Algorithm::Slicing { stationary }));
+        }
+        let memory = self.options.memory_limit.map(|bytes| bytes as f64 / self.options.dtype.size() as f64);
+        let fit = Fit { kinds, extents: self.extents, uncut: self.uncut, ranks: self.ranks, memory };
+        // All ranks, or some idle where that moves less: time decides.
+        let mut grids: Vec<Grid> = [0, fit.idle()].into_iter().filter_map(|idle| fit.best(idle)).collect();
+        grids.dedup();
+        // Fewer indices than ranks.
+        if grids.is_empty() {
+            grids.extend(fit.widest());
+        }
+        all.extend(grids.into_iter().map(Algorithm::Grid));
         all
     }
 
@@ -77,7 +101,15 @@ impl Candidates<'_> {
     }
 
     fn no_algorithm(&self, algorithm: AlgorithmName, node: &str) -> PlanError {
-        PlanError::NoAlgorithm { algorithm: algorithm.name(), node: node.to_owned(), needs: algorithm.needs() }
+        let side = self.ranks.isqrt();
+        let needs = if algorithm == AlgorithmName::Cannon && side * side != self.ranks {
+            let above = (side + 1) * (side + 1);
+            let nearest = if self.ranks - side * side <= above - self.ranks { side * side } else { above };
+            format!("a square number of ranks, of which {nearest} is the nearest to {}", self.ranks)
+        } else {
+            algorithm.needs().to_owned()
+        };
+        PlanError::NoAlgorithm { algorithm: algorithm.name(), node: node.to_owned(), needs }
     }
 
     fn no_cut(&self, node: &str, kinds: &Kinds, wanted: &[Label]) -> PlanError {

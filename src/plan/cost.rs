@@ -3,11 +3,17 @@
 //! Overlap is a maximum: of a ring the longer of computing and receiving counts, and a piece of a block that has nothing to
 //! hide behind.
 
-use crate::algorithm::{Algorithm, most_pieces};
+use crate::algorithm::{Algorithm, Contraction, Grid, Stationary, Tensor, most_pieces};
 use crate::dims::Label;
 use crate::dist::{Distribution, tile_bounds};
 use crate::dtype::Dtype;
 use crate::machine::Machine;
+use crate::schedule::{Action, Builder, Schedule, Work};
+
+/// Ranks whose schedules are made to price an algorithm by them.
+const RANKS_LOOKED_AT: usize = 16;
+/// Ranks whose blocks are looked at to price a redistribution.
+const BLOCKS_LOOKED_AT: usize = 8;
 
 /// Rates of a machine for one element type.
 pub struct Cost<'a> {
@@ -63,6 +69,35 @@ impl Cost<'_> {
         let multiply_adds = self.volume(&all);
         match *algorithm {
             Algorithm::Local => self.product(multiply_adds, a + b + c),
+            // Of the work only: what moves depends on where tensors lie (`Cost::slicing`).
+            Algorithm::Slicing { .. } => {
+                let share = 1.0 / self.machine.ranks as f64;
+                self.product(multiply_adds * share, (a + b + c) * share)
+            }
+            Algorithm::Grid(ref grid) => self.grid(grid, [left, right, out]),
+            Algorithm::Cannon { m, n, k, side } => {
+                let share = |label: Label| {
+                    let extent = self.extents[label.0 as usize];
+                    tile_bounds(extent, side, 0).len() as f64 / extent.max(1) as f64
+                };
+                let [m, n, k] = [m, n, k].map(share);
+                let (a, b, c) = (a * m * k, b * k * n, c * m * n);
+                let compute = side as f64 * self.product(multiply_adds * m * n * k, a + b + c);
+                let block = self.transfer(a) + self.transfer(b);
+                // To begin with, then one for each step but the last.
+                let skew = if side > 1 { block } else { 0.0 };
+                skew + compute.max((side as f64 - 1.0) * block)
+            }
+            Algorithm::MasterWorker { cut, .. } => {
+                let (share, workers) = (self.share(cut), self.machine.ranks as f64 - 1.0);
+                let part =
+                    |labels: &[Label], elements: f64| if labels.contains(&cut) { elements * share } else { elements };
+                let [a, b, c] = [(left, a), (right, b), (out, c)].map(|(labels, elements)| part(labels, elements));
+                let compute = self.product(multiply_adds * share, a + b + c);
+                // Everything goes through one rank.
+                let through = workers * (self.transfer(a) + self.transfer(b) + self.transfer(c));
+                compute.max(through) + if workers > 0.0 { compute / most_pieces(a + b + c) as f64 } else { 0.0 }
+            }
             Algorithm::C { cut } => {
                 let share = self.share(cut);
                 self.product(multiply_adds * share, (a + b + c) * share)
@@ -84,19 +119,99 @@ impl Cost<'_> {
         }
     }
 
+    /// Predicted seconds of a grid: the busiest rank's operands come in rounds while it computes, the first with nothing to
+    /// hide behind; what others have of its part of out comes when all is computed.
+    fn grid(&self, grid: &Grid, tensors: [&[Label]; 3]) -> f64 {
+        let extent = |label: &Label| self.extents[label.0 as usize];
+        let tile = |labels: &[Label]| -> f64 {
+            labels.iter().map(|label| grid.tile(0, *label, extent(label)).len() as f64).product()
+        };
+        let mut all: Vec<Label> = tensors.concat();
+        all.sort_unstable();
+        all.dedup();
+        let [left, right, out] = tensors.map(tile);
+        let sharing = tensors.map(|labels| grid.sharing(labels, 0).len() as f64);
+        let messages = |sharing: f64| (sharing - 1.0) * self.machine.link_latency;
+        let receive = |elements: f64, sharing: f64| {
+            let bytes = elements * (1.0 - 1.0 / sharing) * self.dtype.size() as f64;
+            bytes / self.machine.link_bandwidth + messages(sharing)
+        };
+        let gather = receive(left, sharing[0]) + receive(right, sharing[1]);
+        let summands = if sharing[2] > 1.0 { receive(out, sharing[2]) + self.stream(3.0 * out) } else { 0.0 };
+        let compute = self.product(tile(&all), left + right + out);
+        compute.max(gather) + gather / grid.rounds as f64 + summands
+    }
+
+    /// Predicted seconds of `slicing`: the busiest rank of those looked at computes or receives, whichever takes longer, and
+    /// its first piece has nothing to hide behind.
+    pub fn slicing(&self, lies: &[Tensor; 3], stationary: Stationary) -> f64 {
+        let ranks = self.machine.ranks;
+        let looked_at: Vec<usize> = (0..ranks).step_by(ranks.div_ceil(RANKS_LOOKED_AT)).collect();
+        let busiest = looked_at.into_iter().map(|rank| {
+            let mut builder = Builder::new(rank, ranks, self.dtype.size());
+            let [left, right, out] = lies.each_ref().map(|tensor| tensor.clone().declared(&mut builder));
+            let algorithm = Algorithm::Slicing { stationary };
+            algorithm.generate(&mut builder, &Contraction { left, right, out, onto: false });
+            let schedule = builder.finish();
+            let (mut compute, mut messages) = (0.0, 0.0f64);
+            for task in &schedule.tasks {
+                match &task.action {
+                    Action::Recv { .. } => messages += 1.0,
+                    Action::Work(work) => compute += self.work(&schedule, work),
+                    Action::Send { .. } => {}
+                }
+            }
+            let receive =
+                messages * self.machine.link_latency + schedule.bytes_received() as f64 / self.machine.link_bandwidth;
+            compute.max(receive) + receive / messages.max(1.0)
+        });
+        busiest.fold(0.0, f64::max)
+    }
+
+    /// Predicted seconds of one task on all workers of a rank.
+    pub fn work(&self, schedule: &Schedule, work: &Work) -> f64 {
+        match work {
+            Work::Contract { left, right, out, .. } => {
+                let mut extents: Vec<(Label, usize)> = Vec::new();
+                for view in [left, right, out] {
+                    let labels = schedule.buffers[view.buffer].labels.iter();
+                    extents.extend(labels.zip(&view.bounds).map(|(&label, range)| (label, range.len())));
+                }
+                extents.sort_unstable();
+                extents.dedup();
+                let products = extents.iter().map(|&(_, extent)| extent as f64).product();
+                self.product(products, [left, right, out].iter().map(|view| view.elements() as f64).sum())
+            }
+            Work::Unary { input, out } | Work::Add { input, out } | Work::Update { input, out } => {
+                self.stream((input.elements() + 2 * out.elements()) as f64)
+            }
+            Work::Fill { out } | Work::Scale { out, .. } => self.stream(out.elements() as f64),
+        }
+    }
+
     /// Predicted seconds of a unary step over tensors of these sizes.
     pub fn unary(&self, input: &[Label], out: &[Label], distribution: &Distribution) -> f64 {
         self.stream(self.volume(input) + self.volume(out)) / distribution.ranks().max(1) as f64
     }
 
-    /// Predicted seconds of a redistribution: the busiest rank may receive its whole new block, in a message per peer.
+    /// Predicted seconds of a redistribution: the busiest rank of those looked at receives what it does not hold already, in a
+    /// message per peer.
     pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> f64 {
         if from == to {
             return 0.0;
         }
         let shape: Vec<usize> = labels.iter().map(|label| self.extents[label.0 as usize]).collect();
-        let block: f64 = to.largest_block(&shape).iter().map(|&extent| extent as f64).product();
-        let bytes = block * self.dtype.size() as f64 * from.summands() as f64;
+        let ranks = to.ranks();
+        let missing = (0..ranks).step_by(ranks.div_ceil(BLOCKS_LOOKED_AT)).map(|rank| {
+            let Some(need) = to.block(&shape, rank) else { return 0.0 };
+            let have = from.block(&shape, rank).map_or(0, |have| have.intersect(&need).volume());
+            need.volume() as f64 * from.summands() as f64 - have as f64
+        });
+        let missing = missing.fold(0.0, f64::max);
+        if missing == 0.0 {
+            return self.stream(2.0 * to.largest_block(&shape).iter().map(|&extent| extent as f64).product::<f64>());
+        }
+        let bytes = missing * self.dtype.size() as f64;
         bytes / self.machine.link_bandwidth + (from.ranks().max(1) as f64) * self.machine.link_latency
     }
 }

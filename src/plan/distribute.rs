@@ -1,14 +1,14 @@
-//! Decides, node by node, where tensors lie and how each node is contracted.
+//! From chosen algorithms to the values of a plan: where tensors lie, and what is redistributed.
 //!
 //! Operands may lie as their consumer likes. An intermediate lies as its step left it; where its consumer wants it
-//! otherwise, a redistribution is a step of its own, priced with the consumer. Unary steps of operands follow what the
+//! otherwise, a redistribution is a step of its own. Unary steps of operands follow what the
 //! consumer wants of their result.
 
 use std::ops::Range;
 
-use super::candidates::Candidates;
+use super::choices::Choices;
 use super::cost::Cost;
-use super::{Held, Options, Plan, PlanError, Source, Value, path};
+use super::{Held, Options, Plan, PlanError, Source, Value, dynamic, path};
 use crate::algorithm::{Algorithm, carried};
 use crate::dims::Label;
 use crate::dist::{Axis, Distribution, Role};
@@ -29,9 +29,9 @@ struct Planner<'a> {
     tree: &'a Tree,
     machine: &'a Machine,
     options: &'a Options,
-    cost: Cost<'a>,
-    candidates: Candidates<'a>,
-    uncut: &'a [Label],
+    choices: Choices<'a>,
+    /// Of each contraction.
+    algorithms: Vec<Option<Algorithm>>,
     placed: Vec<Placed>,
     values: Vec<Value>,
 }
@@ -58,14 +58,16 @@ pub fn distribute(
             return Err(PlanError::TooLarge(tree.term(&node.labels)));
         }
     }
-    let (extents, names) = (tree.extents.as_slice(), tree.names.as_slice());
+    fits(tree, machine, options, uncut)?;
+    let cost = Cost { machine, dtype: options.dtype, extents: &tree.extents };
+    let choices = Choices { tree, machine, options, cost, uncut };
+    let algorithms = dynamic::algorithms(&choices)?;
     let mut planner = Planner {
         tree,
         machine,
         options,
-        cost: Cost { machine, dtype: options.dtype, extents },
-        candidates: Candidates { options, names, extents, ranks: machine.ranks, uncut },
-        uncut,
+        choices,
+        algorithms,
         placed: Vec::with_capacity(tree.nodes.len()),
         values: Vec::with_capacity(tree.nodes.len()),
     };
@@ -78,9 +80,16 @@ pub fn distribute(
     starts.push(planner.values.len());
     let planned = lanes.iter().map(|lane| starts[lane.start]..starts[lane.end]);
     let planned = planned.filter(|lane| !lane.is_empty()).collect();
-    if let Placed::Free = planner.placed[tree.root()] {
-        let wanted = planner.preferred(&tree.nodes[tree.root()].labels);
-        planner.materialise(tree.root(), &wanted)?;
+    let wanted = options.fixed.output.clone();
+    match (planner.placed[tree.root()], wanted) {
+        (Placed::Free, wanted) => {
+            let wanted = wanted.unwrap_or_else(|| planner.choices.preferred(&tree.nodes[tree.root()].labels));
+            planner.materialise(tree.root(), &wanted)?;
+        }
+        (Placed::At(value), Some(wanted)) => {
+            planner.redistribute(value, wanted, "the result")?;
+        }
+        (Placed::At(_), None) => {}
     }
     let mut leaves = vec![0; tree.operands];
     for (id, value) in planner.values.iter().enumerate() {
@@ -109,35 +118,56 @@ pub fn distribute(
     })
 }
 
+/// Whether operands and result can lie as they are said to.
+fn fits(tree: &Tree, machine: &Machine, options: &Options, uncut: &[Label]) -> Result<(), PlanError> {
+    let leaves = tree.nodes.iter().filter_map(|node| match node.step {
+        Step::Leaf { operand } => {
+            let fixed = options.fixed.operands.get(operand)?.as_ref()?;
+            Some((format!("operand {operand}"), fixed, &node.labels))
+        }
+        _ => None,
+    });
+    let result =
+        options.fixed.output.iter().map(|fixed| ("the result".to_owned(), fixed, &tree.nodes[tree.root()].labels));
+    for (name, fixed, labels) in leaves.chain(result) {
+        let wrong = |why: String| Err(PlanError::Distribution(format!("distribution of {name}: {why}")));
+        if fixed.ranks() > machine.ranks {
+            return wrong(format!("it needs {} ranks, and there are {}", fixed.ranks(), machine.ranks));
+        }
+        for axis in fixed.axes().iter().filter(|axis| axis.ranks > 1) {
+            let Role::Cut { dim, .. } = axis.role else { continue };
+            let Some(&label) = labels.get(dim) else {
+                return wrong(format!("it cuts dimension {dim} of {}", labels.len()));
+            };
+            if uncut.contains(&label) {
+                return wrong(format!("`{}` is sliced, and cannot be cut as well", tree.name(label)));
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Planner<'_> {
     fn node(&mut self, node: NodeId) -> Result<Placed, PlanError> {
         match &self.tree.nodes[node].step {
-            Step::Leaf { .. } => Ok(Placed::Free),
+            Step::Leaf { operand } => match self.options.fixed.operands.get(*operand) {
+                Some(Some(fixed)) => {
+                    let labels = self.tree.nodes[node].labels.clone();
+                    Ok(Placed::At(self.push(labels, fixed.clone(), Source::Operand(*operand), 0.0)))
+                }
+                _ => Ok(Placed::Free),
+            },
             Step::Unary { input, op } => match self.placed[*input] {
                 // A sum down to a number leaves nothing to cut: better cut what is summed.
                 Placed::Free if !self.tree.nodes[node].labels.is_empty() || self.machine.ranks == 1 => Ok(Placed::Free),
                 Placed::Free => {
-                    let wanted = self.preferred(&self.tree.nodes[*input].labels);
+                    let wanted = self.choices.preferred(&self.tree.nodes[*input].labels);
                     let value = self.materialise(*input, &wanted)?;
                     self.unary(node, value, *op).map(Placed::At)
                 }
                 Placed::At(value) => self.unary(node, value, *op).map(Placed::At),
             },
             Step::Contract { left, right, .. } => self.contract(node, *left, *right).map(Placed::At),
-        }
-    }
-
-    /// A distribution for a tensor that nothing else decides: cut along its longest dimension that is no diagonal.
-    fn preferred(&self, labels: &[Label]) -> Distribution {
-        let once = |label: &Label| labels.iter().filter(|&l| l == label).count() == 1;
-        let alone = self.machine.ranks == 1 || self.options.algorithm == Some(super::AlgorithmName::Local);
-        let longest = (0..labels.len())
-            .filter(|&dim| once(&labels[dim]) && !self.uncut.contains(&labels[dim]))
-            // The first of equals: blocks of an outer dimension are dense.
-            .min_by_key(|&dim| std::cmp::Reverse(self.tree.extent(labels[dim])));
-        match longest {
-            Some(dim) if !alone => Distribution::cut(dim, self.machine.ranks),
-            _ => Distribution::single(),
         }
     }
 
@@ -164,7 +194,7 @@ impl Planner<'_> {
             let (source, seconds) = match (&self.tree.nodes[node].step, below) {
                 (Step::Unary { input, op }, Some(value)) => {
                     let from = &self.tree.nodes[*input].labels;
-                    (Source::Unary { input: value, op: *op }, self.cost.unary(from, &labels, &wanted))
+                    (Source::Unary { input: value, op: *op }, self.choices.cost.unary(from, &labels, &wanted))
                 }
                 (Step::Leaf { operand }, _) => (Source::Operand(*operand), 0.0),
                 // Only operands and unary steps over them are free.
@@ -183,19 +213,19 @@ impl Planner<'_> {
         let distribution = match lies(&self.values[input]) {
             Some(distribution) => distribution,
             None => {
-                let wanted = self.preferred(&self.values[input].labels);
+                let wanted = self.choices.preferred(&self.values[input].labels);
                 input = self.redistribute(input, wanted, &self.tree.step_text(node))?;
                 // Cut along no diagonal now, so the step carries the distribution.
                 lies(&self.values[input]).unwrap_or_else(Distribution::single)
             }
         };
-        let seconds = self.cost.unary(&self.values[input].labels, &out, &distribution);
+        let seconds = self.choices.cost.unary(&self.values[input].labels, &out, &distribution);
         let partial = distribution.summands() > 1;
         let value = self.push(out.clone(), distribution, Source::Unary { input, op }, seconds);
         if !partial {
             return Ok(value);
         }
-        let wanted = self.preferred(&out);
+        let wanted = self.choices.preferred(&out);
         self.redistribute(value, wanted, &self.tree.step_text(node))
     }
 
@@ -213,35 +243,26 @@ impl Planner<'_> {
                 to: wanted.describe(&names),
             });
         }
-        let seconds = self.cost.redistribution(&labels, &distribution, &wanted);
+        let seconds = self.choices.cost.redistribution(&labels, &distribution, &wanted);
         Ok(self.push(labels, wanted, Source::Redistribute { input }, seconds))
     }
 
     fn contract(&mut self, node: NodeId, left: NodeId, right: NodeId) -> Result<usize, PlanError> {
-        let (tree, ranks) = (self.tree, self.machine.ranks);
+        let tree = self.tree;
         let Step::Contract { kinds, .. } = &tree.nodes[node].step else {
             unreachable!("called for contractions only");
         };
-        let labels = |id: NodeId| tree.nodes[id].labels.as_slice();
         let text = tree.step_text(node);
-        let candidates = self.candidates.of(&text, kinds, labels(node))?;
-        let price = |algorithm: &Algorithm| {
-            let needs = algorithm.distributions(labels(left), labels(right), labels(node), ranks);
-            let moving = [(left, needs.left), (right, needs.right)].map(|(input, wanted)| match self.placed[input] {
-                Placed::Free => 0.0,
-                Placed::At(value) => self.cost.redistribution(labels(input), &self.values[value].distribution, &wanted),
-            });
-            let own = self.cost.contraction(algorithm, labels(left), labels(right), labels(node));
-            (own, own + moving[0] + moving[1])
-        };
-        let priced = candidates.into_iter().map(|algorithm| (algorithm, price(&algorithm)));
-        let best = priced.min_by(|(_, (_, a)), (_, (_, b))| a.total_cmp(b));
-        let Some((algorithm, (seconds, _))) = best else { unreachable!("there is always a candidate") };
-        let needs = algorithm.distributions(labels(left), labels(right), labels(node), ranks);
+        let Some(algorithm) = self.algorithms[node].take() else { unreachable!("every contraction has an algorithm") };
+        let lies = [left, right].map(|input| match self.placed[input] {
+            Placed::Free => None,
+            Placed::At(value) => Some(&self.values[value].distribution),
+        });
+        let (needs, seconds) = self.choices.contraction(node, [left, right], &algorithm, lies);
         let left = self.bring(left, needs.left, &text)?;
         let right = self.bring(right, needs.right, &text)?;
         let source = Source::Contract { left, right, kinds: kinds.clone(), algorithm };
-        Ok(self.push(labels(node).to_vec(), needs.out, source, seconds))
+        Ok(self.push(tree.nodes[node].labels.clone(), needs.out, source, seconds))
     }
 
     fn bring(&mut self, node: NodeId, wanted: Distribution, consumer: &str) -> Result<usize, PlanError> {
@@ -256,13 +277,13 @@ impl Planner<'_> {
 /// whole, on each rank that needs it, where the cut dimension is a diagonal's.
 fn required(wanted: &Distribution, out: &[Label], input: &[Label]) -> Distribution {
     let axes = wanted.axes().iter().map(|axis| {
-        let Role::Cut { dim } = axis.role else { return *axis };
-        let mut places = (0..input.len()).filter(|&place| input[place] == out[dim]);
+        let Role::Cut { dim, how } = &axis.role else { return axis.clone() };
+        let mut places = (0..input.len()).filter(|&place| input[place] == out[*dim]);
         let role = match (places.next(), places.next()) {
-            (Some(dim), None) => Role::Cut { dim },
+            (Some(dim), None) => Role::Cut { dim, how: how.clone() },
             _ => Role::Replicate,
         };
         Axis { ranks: axis.ranks, role }
     });
-    Distribution::new(axes.collect())
+    Distribution::new(axes.collect()).owned_by(wanted.owners().clone())
 }

@@ -6,10 +6,13 @@
 pub enum PlanError {
     /// A forced algorithm needs kinds of dimensions that a step lacks.
     #[error("algorithm {algorithm} does not apply to `{node}`: it needs {needs}")]
-    NoAlgorithm { algorithm: &'static str, node: String, needs: &'static str },
+    NoAlgorithm { algorithm: &'static str, node: String, needs: String },
     /// What must be cut has no algorithm that does it.
     #[error("no algorithm cuts {cut} in `{node}`{hint}")]
     NoCut { cut: String, node: String, hint: String },
+    /// A tensor cannot lie so.
+    #[error("{0}")]
+    Distribution(String),
     /// A path that is none of this expression, or a search that is not possible.
     #[error("{0}")]
     Path(String),

@@ -8,27 +8,33 @@
 //! | in which order | `path` |
 //! | how intermediates lie in memory | `layout` |
 //! | which subtrees run side by side | `lanes` |
-//! | what could contract a node | `candidates` |
+//! | what could contract a node | `candidates`, `grids` |
+//! | which of these all nodes take together | `choices`, `dynamic` |
 //! | what it would take | `cost`, `bound` |
-//! | where tensors lie, redistributions between nodes | `distribute` |
+//! | where tensors lie, redistributions between nodes | `distribute`, `fixed` |
 //! | tasks of one rank | `lower` |
 //! | what they pack into | `packing` |
 //! | in slices, where memory is limited | `slice`, `fitting` |
 //! | what later slices and runs leave out | `lasting` |
+//! | what it takes, played without data | `simulate` |
 //! | words and JSON | `explain`, `report` |
 //!
 //! Invariants: values come after their inputs; every input of a contraction lies as its algorithm requires. Deliberately
-//! absent: looking ahead; nodes are planned one by one in the order of the tree.
+//! absent: ranks in groups; every step has all of them.
 
 #![warn(missing_docs)]
 
 mod bound;
 mod candidates;
+mod choices;
 mod cost;
 mod distribute;
+mod dynamic;
 mod error;
 mod explain;
 mod fitting;
+mod fixed;
+mod grids;
 mod lanes;
 mod lasting;
 mod layout;
@@ -37,21 +43,26 @@ mod options;
 mod packing;
 mod path;
 mod report;
+mod simulate;
 mod slice;
 
+pub use bound::words as lower_bound_words;
 pub use error::PlanError;
 pub use explain::Explain;
+pub use fixed::Fixed;
+pub use grids::Fit;
 pub use options::{AlgorithmName, KernelChoice, Options};
 use packing::Packing;
 pub use path::{PathChoice, PathReport};
 pub use report::{Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
+pub use simulate::{Simulation, Span};
 pub use slice::{Held, Slice};
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, Contraction, Tensor};
 use crate::dims::{Kinds, Label};
 use crate::dist::Distribution;
 use crate::dtype::Dtype;
@@ -238,7 +249,11 @@ impl Plan {
 
     /// What a correct run must do.
     pub fn facts(&self) -> Facts {
-        let values = self.values.iter().map(|value| verify::Value {
+        let tensor = |id: usize| {
+            let Value { labels, shape, distribution, .. } = self.values[id].clone();
+            Tensor { node: id, labels, shape, distribution, buffer: None }
+        };
+        let values = self.values.iter().enumerate().map(|(id, value)| verify::Value {
             labels: value.labels.clone(),
             shape: value.shape.clone(),
             distribution: value.distribution.clone(),
@@ -248,8 +263,13 @@ impl Plan {
                 Source::Unary { input, .. } => Origin::Unary { input },
                 Source::Redistribute { input } => Origin::Same { input },
             },
-            order: match value.source {
-                Source::Contract { algorithm: Algorithm::RingK { cut, .. }, .. } => Order::RingDown(cut),
+            order: match &value.source {
+                Source::Contract { algorithm: Algorithm::RingK { cut, .. }, .. } => Order::RingDown(*cut),
+                Source::Contract { left, right, algorithm, .. } => {
+                    let [left, right, out] = [*left, *right, id].map(tensor);
+                    let contraction = Contraction { left, right, out, onto: false };
+                    algorithm.order(&contraction, self.ranks()).map_or(Order::Ascending, Order::Listed)
+                }
                 _ => Order::Ascending,
             },
         });

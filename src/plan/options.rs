@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::PathChoice;
+use super::{Fixed, PathChoice};
 use crate::dtype::Dtype;
 use crate::local::Target;
 
@@ -19,12 +19,28 @@ pub enum AlgorithmName {
     RingMn,
     /// left and right cut along k, partial sums of out travel the ring.
     RingK,
+    /// Tensors lie anyhow; pieces of two travel to where the third one is.
+    Slicing,
+    /// A grid of ranks over all dimensions.
+    Grid,
+    /// A square grid of ranks; operands are shifted past out.
+    Cannon,
+    /// All of it on rank 0, which hands out parts.
+    MasterWorker,
 }
 
 impl AlgorithmName {
     /// All of them.
-    pub const ALL: [AlgorithmName; 4] =
-        [AlgorithmName::Local, AlgorithmName::C, AlgorithmName::RingMn, AlgorithmName::RingK];
+    pub const ALL: [AlgorithmName; 8] = [
+        AlgorithmName::Local,
+        AlgorithmName::C,
+        AlgorithmName::RingMn,
+        AlgorithmName::RingK,
+        AlgorithmName::Slicing,
+        AlgorithmName::Grid,
+        AlgorithmName::Cannon,
+        AlgorithmName::MasterWorker,
+    ];
 
     /// On the command line, in plans and in JSON.
     pub const fn name(self) -> &'static str {
@@ -33,13 +49,19 @@ impl AlgorithmName {
             AlgorithmName::C => "c",
             AlgorithmName::RingMn => "ring-mn",
             AlgorithmName::RingK => "ring-k",
+            AlgorithmName::Slicing => "slicing",
+            AlgorithmName::Grid => "grid",
+            AlgorithmName::Cannon => "cannon",
+            AlgorithmName::MasterWorker => "master-worker",
         }
     }
 
     /// What a contraction must have for it.
     pub const fn needs(self) -> &'static str {
         match self {
-            AlgorithmName::Local => "nothing",
+            AlgorithmName::Local | AlgorithmName::Slicing | AlgorithmName::Grid => "nothing",
+            AlgorithmName::Cannon => "a dimension of each of the kinds m, n and k",
+            AlgorithmName::MasterWorker => "a dimension of kind c, m or n",
             AlgorithmName::C => "a dimension of kind c, in both operands and in the output",
             AlgorithmName::RingMn => "a dimension of kind m and one of kind n",
             AlgorithmName::RingK => "a dimension of kind k, and one of kind m or n",
@@ -137,6 +159,8 @@ pub struct Options {
     pub dtype: Dtype,
     /// For every contraction, an error where it does not apply; `None` chooses for each.
     pub algorithm: Option<AlgorithmName>,
+    /// Where operands and result lie, if not where the planner likes.
+    pub fixed: Fixed,
     /// Names of one or two dimensions that algorithms must cut, in contractions that have them.
     pub cut: Vec<String>,
     /// Plan for an output that holds values and is added onto. Without it, a program that is run with a beta that is
@@ -170,6 +194,7 @@ impl Default for Options {
         Options {
             dtype: Dtype::Float32,
             algorithm: None,
+            fixed: Fixed::default(),
             cut: Vec::new(),
             accumulate: false,
             constant: Vec::new(),

@@ -195,7 +195,7 @@ impl Plan {
     /// The bytes that the busiest rank must receive in a step, whatever the algorithm; `None` where that is not defined.
     pub fn lower_bound_bytes(&self, value: &Value) -> Option<f64> {
         let Source::Contract { kinds, algorithm, .. } = &value.source else { return None };
-        if matches!(algorithm, Algorithm::Local) {
+        if matches!(algorithm, Algorithm::Local | Algorithm::MasterWorker { .. }) {
             return None;
         }
         let size = |kind: &[crate::dims::Label]| kind.iter().map(|l| self.extents[l.0 as usize] as f64).product();
@@ -290,6 +290,13 @@ impl Plan {
             _ => BTreeMap::new(),
         };
         let grid = match &value.source {
+            Source::Contract { algorithm: Algorithm::Grid(grid), .. } => {
+                let cuts = grid.cuts.iter().filter(|(_, parts)| *parts > 1);
+                cuts.map(|&(label, parts)| (self.name(label).to_owned(), parts)).collect()
+            }
+            Source::Contract { algorithm: Algorithm::Cannon { m, n, side, .. }, .. } => {
+                [m, n].map(|&label| (self.name(label).to_owned(), *side)).into()
+            }
             Source::Contract { algorithm, .. } => {
                 let cuts = algorithm.cuts().into_iter().take(1);
                 cuts.map(|label| (self.name(label).to_owned(), self.ranks())).collect()

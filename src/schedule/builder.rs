@@ -107,6 +107,7 @@ impl Builder {
 
     fn transfer(&mut self, mut views: Vec<View>, action: impl FnOnce(Vec<View>) -> Action) {
         views.retain(|view| view.elements() > 0);
+        views.shrink_to_fit();
         if !views.is_empty() {
             self.push(action(views));
         }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Fault;
-use crate::dist::{Bounds, is_empty, volume};
+use crate::dist::{Bounds, Region, is_empty, volume};
 use crate::schedule::View;
 
 /// The user's values in an output that is added onto.
@@ -22,10 +22,10 @@ pub enum Prior {
 pub struct Content {
     /// The tensor (a value without its redistributions); `None` for zeros that belong to no place yet.
     pub value: Option<usize>,
-    /// Index in the tensor minus index in the buffer, per dimension.
-    pub shift: Vec<isize>,
-    /// The summed products: disjoint boxes of the summed dimensions, in the order in which they were added.
-    pub sum: Vec<Bounds>,
+    /// The indices of the tensor, stored densely; no dimensions for zeros that no place is known of.
+    pub at: Region,
+    /// The summed products: disjoint regions of the summed dimensions, in the order in which they were added.
+    pub sum: Vec<Region>,
     pub prior: Prior,
     /// Alpha has been applied.
     pub alpha: bool,
@@ -36,6 +36,20 @@ pub struct Content {
 pub struct Piece {
     pub bounds: Bounds,
     pub content: Content,
+}
+
+impl Piece {
+    /// The part of it in a box of the buffer.
+    pub fn part(&self, bounds: &[Range<usize>]) -> Piece {
+        let bounds = intersect(&self.bounds, bounds);
+        if bounds == self.bounds {
+            return self.clone();
+        }
+        let inside =
+            bounds.iter().zip(&self.bounds).map(|(part, whole)| part.start - whole.start..part.end - whole.start);
+        let at = inside.zip(self.content.at.dims()).map(|(inside, dim)| dim.select(&inside)).collect::<Vec<_>>();
+        Piece { bounds, content: Content { at: Region::from(at), ..self.content.clone() } }
+    }
 }
 
 /// The buffers of one rank. Invariant: pieces of one buffer are disjoint; what no piece covers was never written.
@@ -69,11 +83,9 @@ impl Contents {
     /// # Errors
     /// An element of it was never written.
     pub fn read(&self, view: &View) -> Result<Vec<Piece>, Fault> {
-        let parts = self.0[view.buffer].iter().filter_map(|piece| {
-            let bounds = intersect(&piece.bounds, &view.bounds);
-            (!is_empty(&bounds)).then(|| Piece { bounds, content: piece.content.clone() })
-        });
-        let parts: Vec<Piece> = parts.collect();
+        let meets = |piece: &&Piece| !is_empty(&intersect(&piece.bounds, &view.bounds));
+        let parts: Vec<Piece> =
+            self.0[view.buffer].iter().filter(meets).map(|piece| piece.part(&view.bounds)).collect();
         let written: usize = parts.iter().map(|piece| volume(&piece.bounds)).sum();
         if written == view.elements() { Ok(parts) } else { Err(Fault::Unwritten(view.buffer)) }
     }
@@ -91,7 +103,7 @@ impl Contents {
                 kept.push(old);
             } else {
                 let rest = without(&old.bounds, &hole);
-                kept.extend(rest.into_iter().map(|bounds| Piece { bounds, content: old.content.clone() }));
+                kept.extend(rest.into_iter().map(|bounds| old.part(&bounds)));
             }
         }
         kept.push(piece);
@@ -99,28 +111,24 @@ impl Contents {
     }
 }
 
-/// Appends `more` to a sum; `follows` says whether a box may come after another.
+/// Appends `more` to a sum; `follows` says whether some products may come after others.
 ///
 /// # Errors
 /// The sum has some of it already, or it comes out of order.
-pub fn add(
-    sum: &mut Vec<Bounds>,
-    more: &[Bounds],
-    follows: impl Fn(&[Range<usize>], &[Range<usize>]) -> bool,
-) -> Result<(), Fault> {
-    for bounds in more.iter().filter(|bounds| !is_empty(bounds)) {
-        if sum.iter().any(|have| !is_empty(&intersect(have, bounds))) {
+pub fn add(sum: &mut Vec<Region>, more: &[Region], follows: impl Fn(&Region, &Region) -> bool) -> Result<(), Fault> {
+    for products in more.iter().filter(|products| !products.is_empty()) {
+        if sum.iter().any(|have| have.meets(products)) {
             return Err(Fault::Twice);
         }
-        if sum.last().is_some_and(|last| !follows(last, bounds)) {
+        if sum.last().is_some_and(|last| !follows(last, products)) {
             return Err(Fault::Order);
         }
-        sum.push(bounds.clone());
+        sum.push(products.clone());
     }
     Ok(())
 }
 
 /// How many products a sum holds.
-pub fn products(sum: &[Bounds]) -> usize {
-    sum.iter().map(|bounds| volume(bounds)).sum()
+pub fn products(sum: &[Region]) -> usize {
+    sum.iter().map(Region::volume).sum()
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::dims::Label;
-use crate::dist::Distribution;
+use crate::dist::{Distribution, Intervals, Region};
 
 /// Where a tensor comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,13 +23,24 @@ pub enum Origin {
     },
 }
 
+/// Products that are added to elements of a tensor at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summand {
+    /// The elements.
+    pub of: Region,
+    /// Indices of the summed dimensions, in the order of [`Facts::summed`].
+    pub products: Region,
+}
+
 /// In which order products are added to an element: a plan promises bits, so it promises an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// Ascending along the summed dimensions.
     Ascending,
     /// Down along one summed dimension, from 0 on to its end: what partial sums meet on a ring.
     RingDown(Label),
+    /// By rank on which they are added: this list. Of all that is on it, an element gets what has to do with it.
+    Listed(Vec<Vec<Summand>>),
 }
 
 /// A tensor of a plan.
@@ -85,15 +96,25 @@ impl Facts {
         (labels, extents)
     }
 
-    /// Whether a box of products of `value` may be added next, after `last`.
-    pub fn follows(&self, value: usize, last: &[Range<usize>], next: &[Range<usize>]) -> bool {
-        match self.values[self.tensor(value)].order {
-            Order::Ascending => last.iter().map(|r| r.start).lt(next.iter().map(|r| r.start)),
+    /// Whether products of elements `at` of `value` may be added next on a rank, after `last`.
+    pub fn follows(&self, value: usize, (rank, at): (usize, &Region), last: &Region, next: &Region) -> bool {
+        match &self.values[self.tensor(value)].order {
+            Order::Listed(by_rank) => {
+                let place = |products: &Region| {
+                    by_rank.get(rank)?.iter().position(|s| &s.products == products && s.of.meets(at))
+                };
+                place(last).zip(place(next)).is_some_and(|(last, next)| last < next)
+            }
+            Order::Ascending => {
+                let starts = |products: &Region| products.dims().iter().map(|dim| span(dim).start).collect::<Vec<_>>();
+                starts(last) < starts(next)
+            }
             Order::RingDown(label) => {
                 let (labels, extents) = self.summed(value);
-                labels.iter().position(|&l| l == label).is_some_and(|dim| {
-                    let wraps = last[dim].start == 0 && next[dim].end == extents[dim];
-                    next[dim].end == last[dim].start || wraps
+                labels.iter().position(|l| l == label).is_some_and(|dim| {
+                    let (last, next) = (span(&last.dims()[dim]), span(&next.dims()[dim]));
+                    let wraps = last.start == 0 && next.end == extents[dim];
+                    next.end == last.start || wraps
                 })
             }
         }
@@ -103,4 +124,10 @@ impl Facts {
     pub fn is_result(&self, value: usize) -> bool {
         self.tensor(value) == self.tensor(self.output)
     }
+}
+
+/// From the first index of a set to the last.
+fn span(set: &Intervals) -> Range<usize> {
+    let ranges = set.ranges();
+    ranges.first().map_or(0, |first| first.start)..ranges.last().map_or(0, |last| last.end)
 }

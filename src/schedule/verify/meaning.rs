@@ -3,14 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::content::{Content, Contents, Piece, Prior, add, intersect, products};
+use super::content::{Content, Contents, Piece, Prior, add, products};
 use super::{Facts, Fault, Origin};
 use crate::dims::Label;
-use crate::dist::{Bounds, is_empty};
+use crate::dist::{Bounds, Intervals, Region};
 use crate::schedule::{Accumulate, Buffer, Factor, Home, Schedule, View, Work};
-
-/// The range of each dimension of a box, in coordinates of the whole tensor.
-type Ranges = Vec<Range<usize>>;
 
 pub struct Meaning<'a> {
     pub facts: &'a Facts,
@@ -26,27 +23,22 @@ impl Meaning<'_> {
                 Home::Output if self.facts.accumulate => Prior::Raw,
                 _ => return Vec::new(),
             };
-            self.placed(buffer, given)
+            self.placed(buffer, given).into_iter().collect()
         });
         Contents(pieces.collect())
     }
 
-    fn placed(&self, buffer: &Buffer, prior: Prior) -> Vec<Piece> {
-        let Some(place) = &buffer.place else { return Vec::new() };
+    fn placed(&self, buffer: &Buffer, prior: Prior) -> Option<Piece> {
+        let place = buffer.place.as_ref().filter(|place| !place.region.is_empty())?;
         let (summand, summands) = place.summand;
         let sum = match (prior, summands) {
-            (Prior::Absent, 2..) => vec![vec![summand..summand + 1]],
-            (Prior::Absent, _) => vec![Vec::new()],
+            (Prior::Absent, 2..) => vec![Region::from(vec![Intervals::from(summand..summand + 1)])],
+            (Prior::Absent, _) => vec![Region::from(Vec::<Range<usize>>::new())],
             _ => Vec::new(),
         };
-        let pieces = place.region.boxes().into_iter().filter_map(|bounds| {
-            let local = place.region.locate(&bounds)?;
-            let shift = bounds.iter().zip(&local).map(|(b, l)| b.start as isize - l.start as isize).collect();
-            let value = Some(self.facts.tensor(buffer.node));
-            let content = Content { value, shift, sum: sum.clone(), prior, alpha: prior != Prior::Absent };
-            Some(Piece { bounds: local, content })
-        });
-        pieces.collect()
+        let bounds = buffer.extents.iter().map(|&extent| 0..extent).collect();
+        let (value, at) = (Some(self.facts.tensor(buffer.node)), place.region.clone());
+        Some(Piece { bounds, content: Content { value, at, sum, prior, alpha: prior != Prior::Absent } })
     }
 
     /// Follows one work task.
@@ -56,9 +48,7 @@ impl Meaning<'_> {
             Work::Unary { input, out } => self.unary(contents, input, out),
             Work::Add { input, out } => self.add(contents, input, out),
             Work::Fill { out } => {
-                let zeros =
-                    Content { value: None, shift: Vec::new(), sum: Vec::new(), prior: Prior::Absent, alpha: true };
-                contents.write(out.buffer, Piece { bounds: out.bounds.clone(), content: zeros });
+                contents.write(out.buffer, self.zeros(out));
                 Ok(())
             }
             Work::Update { input, out } => self.update(contents, input, out),
@@ -89,34 +79,32 @@ impl Meaning<'_> {
         Ok(())
     }
 
-    /// The finished part of `value` that a box holds.
-    fn finished(&self, contents: &Contents, view: &View, value: usize) -> Result<Ranges, Fault> {
+    /// Zeros in a box, which are of no tensor yet; with where the box is, if its buffer has a place.
+    fn zeros(&self, out: &View) -> Piece {
+        let placed = self.placed(self.buffer(out), Prior::Absent).map(|piece| piece.part(&out.bounds).content.at);
+        let at = placed.unwrap_or_else(|| Region::from(Vec::<Intervals>::new()));
+        let content = Content { value: None, at, sum: Vec::new(), prior: Prior::Absent, alpha: true };
+        Piece { bounds: out.bounds.clone(), content }
+    }
+
+    /// The finished part of `value` that a box holds, per dimension.
+    fn finished(&self, contents: &Contents, view: &View, value: usize) -> Result<Vec<Intervals>, Fault> {
         let needed: usize = self.facts.summed(value).1.iter().product();
-        let wrong = || Fault::WrongInput(view.buffer);
-        let mut shift: Option<Vec<isize>> = None;
-        for piece in contents.read(view)? {
-            let content = piece.content;
-            let here = match content.value {
-                Some(held) if held == self.facts.tensor(value) => content.shift,
-                None if needed == 0 => self.placed_shift(view).ok_or_else(wrong)?,
-                Some(_) => return Err(wrong()),
+        let pieces = contents.read(view)?;
+        for Piece { content, .. } in &pieces {
+            match content.value {
+                Some(held) if held == self.facts.tensor(value) => {}
+                Some(_) => return Err(Fault::WrongInput(view.buffer)),
+                // Sums of nothing.
+                None if needed == 0 && content.at.dims().len() == view.bounds.len() => {}
                 None => return Err(Fault::Unfinished(view.buffer)),
-            };
+            }
             if products(&content.sum) != needed || content.prior != Prior::Absent {
                 return Err(Fault::Unfinished(view.buffer));
             }
-            if shift.get_or_insert_with(|| here.clone()) != &here {
-                return Err(wrong());
-            }
         }
-        let shift = shift.unwrap_or_else(|| vec![0; view.bounds.len()]);
-        moved(&view.bounds, &shift).ok_or_else(wrong)
-    }
-
-    fn placed_shift(&self, view: &View) -> Option<Vec<isize>> {
-        let pieces = self.placed(self.buffer(view), Prior::Absent);
-        let mut holding = pieces.into_iter().filter(|piece| !is_empty(&intersect(&piece.bounds, &view.bounds)));
-        holding.next().map(|piece| piece.content.shift)
+        let dims = (0..view.bounds.len()).map(|dim| along(&pieces, dim));
+        dims.collect::<Option<_>>().ok_or(Fault::WrongInput(view.buffer))
     }
 
     fn contract(
@@ -133,7 +121,7 @@ impl Meaning<'_> {
         if left.elements() == 0 || right.elements() == 0 {
             return Err(Fault::Shape);
         }
-        let mut ranges: HashMap<Label, Range<usize>> = HashMap::new();
+        let mut ranges: HashMap<Label, Intervals> = HashMap::new();
         for (view, input) in [(left, l), (right, r)] {
             let labels = &self.facts.values[input].labels;
             if &self.buffer(view).labels != labels {
@@ -149,53 +137,48 @@ impl Meaning<'_> {
         let product = self.product_box(value, &ranges);
         let content = self.written(value, out, &ranges, vec![product])?;
         let content = Content { alpha: self.facts.is_result(value), ..content };
-        self.accumulate(contents, out, content, accumulate)
+        self.accumulate(contents, Piece { bounds: out.bounds.clone(), content }, out, accumulate)
     }
 
-    /// The box of summed products that ranges of all labels span.
-    fn product_box(&self, value: usize, ranges: &HashMap<Label, Range<usize>>) -> Bounds {
-        self.facts.summed(value).0.iter().map(|label| ranges.get(label).cloned().unwrap_or(0..0)).collect()
+    /// The summed products that the indices of all labels span.
+    fn product_box(&self, value: usize, ranges: &HashMap<Label, Intervals>) -> Region {
+        let labels = self.facts.summed(value).0;
+        Region::from(labels.iter().map(|label| ranges.get(label).cloned().unwrap_or_default()).collect::<Vec<_>>())
     }
 
-    /// The content that a step leaves in `out`, whose dimensions have the ranges of its labels.
+    /// The content that a step leaves in `out`, whose dimensions have the indices of its labels.
     fn written(
         &self,
         value: usize,
         out: &View,
-        ranges: &HashMap<Label, Range<usize>>,
-        sum: Vec<Bounds>,
+        ranges: &HashMap<Label, Intervals>,
+        sum: Vec<Region>,
     ) -> Result<Content, Fault> {
         let labels = &self.facts.values[value].labels;
         if &self.buffer(out).labels != labels {
             return Err(Fault::Shape);
         }
-        let mut shift = Vec::with_capacity(labels.len());
+        let mut at = Vec::with_capacity(labels.len());
         for (label, bounds) in labels.iter().zip(&out.bounds) {
-            let range = ranges.get(label).ok_or(Fault::Shape)?;
-            if range.len() != bounds.len() {
+            let indices = ranges.get(label).ok_or(Fault::Shape)?;
+            if indices.len() != bounds.len() {
                 return Err(Fault::Shape);
             }
-            shift.push(range.start as isize - bounds.start as isize);
+            at.push(indices.clone());
         }
-        Ok(Content { value: Some(value), shift, sum, prior: Prior::Absent, alpha: false })
+        Ok(Content { value: Some(value), at: Region::from(at), sum, prior: Prior::Absent, alpha: false })
     }
 
-    fn accumulate(
-        &self,
-        contents: &mut Contents,
-        out: &View,
-        content: Content,
-        accumulate: Accumulate,
-    ) -> Result<(), Fault> {
+    fn accumulate(&self, contents: &mut Contents, new: Piece, out: &View, accumulate: Accumulate) -> Result<(), Fault> {
         match accumulate {
             Accumulate::Overwrite => {
-                contents.write(out.buffer, Piece { bounds: out.bounds.clone(), content });
+                contents.write(out.buffer, new);
                 Ok(())
             }
-            Accumulate::Add => self.change(contents, out, |piece| self.combine(&mut piece.content, &content)),
+            Accumulate::Add => self.change(contents, out, |piece| self.combine(piece, &new)),
             Accumulate::Beta => self.change(contents, out, |piece| {
                 beta(&mut piece.content)?;
-                self.combine(&mut piece.content, &content)
+                self.combine(piece, &new)
             }),
         }
     }
@@ -210,7 +193,7 @@ impl Meaning<'_> {
         if &self.buffer(input).labels != labels || input.elements() == 0 {
             return Err(Fault::WrongInput(input.buffer));
         }
-        let mut ranges: HashMap<Label, Range<usize>> = HashMap::new();
+        let mut ranges: HashMap<Label, Intervals> = HashMap::new();
         for (&label, range) in labels.iter().zip(self.finished(contents, input, source)?) {
             if ranges.insert(label, range.clone()).is_some_and(|other| other != range) {
                 return Err(Fault::WrongInput(input.buffer));
@@ -238,8 +221,8 @@ impl Meaning<'_> {
         }
         for more in contents.read(input)? {
             let more = carry(more, input, out);
-            let target = View { buffer: out.buffer, bounds: more.bounds };
-            self.change(contents, &target, |piece| self.combine(&mut piece.content, &more.content))?;
+            let target = View { buffer: out.buffer, bounds: more.bounds.clone() };
+            self.change(contents, &target, |piece| self.combine(piece, &more))?;
         }
         Ok(())
     }
@@ -272,10 +255,7 @@ impl Meaning<'_> {
             }
             let here = content.value.is_none_or(|value| {
                 value == self.facts.tensor(self.facts.output)
-                    && placed
-                        .iter()
-                        .filter(|p| !is_empty(&intersect(&p.bounds, &piece.bounds)))
-                        .all(|p| p.content.shift == content.shift)
+                    && placed.as_ref().is_some_and(|placed| placed.part(&piece.bounds).content.at == content.at)
             });
             let whole = products(&content.sum) == needed && content.prior == prior && content.alpha;
             if zeros || !here || !whole || buffer.node != self.facts.output {
@@ -286,7 +266,9 @@ impl Meaning<'_> {
     }
 
     /// Adds the content of one place to another: the same element of the same tensor, or zeros.
-    fn combine(&self, content: &mut Content, more: &Content) -> Result<(), Fault> {
+    fn combine(&self, piece: &mut Piece, more: &Piece) -> Result<(), Fault> {
+        let more = &more.part(&piece.bounds).content;
+        let content = &mut piece.content;
         if more.value.is_none() {
             return Ok(());
         }
@@ -294,30 +276,46 @@ impl Meaning<'_> {
             *content = more.clone();
             return Ok(());
         }
-        if content.value != more.value || content.shift != more.shift {
+        if content.value != more.value || content.at != more.at {
             return Err(Fault::Shape);
         }
         if more.prior != Prior::Absent || content.alpha != more.alpha || content.prior == Prior::Raw {
             return Err(Fault::Scaling);
         }
-        let value = content.value.unwrap_or_default();
-        add(&mut content.sum, &more.sum, |last, next| self.facts.follows(value, last, next))
+        let (value, place) = (content.value.unwrap_or_default(), (self.schedule.rank, &content.at));
+        add(&mut content.sum, &more.sum, |last, next| self.facts.follows(value, place, last, next))
     }
 }
 
-/// A box of a buffer in coordinates of the tensor.
-fn moved(bounds: &[Range<usize>], shift: &[isize]) -> Option<Ranges> {
-    let range = |(b, &s): (&Range<usize>, &isize)| Some(b.start.checked_add_signed(s)?..b.end.checked_add_signed(s)?);
-    bounds.iter().zip(shift).map(range).collect()
+/// The indices along one dimension of a box that the pieces fill together; `None` where they are not the same everywhere, or
+/// do not ascend.
+fn along(pieces: &[Piece], dim: usize) -> Option<Intervals> {
+    let mut ends: Vec<usize> = pieces.iter().flat_map(|p| [p.bounds[dim].start, p.bounds[dim].end]).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for pair in ends.windows(2) {
+        let mut holding = pieces.iter().filter(|p| p.bounds[dim].start <= pair[0] && pair[1] <= p.bounds[dim].end);
+        let indices = |p: &Piece| {
+            let start = p.bounds[dim].start;
+            p.content.at.dims()[dim].select(&(pair[0] - start..pair[1] - start))
+        };
+        let first = indices(holding.next()?);
+        if holding.any(|other| indices(other) != first) {
+            return None;
+        }
+        ranges.extend(first.ranges().iter().cloned());
+    }
+    ranges.windows(2).all(|pair| pair[0].end <= pair[1].start).then(|| Intervals::ascending(ranges))
 }
 
 /// A piece read from `from`, as it lies in `to` after a copy: both boxes have one shape.
 pub fn carry(piece: Piece, from: &View, to: &View) -> Piece {
-    let steps = from.bounds.iter().zip(&to.bounds).map(|(f, t)| t.start as isize - f.start as isize);
-    let bounds = moved(&piece.bounds, &steps.clone().collect::<Vec<_>>()).unwrap_or_default();
-    let mut content = piece.content;
-    content.shift.iter_mut().zip(steps).for_each(|(shift, step)| *shift -= step);
-    Piece { bounds, content }
+    let moved = |(at, (from, to)): (&Range<usize>, (&Range<usize>, &Range<usize>))| {
+        at.start - from.start + to.start..at.end - from.start + to.start
+    };
+    let bounds = piece.bounds.iter().zip(from.bounds.iter().zip(&to.bounds)).map(moved).collect();
+    Piece { bounds, content: piece.content }
 }
 
 /// Applies beta to values of the user that nothing has been added to.

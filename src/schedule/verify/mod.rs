@@ -19,7 +19,7 @@ mod run;
 mod sharing;
 
 pub use error::{Fault, VerifyError};
-pub use facts::{Facts, Order, Origin, Value};
+pub use facts::{Facts, Order, Origin, Summand, Value};
 
 use super::Schedule;
 

@@ -1,0 +1,142 @@
+//! Words that the busiest rank receives, for the shapes of the COSMA paper on 2 to 18,432 ranks:
+//! `cargo bench --bench volumes`.
+//!
+//! Ours are summed from the schedules that are generated; nothing is estimated. Beside them, counted in the same words and
+//! with the same allowance for idle ranks ([`rivals`]): the best grid that trying all of them finds, the grids of four
+//! decompositions, and the lower bound. Where a decomposition's grid does not fit into memory there is no number.
+//!
+//! With up to 12 ranks the same shapes are contracted too, with smaller extents, and what transports count is compared with
+//! what schedules say.
+
+mod rivals;
+
+use einsum_dist::algorithm::{Algorithm, Contraction, Grid, Tensor};
+use einsum_dist::dims::{Kinds, Label};
+use einsum_dist::plan::{AlgorithmName, Fit, lower_bound_words};
+use einsum_dist::schedule::Builder;
+use einsum_dist::{DistTensor, Dtype, Machine, Options, Problem, World};
+use rivals::{Case, Shape};
+
+const M: Label = Label(0);
+const N: Label = Label(1);
+const K: Label = Label(2);
+
+/// Words of a machine's memory, per rank: 64 GiB for 36 of them, in f32.
+const MACHINE: f64 = (64u64 << 30) as f64 / 36.0 / 4.0;
+
+/// Name, extents, and the divisor of extents that are contracted.
+const SHAPES: [(&str, [usize; 3], [usize; 3]); 4] = [
+    ("square", [16_384; 3], [64, 64, 64]),
+    ("largeK", [17_408, 17_408, 3_735_552], [128, 128, 128]),
+    ("largeM", [3_735_552, 17_408, 17_408], [128, 128, 128]),
+    ("flat", [131_072, 131_072, 512], [128, 128, 16]),
+];
+
+/// Powers of two, primes, and what the paper speaks of.
+const RANKS: [usize; 50] = [
+    2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16, 17, 24, 31, 32, 36, 37, 48, 61, 64, 65, 72, 96, 97, 127, 128, 144, 192,
+    251, 256, 288, 509, 512, 576, 1021, 1024, 1152, 2039, 2048, 2304, 4093, 4096, 4608, 8191, 8192, 9216, 9217, 18_432,
+];
+
+fn kinds() -> Kinds {
+    Kinds { c: vec![], m: vec![M], n: vec![N], k: vec![K] }
+}
+
+/// Ranks at the first, the last larger and the last place along every cut: one of them receives most.
+fn corners(grid: &Grid, extents: &[usize; 3]) -> Vec<usize> {
+    let mut ranks = vec![0];
+    for &(label, parts) in &grid.cuts {
+        let larger = (extents[label.0 as usize] % parts).saturating_sub(1);
+        let mut places = vec![0, larger, parts - 1];
+        places.sort_unstable();
+        places.dedup();
+        ranks = ranks.iter().flat_map(|rank| places.iter().map(move |place| rank * parts + place)).collect();
+    }
+    ranks
+}
+
+/// Words that a rank receives by its schedule.
+fn received(grid: &Grid, extents: &[usize; 3], ranks: usize, rank: usize) -> u64 {
+    let mut builder = Builder::new(rank, ranks, 1);
+    let algorithm = Algorithm::Grid(grid.clone());
+    let labels = [vec![M, K], vec![K, N], vec![M, N]];
+    let Some(lie) = algorithm.distributions(&labels[0], &labels[1], &labels[2], ranks) else {
+        unreachable!("a grid says how tensors lie")
+    };
+    let tensors = [lie.left, lie.right, lie.out].into_iter().zip(labels).enumerate();
+    let tensors = tensors.map(|(node, (distribution, labels))| {
+        let shape = labels.iter().map(|label| extents[label.0 as usize]).collect();
+        Tensor { node, labels, shape, distribution, buffer: None }.declared(&mut builder)
+    });
+    let tensors: Vec<Tensor> = tensors.collect();
+    let [left, right, out] = tensors.try_into().unwrap_or_else(|_| unreachable!("there are three"));
+    algorithm.generate(&mut builder, &Contraction { left, right, out, onto: false });
+    builder.finish().bytes_received()
+}
+
+/// Contracts with smaller extents; whether all ranks received what their schedules say.
+fn executed(extents: [usize; 3], ranks: usize) -> bool {
+    let [m, n, k] = extents;
+    let options = Options { dtype: Dtype::Float32, algorithm: Some(AlgorithmName::Grid), ..Options::default() };
+    let problem = Problem::parse("mk,kn->mn").and_then(|problem| problem.shapes(&[vec![m, k], vec![k, n]]));
+    let plan = problem.and_then(|shaped| shaped.plan(&Machine::new(ranks, 1), &options)).expect("a plan");
+    let world = World::in_process(ranks);
+    let random = |operand: usize| {
+        let value = plan.operand(operand);
+        DistTensor::<f32>::random(&world, &value.shape, &value.distribution, 1, operand as u32)
+    };
+    let (left, right) = (random(0), random(1));
+    let mut out = DistTensor::<f32>::random(&world, &plan.output().shape, &plan.output().distribution, 1, 2);
+    let mut program = world.compile::<f32>(&plan).expect("a program");
+    program.run_dist(1.0, &[&left, &right], 0.0, &mut out).expect("a run");
+    let measured = program.measured().expect("measured");
+    (0..ranks).all(|rank| measured[rank].received.iter().sum::<u64>() == plan.schedule(rank).bytes_received())
+}
+
+fn text(words: Option<f64>) -> String {
+    words.map_or(String::new(), |words| format!("{words:.0}"))
+}
+
+fn main() {
+    println!("# words (f32) that the busiest rank receives; empty where a grid does not fit into memory");
+    println!("shape,memory,ranks,grid,ours,best_grid,2d,2.5d,recursive,cosma,bound,executed");
+    let kinds = kinds();
+    for (name, extents, divisors) in SHAPES {
+        let [m, n, k] = extents.map(|extent| extent as f64);
+        let inputs = m * n + m * k + n * k;
+        for memory in ["limited", "extra"] {
+            for ranks in RANKS {
+                let p = ranks as f64;
+                let words = match memory {
+                    "limited" => 2.0 * inputs / p,
+                    _ => (2.0 * inputs / p.powf(2.0 / 3.0)).min(MACHINE),
+                };
+                let fit = Fit { kinds: &kinds, extents: &extents, uncut: &[], ranks, memory: Some(words) };
+                let case = Case { extents: Shape { m, n, k }, ranks, idle: fit.idle(), memory: words };
+                let Some(grid) = fit.best(fit.idle()) else {
+                    println!("{name},{memory},{ranks},,,,,,,,,");
+                    continue;
+                };
+                let busiest =
+                    corners(&grid, &extents).into_iter().map(|rank| received(&grid, &extents, ranks, rank)).max();
+                let parts = [M, N, K].map(|label| {
+                    let cut = grid.cuts.iter().find(|(cut, _)| *cut == label);
+                    cut.map_or(1, |cut| cut.1).to_string()
+                });
+                let small = [0, 1, 2].map(|at| extents[at] / divisors[at]);
+                let executed = if ranks <= 12 { executed(small, ranks).to_string() } else { String::new() };
+                println!(
+                    "{name},{memory},{ranks},{},{},{},{},{},{},{},{:.0},{executed}",
+                    parts.join("x"),
+                    busiest.unwrap_or(0),
+                    text(case.best()),
+                    text(case.two_dimensional()),
+                    text(case.two_and_a_half()),
+                    text(case.recursive()),
+                    text(case.cosma()),
+                    lower_bound_words(1.0, m, n, k, p, Some(words)),
+                );
+            }
+        }
+    }
+}

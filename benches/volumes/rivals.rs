@@ -1,0 +1,112 @@
+//! What others cut products into: grids of pm x pn x pk ranks, and the words that the busiest rank receives.
+//!
+//! Every decomposition gets the best integer grid that its own rule allows, with as many idle ranks as ours may have. What is
+//! counted is the same for all: of each tile that s ranks share, (1 - 1/s).
+
+/// Extents of a matrix product.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    pub m: f64,
+    pub n: f64,
+    pub k: f64,
+}
+
+/// One row of the table.
+pub struct Case {
+    pub extents: Shape,
+    pub ranks: usize,
+    pub idle: usize,
+    /// Words per rank.
+    pub memory: f64,
+}
+
+type Grid = [usize; 3];
+
+impl Case {
+    /// The largest tiles of left, right and out.
+    fn tiles(&self, [pm, pn, pk]: Grid) -> [f64; 3] {
+        let Shape { m, n, k } = self.extents;
+        let [m, n, k] = [(m / pm as f64).ceil(), (n / pn as f64).ceil(), (k / pk as f64).ceil()];
+        [m * k, k * n, m * n]
+    }
+
+    /// Words received; none where the parts of the tensors and a summand of out are more than there is memory for.
+    fn words(&self, grid: Grid) -> Option<f64> {
+        let ([left, right, out], [pm, pn, pk]) = (self.tiles(grid), grid.map(|parts| parts as f64));
+        let held = left / pn + right / pm + out / pk + if pk > 1.0 { out } else { 0.0 };
+        let words = left * (1.0 - 1.0 / pn) + right * (1.0 - 1.0 / pm) + out * (1.0 - 1.0 / pk);
+        (held <= self.memory).then_some(words)
+    }
+
+    /// All grids of enough ranks that the extents have indices for.
+    fn grids(&self) -> impl Iterator<Item = Grid> + '_ {
+        let Shape { m, n, k } = self.extents;
+        let (ranks, least) = (self.ranks, self.ranks.saturating_sub(self.idle).max(1));
+        let pairs = (1..=ranks).flat_map(move |pm| (1..=ranks / pm).map(move |pn| (pm, pn)));
+        let all =
+            pairs.flat_map(move |(pm, pn)| (least.div_ceil(pm * pn)..=ranks / (pm * pn)).map(move |pk| [pm, pn, pk]));
+        all.filter(move |&[pm, pn, pk]| pm as f64 <= m && pn as f64 <= n && pk as f64 <= k)
+    }
+
+    fn least(&self, grids: impl Iterator<Item = Grid>) -> Option<f64> {
+        grids.filter_map(|grid| self.words(grid)).min_by(f64::total_cmp)
+    }
+
+    /// The best grid there is.
+    pub fn best(&self) -> Option<f64> {
+        self.least(self.grids())
+    }
+
+    /// As square a grid over m and n as there is; both ways round.
+    pub fn two_dimensional(&self) -> Option<f64> {
+        self.least(self.squarest(1).into_iter())
+    }
+
+    /// The grids over m and n, with so many ranks along k, that are closest to squares.
+    fn squarest(&self, layers: usize) -> Vec<Grid> {
+        let stretch = |grid: &Grid| grid[0].max(grid[1]) as f64 / grid[0].min(grid[1]) as f64;
+        let all: Vec<Grid> = self.grids().filter(|grid| grid[2] == layers).collect();
+        let least = all.iter().map(stretch).fold(f64::INFINITY, f64::min);
+        all.into_iter().filter(|grid| stretch(grid) == least).collect()
+    }
+
+    /// Squares over m and n in up to pS/(mk + nk) layers.
+    pub fn two_and_a_half(&self) -> Option<f64> {
+        let Shape { m, n, k } = self.extents;
+        let p = self.ranks as f64;
+        let most = (p * self.memory / (m * k + n * k)).clamp(1.0, p.cbrt() + 1e-9) as usize;
+        self.least((1..=most).flat_map(|layers| self.squarest(layers)))
+    }
+
+    /// Halves, or the largest prime factor first, of whatever is longest; of every number of ranks that is allowed.
+    pub fn recursive(&self) -> Option<f64> {
+        let Shape { m, n, k } = self.extents;
+        let least = self.ranks.saturating_sub(self.idle).max(1);
+        let grids = (least..=self.ranks).map(|ranks| {
+            let (mut rest, mut grid) = (ranks, [1; 3]);
+            while rest > 1 {
+                let factor = (2..=rest).find(|factor| rest.is_multiple_of(*factor)).unwrap_or(rest);
+                let lengths = [m / grid[0] as f64, n / grid[1] as f64, k / grid[2] as f64];
+                let longest = (0..3).max_by(|&a, &b| lengths[a].total_cmp(&lengths[b])).unwrap_or(0);
+                grid[longest] *= factor;
+                rest /= factor;
+            }
+            grid
+        });
+        self.least(grids)
+    }
+
+    /// The grid closest to [m/a, n/a, k/b], a and b as its equation 32 has them for this memory.
+    pub fn cosma(&self) -> Option<f64> {
+        let Shape { m, n, k } = self.extents;
+        let (volume, p) = (m * n * k, self.ranks as f64);
+        let cubic = (volume / p).cbrt();
+        let a = self.memory.sqrt().min(cubic);
+        let b = (volume / (p * self.memory)).max(cubic);
+        let ideal = [m / a, n / a, k / b].map(|parts| parts.max(1.0));
+        let far = |grid: &Grid| (0..3).map(|at| (grid[at] as f64 / ideal[at]).ln().powi(2)).sum::<f64>();
+        let fitting = self.grids().filter(|&grid| self.words(grid).is_some());
+        let closest = fitting.min_by(|a, b| far(a).total_cmp(&far(b)))?;
+        self.words(closest)
+    }
+}

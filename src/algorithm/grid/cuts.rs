@@ -1,0 +1,106 @@
+//! A grid of ranks over the dimensions of a contraction, and how its tensors lie on it.
+//!
+//! Invariant: ranks that need the same tile of a tensor share it, each a part, so that every tensor is held once.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::dims::Label;
+use crate::dist::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
+
+/// Cuts of a contraction's dimensions. Ranks are numbered row-major, the last cut fastest; ranks beyond it are idle.
+///
+/// ```
+/// use einsum_dist::algorithm::Grid;
+/// use einsum_dist::dims::Label;
+/// // mk,kn->mn on 2 x 3 x 1 ranks over m, n and k: left and right are shared along k.
+/// let [m, n, k] = [0, 1, 2].map(Label);
+/// let grid = Grid { cuts: vec![(m, 2), (n, 3)], shared: [Some(k), Some(k), Some(m)], rounds: 1, pieces: 1 };
+/// assert_eq!(grid.ranks(), 6);
+/// assert_eq!(grid.tile(4, m, 10), 5..10);
+/// let left = grid.distribution(&[m, k], 0);
+/// assert_eq!(left.describe(&["m", "k"]), "m/2 k/3 by 3,1");
+/// // Ranks 3, 4 and 5 need the same rows; rank 4 holds a third of them.
+/// assert_eq!(grid.sharing(&[m, k], 4), [3, 4, 5]);
+/// assert_eq!(left.block(&[10, 9], 4).unwrap().dims()[1].ranges(), [3..6]);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Grid {
+    /// Dimensions, each once, and into how many tiles each is cut.
+    pub cuts: Vec<(Label, usize)>,
+    /// Along which of their dimensions those who need the same tile of left, of right and of out share it; `None` leaves it to the
+    /// first of them.
+    pub shared: [Option<Label>; 3],
+    /// In how many rounds operands come, if their parts do not ask for fewer.
+    pub rounds: usize,
+    /// In how many pieces each summand of a part of out travels.
+    pub pieces: usize,
+}
+
+impl Grid {
+    /// How many ranks have work.
+    pub fn ranks(&self) -> usize {
+        self.cuts.iter().map(|&(_, parts)| parts).product()
+    }
+
+    /// How many ranks lie between neighbours along each cut.
+    fn strides(&self) -> Vec<usize> {
+        let parts = |at: usize| self.cuts[at + 1..].iter().map(|&(_, parts)| parts).product();
+        (0..self.cuts.len()).map(parts).collect()
+    }
+
+    /// The indices of a dimension that a rank works on.
+    pub fn tile(&self, rank: usize, label: Label, extent: usize) -> Range<usize> {
+        let cut = self.cuts.iter().zip(self.strides()).find(|((cut, _), _)| *cut == label);
+        cut.map_or(0..extent, |(&(_, parts), stride)| tile_bounds(extent, parts, rank / stride % parts))
+    }
+
+    /// The ranks that need the same tile of a tensor of these dimensions as `rank` does, in ascending order.
+    pub fn sharing(&self, labels: &[Label], rank: usize) -> Vec<usize> {
+        let mut ranks = vec![rank];
+        for (&(_, parts), stride) in self.cuts.iter().zip(self.strides()).filter(|((cut, _), _)| !labels.contains(cut))
+        {
+            let first = |rank: usize| rank - rank / stride % parts * stride;
+            ranks = ranks.into_iter().flat_map(|rank| (0..parts).map(move |at| first(rank) + at * stride)).collect();
+        }
+        ranks.sort_unstable();
+        ranks
+    }
+
+    /// How a tensor lies that is held once: left, right or out, by number.
+    pub fn distribution(&self, labels: &[Label], tensor: usize) -> Distribution {
+        self.lies(labels, |_| self.shared[tensor].and_then(|along| labels.iter().position(|&l| l == along)).map(even))
+    }
+
+    /// How the summands of out lie: every rank has one of its tile.
+    pub fn summands(&self, labels: &[Label]) -> Distribution {
+        self.lies(labels, |_| Some(Role::Partial))
+    }
+
+    /// Tiles by the cuts of the tensor's own dimensions, then what `others` makes of those that it lacks.
+    fn lies(&self, labels: &[Label], others: impl Fn(Label) -> Option<Role>) -> Distribution {
+        let mut axes = Vec::new();
+        let cuts = || self.cuts.iter().zip(self.strides()).filter(|((_, parts), _)| *parts > 1);
+        for (&(label, ranks), stride) in cuts() {
+            if let Some(dim) = labels.iter().position(|&l| l == label) {
+                axes.push((Axis { ranks, role: even(dim) }, stride));
+            }
+        }
+        for (&(label, ranks), stride) in cuts().filter(|((label, _), _)| !labels.contains(label)) {
+            axes.extend(others(label).map(|role| (Axis { ranks, role }, stride)));
+        }
+        let (axes, strides): (Vec<Axis>, Vec<usize>) = axes.into_iter().unzip();
+        let plain = Distribution::new(axes);
+        let row_major = strides
+            .iter()
+            .rev()
+            .zip(plain.axes().iter().rev())
+            .try_fold(1, |next, (&stride, axis)| (stride == next).then_some(next * axis.ranks));
+        if row_major.is_some() { plain } else { plain.owned_by(Owners::Strided(strides)) }
+    }
+}
+
+fn even(dim: usize) -> Role {
+    Role::Cut { dim, how: Cut::Even }
+}

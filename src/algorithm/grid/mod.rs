@@ -1,0 +1,283 @@
+//! `grid`: ranks as a grid over all dimensions of a contraction, each with a tile of the products.
+//!
+//! Source: Kwasniewski, Kabić, Besta, VandeVondele, Solcà and Hoefler, Red-Blue Pebbling Revisited: Near Optimal Parallel
+//! Matrix-Matrix Multiplication (2019), sections 6 and 7, in any number of dimensions. Cuts come from the planner; those of
+//! kinds m and n only make it a two-dimensional algorithm, those of k too a three-dimensional one.
+//!
+//! ```text
+//! mk,kn->mn on 2 x 2 ranks over m and n; the two ranks of a row share its left tile along k, those of a column right's.
+//! Rank 0 = (0, 0) holds left [m0, k0], right [k0, n0]:
+//!   round 0   out  = left [m0, k0] right [k0, n0]           own parts, in place
+//!   round 1   out += left [m0, k1] right [k1, n0]           from rank 1 = (0, 1), from rank 2 = (1, 0)
+//! ```
+//!
+//! A rank receives what others have of its tiles of left and of right, an all-gather along k in rounds. Where k is cut
+//! every rank makes a summand of its tile of out, and gets what others have of its part of it: a reduce-scatter. It receives
+//! `(1 - 1/s)` of each tile that s ranks share. Transfers come round by round and by distance of the ranks, which is
+//! their total order; the pieces of two more rounds travel while one is contracted.
+//!
+//! Deliberately absent: choosing the cuts ([`crate::plan`]); operands that lie otherwise, which are redistributed before.
+
+mod cuts;
+
+use std::ops::Range;
+
+pub use self::cuts::Grid;
+use super::contraction::{Contraction, Tensor, contract};
+use super::pieces::{Pieces, Rounds};
+use crate::dims::Label;
+use crate::dist::{Bounds, Intervals, Region, tile_bounds};
+use crate::schedule::verify::Summand;
+use crate::schedule::{Accumulate, Builder, View, Work};
+
+/// What a rank of the grid works on, round by round; that of its neighbours along m and n differs in the order only.
+struct Tiles<'a> {
+    grid: &'a Grid,
+    contraction: &'a Contraction,
+    /// The dimension along which operands come in rounds.
+    along: Option<Label>,
+    /// What comes in one round, of the ranks with this rank's tile of that dimension.
+    cells: Vec<Range<usize>>,
+}
+
+impl<'a> Tiles<'a> {
+    fn new(grid: &'a Grid, contraction: &'a Contraction, rank: usize) -> Tiles<'a> {
+        let Contraction { left, right, out, .. } = contraction;
+        let summed = || left.labels.iter().filter(|label| right.labels.contains(label) && !out.labels.contains(label));
+        // Where operands are shared along it they need not be put together.
+        let best = summed().max_by_key(|&&label| {
+            let shares = grid.shared[..2].iter().filter(|&&along| along == Some(label)).count();
+            (shares, grid.tile(0, label, extent(left, label)).len())
+        });
+        let mut tiles = Tiles { grid, contraction, along: best.copied(), cells: Vec::new() };
+        if let Some(along) = tiles.along {
+            tiles.cells = tiles.cells(rank, along);
+        }
+        tiles
+    }
+
+    /// A tile, cut where parts of operands end, as far as these are not too many.
+    fn cells(&self, rank: usize, along: Label) -> Vec<Range<usize>> {
+        let Contraction { left, right, .. } = self.contraction;
+        let tile = self.grid.tile(rank, along, extent(left, along));
+        let mut ends = vec![tile.start, tile.end];
+        for (tensor, _) in
+            [left, right].into_iter().zip(&self.grid.shared).filter(|(_, shared)| **shared == Some(along))
+        {
+            for holder in self.grid.sharing(&tensor.labels, rank) {
+                // Of more ranks than indices some hold nothing, nowhere.
+                ends.extend(Some(tensor.tile(holder, along)).filter(|part| !part.is_empty()).map(|part| part.start));
+            }
+        }
+        ends.sort_unstable();
+        ends.dedup();
+        let parts: Vec<Range<usize>> = ends.windows(2).map(|pair| pair[0]..pair[1]).collect();
+        let rounds = self.grid.rounds.clamp(1, tile.len().max(1));
+        if parts.is_empty() {
+            return vec![tile];
+        }
+        if parts.len() > rounds {
+            let cells = (0..rounds).map(|round| tile_bounds(tile.len(), rounds, round));
+            return cells.map(|cell| tile.start + cell.start..tile.start + cell.end).collect();
+        }
+        // Larger parts in several rounds.
+        let each = |part: &Range<usize>| (part.len() * rounds / tile.len()).clamp(1, part.len());
+        let cells = parts.iter().flat_map(|part| {
+            (0..each(part)).map(move |piece| {
+                let cell = tile_bounds(part.len(), each(part), piece);
+                part.start + cell.start..part.start + cell.end
+            })
+        });
+        cells.collect()
+    }
+
+    /// A rank begins with what it holds of left, and of right where left is not shared along that dimension.
+    fn cell(&self, rank: usize, round: usize) -> Option<&Range<usize>> {
+        let first = self.along.map_or(0, |along| {
+            let Contraction { left, right, .. } = self.contraction;
+            let shared = |tensor: usize| self.grid.shared[tensor] == Some(along);
+            let held = if shared(0) { left } else { right }.tile(rank, along).start;
+            self.cells.iter().position(|cell| cell.start >= held).unwrap_or(0)
+        });
+        self.cells.get((first + round) % self.cells.len().max(1)).filter(|_| round < self.cells.len())
+    }
+
+    /// What a rank works on of some dimensions, in one round.
+    fn region(&self, labels: &[Label], shape: &[usize], rank: usize, round: usize) -> Option<Region> {
+        if round >= self.rounds_of(rank) {
+            return None;
+        }
+        let dims = labels.iter().zip(shape).map(|(&label, &extent)| {
+            let cell = self.cell(rank, round).filter(|_| self.along == Some(label));
+            Intervals::from(cell.cloned().unwrap_or_else(|| self.grid.tile(rank, label, extent)))
+        });
+        Some(Region::from(dims.collect::<Vec<_>>()))
+    }
+
+    /// The summands that a rank makes, in order.
+    fn made(&self, rank: usize) -> Vec<Summand> {
+        let Contraction { left, out, .. } = self.contraction;
+        let summed: Vec<usize> =
+            (0..left.labels.len()).filter(|&dim| !out.labels.contains(&left.labels[dim])).collect();
+        let labels: Vec<Label> = summed.iter().map(|&dim| left.labels[dim]).collect();
+        let shape: Vec<usize> = summed.iter().map(|&dim| left.shape[dim]).collect();
+        let rounds = 0..self.rounds_of(rank);
+        let summand = |round| {
+            let of = self.region(&out.labels, &out.shape, rank, round)?;
+            Some(Summand { of, products: self.region(&labels, &shape, rank, round)? })
+        };
+        rounds.filter_map(summand).collect()
+    }
+}
+
+impl Rounds for Tiles<'_> {
+    fn rounds_of(&self, _: usize) -> usize {
+        self.cells.len().max(1)
+    }
+
+    fn piece(&self, tensor: &Tensor, rank: usize, round: usize) -> Option<Region> {
+        self.region(&tensor.labels, &tensor.shape, rank, round)
+    }
+
+    fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, _: usize) -> Vec<Bounds> {
+        let block = tensor.distribution.block(&tensor.shape, source);
+        block.map(|block| block.intersect(piece).boxes()).unwrap_or_default()
+    }
+
+    fn holds(&self, tensor: &Tensor, rank: usize, piece: &Region) -> bool {
+        let block = tensor.distribution.block(&tensor.shape, rank);
+        block.is_some_and(|block| block.positions(piece).is_some())
+    }
+}
+
+fn extent(tensor: &Tensor, label: Label) -> usize {
+    tensor.shape[tensor.dim(label)]
+}
+
+/// Appends this rank's tasks.
+pub fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
+    let (me, ranks) = (builder.rank(), grid.ranks());
+    if me >= ranks {
+        return;
+    }
+    let Contraction { left, right, out, onto } = contraction;
+    let tiles = Tiles::new(grid, contraction, me);
+    let group = grid.sharing(&out.labels, me);
+    let sums = if group.len() > 1 { summands(builder, grid, out) } else { out.clone() };
+    let operands = [left, right].map(|tensor| (grid.sharing(&tensor.labels, me), Pieces::new(builder, &tiles, tensor)));
+    // In order of distance, as others have it too.
+    let mut distances: Vec<usize> = Vec::new();
+    for &other in operands.iter().flat_map(|(sharing, _)| sharing).filter(|&&other| other != me) {
+        distances.extend([(other + ranks - me) % ranks, (me + ranks - other) % ranks]);
+    }
+    distances.sort_unstable();
+    distances.dedup();
+    let mut accumulate = if *onto && group.len() == 1 { Accumulate::Beta } else { Accumulate::Overwrite };
+    for round in 0..tiles.rounds_of(me) {
+        for distance in &distances {
+            let (target, source) = ((me + distance) % ranks, (me + ranks - distance) % ranks);
+            for (sharing, pieces) in &operands {
+                if sharing.contains(&target) {
+                    pieces.send(builder, target, round);
+                }
+                if sharing.contains(&source) {
+                    pieces.recv(builder, source, round);
+                }
+            }
+        }
+        let views: Vec<View> = operands.iter().filter_map(|(_, pieces)| pieces.here(builder, round)).collect();
+        if let ([left, right], Some(target)) = (views.as_slice(), sums.own(me, &[])) {
+            contract(builder, left.clone(), right.clone(), target, accumulate);
+            accumulate = Accumulate::Add;
+        }
+    }
+    if group.len() > 1 {
+        reduce_scatter(builder, &sums, out, &group, Reduction { pieces: grid.pieces, onto: *onto });
+    }
+}
+
+/// A place for this rank's summand of its tile of out.
+fn summands(builder: &mut Builder, grid: &Grid, out: &Tensor) -> Tensor {
+    let distribution = grid.summands(&out.labels);
+    let extents = distribution.block_or_empty(&out.shape, builder.rank()).extents();
+    let buffer = Some(out.scratch(builder, extents));
+    Tensor { distribution, buffer, ..out.clone() }
+}
+
+/// Makes each rank's block of `out` the sum of what those of its group have of it in `sums`: its own first, then those of the
+/// ranks before it, the nearest first. `onto`: beta times what is there is added.
+///
+/// ```text
+/// a tile of 2 rows, summands a and b of it on ranks 0 and 1; out has row 0 on rank 0 and row 1 on rank 1
+///   rank 0: a0 a1        sends a1, receives b0        a0 + b0
+///   rank 1: b0 b1        sends b0, receives a1        b1 + a1
+/// ```
+///
+/// Each of s ranks receives (s - 1) / s of the tile.
+fn reduce_scatter(builder: &mut Builder, sums: &Tensor, out: &Tensor, group: &[usize], how: Reduction) {
+    let me = builder.rank();
+    let Some(number) = group.iter().position(|&rank| rank == me) else { return };
+    let part = |owner: usize| out.distribution.block(&out.shape, owner).and_then(|part| sums.stored(me, &part));
+    let mine = out.own(me, &[]).zip(part(me)).filter(|(out, _)| out.elements() > 0);
+    let slots = mine.as_ref().map(|(out_view, _)| {
+        let first = how.piece(out_view, 0).into_iter().flat_map(|piece| piece.bounds);
+        let extents: Vec<usize> = first.map(|range| range.len()).collect();
+        [0, 1].map(|_| out.scratch(builder, extents.clone()))
+    });
+    if let Some((out, input)) = mine.clone() {
+        builder.work(if how.onto { Work::Update { input, out } } else { Work::Unary { input, out } });
+    }
+    let mut slot = 0;
+    for distance in 1..group.len() {
+        let (to, from) = ((number + distance) % group.len(), (number + group.len() - distance) % group.len());
+        let theirs = part(group[to]);
+        for piece in 0..how.pieces {
+            builder.send(group[to], theirs.iter().filter_map(|theirs| how.piece(theirs, piece)).collect());
+            let (Some((out, _)), Some(slots)) = (&mine, &slots) else { continue };
+            if let Some(out) = how.piece(out, piece).filter(|out| out.elements() > 0) {
+                let bounds = out.bounds.iter().map(|range| 0..range.len()).collect();
+                let input = View { buffer: slots[slot % 2], bounds };
+                slot += 1;
+                builder.recv(group[from], vec![input.clone()]);
+                builder.work(Work::Add { input, out });
+            }
+        }
+    }
+}
+
+/// How parts of out are summed.
+#[derive(Clone, Copy)]
+struct Reduction {
+    pieces: usize,
+    onto: bool,
+}
+
+impl Reduction {
+    /// A piece of a part, cut along the longest dimension; a number is the first piece.
+    fn piece(self, part: &View, piece: usize) -> Option<View> {
+        let mut bounds = part.bounds.clone();
+        let Some(range) = bounds.iter_mut().min_by_key(|range| std::cmp::Reverse(range.len())) else {
+            return (piece == 0).then(|| part.clone());
+        };
+        let tile = tile_bounds(range.len(), self.pieces, piece);
+        *range = range.start + tile.start..range.start + tile.end;
+        Some(View { buffer: part.buffer, bounds })
+    }
+}
+
+/// In which order summands meet on every rank: what the verifier compares schedules with.
+pub fn order(contraction: &Contraction, grid: &Grid, ranks: usize) -> Vec<Vec<Summand>> {
+    let out = &contraction.out.labels;
+    let busy = grid.ranks();
+    let made: Vec<Vec<Summand>> = (0..busy).map(|rank| Tiles::new(grid, contraction, rank).made(rank)).collect();
+    let meets = |rank: usize| -> Vec<Summand> {
+        if rank >= busy {
+            return Vec::new();
+        }
+        let group = grid.sharing(out, rank);
+        let number = group.iter().position(|&other| other == rank).unwrap_or(0);
+        let before = (0..group.len()).map(|distance| group[(number + group.len() - distance) % group.len()]);
+        before.flat_map(|other| made[other].clone()).collect()
+    };
+    (0..ranks).map(meets).collect()
+}

@@ -1,0 +1,152 @@
+//! `master-worker`: everything starts and ends on rank 0, which hands out parts of the products and computes some itself.
+//!
+//! Source: thesis, section 4. Products are cut along one dimension of kind c, m or n: of the operands that have it (both
+//! for c) a rank gets its part, of the other all. Parts come and go in chunks, so that sending, computing and returning overlap.
+//!
+//! ```text
+//! mk,kn->mn on 2 ranks, cut along m, 2 chunks
+//!   rank 0   sends right and left chunk 0, computes; sends chunk 1, receives out chunk 0, computes; receives out chunk 1
+//!   rank 1   receives right and left chunk 0        computes chunk 0, sends it                      computes chunk 1, sends it
+//! ```
+//!
+//! A worker receives its part of the operands, and rank 0 all of out that is not its own part. All transfers come in one order:
+//! what is not cut, then chunk by chunk, out a chunk later, each by rank.
+
+use std::ops::Range;
+
+use super::contraction::{Contraction, Tensor, contract, most_pieces};
+use crate::dims::Label;
+use crate::dist::tile_bounds;
+use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
+
+/// Chunks whose operands and results are in memory at once.
+const SLOTS: usize = 2;
+
+struct Shares<'a> {
+    contraction: &'a Contraction,
+    cut: Label,
+    /// Where the parts of ranks end, the first one's first.
+    ends: &'a [usize],
+    chunks: usize,
+}
+
+impl Shares<'_> {
+    fn chunk(&self, rank: usize, chunk: usize) -> Range<usize> {
+        let start = if rank == 0 { 0 } else { self.ends[rank - 1] };
+        let tile = tile_bounds(self.ends[rank] - start, self.chunks, chunk);
+        start + tile.start..start + tile.end
+    }
+
+    /// The longest chunk of the workers, or of all.
+    fn longest(&self, ranks: Range<usize>) -> usize {
+        ranks.map(|rank| self.chunk(rank, 0).len()).max().unwrap_or(0)
+    }
+
+    /// A chunk of a tensor that has the dimension, and all of another: on rank 0.
+    fn there(&self, tensor: &Tensor, rank: usize, chunk: usize) -> Option<View> {
+        let restricted = (self.cut, self.chunk(rank, chunk));
+        let cut = tensor.labels.contains(&self.cut);
+        tensor.own(0, if cut { std::slice::from_ref(&restricted) } else { &[] })
+    }
+
+    /// The same where it lies by itself in a buffer.
+    fn alone(&self, tensor: &Tensor, rank: usize, chunk: usize, buffer: BufferId) -> View {
+        let extents = tensor
+            .labels
+            .iter()
+            .zip(&tensor.shape)
+            .map(|(&label, &extent)| 0..if label == self.cut { self.chunk(rank, chunk).len() } else { extent });
+        View { buffer, bounds: extents.collect() }
+    }
+
+    fn scratch(&self, builder: &mut Builder, tensor: &Tensor, ranks: Range<usize>) -> BufferId {
+        let longest = self.longest(ranks);
+        let extents = tensor.labels.iter().zip(&tensor.shape);
+        let extents = extents.map(|(&label, &extent)| if label == self.cut { longest } else { extent }).collect();
+        tensor.scratch(builder, extents)
+    }
+}
+
+/// Appends this rank's tasks; `ends`: of the ranks' parts of the dimension.
+pub fn master_worker(builder: &mut Builder, contraction: &Contraction, cut: Label, ends: &[usize]) {
+    let Contraction { left, right, out, .. } = contraction;
+    let elements: f64 = [left, right, out].map(|tensor| tensor.shape.iter().product::<usize>() as f64).iter().sum();
+    let chunks = most_pieces(elements / ends.len() as f64);
+    let shares = Shares { contraction, cut, ends, chunks };
+    match builder.rank() {
+        0 => master(builder, &shares),
+        rank if rank < ends.len() => worker(builder, &shares, rank),
+        _ => {}
+    }
+}
+
+fn master(builder: &mut Builder, shares: &Shares) {
+    let Contraction { left, right, out, onto } = shares.contraction;
+    let ranks = shares.ends.len();
+    let is_cut = |tensor: &Tensor| tensor.labels.contains(&shares.cut);
+    for tensor in [left, right].into_iter().filter(|tensor| !is_cut(tensor)) {
+        for rank in 1..ranks {
+            builder.send(rank, shares.there(tensor, rank, 0).into_iter().collect());
+        }
+    }
+    // Added onto what is there, results come in by way of two places.
+    let slots: Vec<BufferId> = if *onto && ranks > 1 {
+        (0..SLOTS).map(|_| shares.scratch(builder, out, 1..ranks)).collect()
+    } else {
+        Vec::new()
+    };
+    let accumulate = if *onto { Accumulate::Beta } else { Accumulate::Overwrite };
+    for chunk in 0..=shares.chunks {
+        for rank in (1..ranks).filter(|_| chunk < shares.chunks) {
+            for tensor in [left, right].into_iter().filter(|tensor| is_cut(tensor)) {
+                builder.send(rank, shares.there(tensor, rank, chunk).into_iter().collect());
+            }
+        }
+        if chunk < shares.chunks
+            && let [Some(left), Some(right), Some(out)] =
+                [left, right, out].map(|tensor| shares.there(tensor, 0, chunk))
+        {
+            contract(builder, left, right, out, accumulate);
+        }
+        let Some(done) = chunk.checked_sub(1) else { continue };
+        for rank in 1..ranks {
+            let Some(target) = shares.there(out, rank, done).filter(|target| target.elements() > 0) else { continue };
+            if slots.is_empty() {
+                builder.recv(rank, vec![target]);
+                continue;
+            }
+            let input = shares.alone(out, rank, done, slots[rank % SLOTS]);
+            builder.recv(rank, vec![input.clone()]);
+            builder.work(Work::Update { input, out: target });
+        }
+    }
+}
+
+fn worker(builder: &mut Builder, shares: &Shares, rank: usize) {
+    let Contraction { left, right, out, .. } = shares.contraction;
+    let is_cut = |tensor: &Tensor| tensor.labels.contains(&shares.cut);
+    let operands = [left, right].map(|tensor| {
+        let slots = if is_cut(tensor) { SLOTS } else { 1 };
+        (tensor, (0..slots).map(|_| shares.scratch(builder, tensor, rank..rank + 1)).collect::<Vec<_>>())
+    });
+    let results: Vec<BufferId> = (0..SLOTS).map(|_| shares.scratch(builder, out, rank..rank + 1)).collect();
+    let here = |(tensor, slots): &(&Tensor, Vec<BufferId>), chunk: usize| {
+        shares.alone(tensor, rank, chunk, slots[chunk % slots.len()])
+    };
+    // Without a share there is nothing to do with what is not cut; it comes all the same, as rank 0 sends it to all.
+    for operand in operands.iter().filter(|(tensor, _)| !is_cut(tensor)) {
+        builder.recv(0, vec![here(operand, 0)]);
+    }
+    for chunk in 0..=shares.chunks {
+        for operand in operands.iter().filter(|(tensor, _)| is_cut(tensor) && chunk < shares.chunks) {
+            builder.recv(0, vec![here(operand, chunk)]);
+        }
+        if chunk < shares.chunks {
+            let result = shares.alone(out, rank, chunk, results[chunk % SLOTS]);
+            contract(builder, here(&operands[0], chunk), here(&operands[1], chunk), result, Accumulate::Overwrite);
+        }
+        if let Some(done) = chunk.checked_sub(1) {
+            builder.send(0, vec![shares.alone(out, rank, done, results[done % SLOTS])]);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The pieces of one operand: read in place where a rank has all of one as a box of its block, else put together from the
+//! blocks of all ranks, its own among them.
+
+use super::contraction::Tensor;
+use crate::dist::{Bounds, Region};
+use crate::schedule::{BufferId, Builder, View, Work};
+
+/// Pieces in memory at once: one that is contracted, and two on their way.
+const SLOTS: usize = 3;
+
+/// Who works on what in which round, and who holds it.
+pub trait Rounds {
+    /// The chunks of a rank.
+    fn rounds_of(&self, rank: usize) -> usize;
+
+    /// What a rank's chunk needs of a tensor; `None` beyond its last.
+    fn piece(&self, tensor: &Tensor, rank: usize, round: usize) -> Option<Region>;
+
+    /// What `target` takes of a piece from the block of `source`; nothing where it takes that from somebody else.
+    fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds>;
+
+    /// Whether a rank holds a piece as one box of its block.
+    fn holds(&self, tensor: &Tensor, rank: usize, piece: &Region) -> bool;
+}
+
+/// One operand, as one rank sees it.
+pub struct Pieces<'a, R> {
+    rounds: &'a R,
+    tensor: &'a Tensor,
+    rank: usize,
+    slots: Vec<BufferId>,
+}
+
+impl<'a, R: Rounds> Pieces<'a, R> {
+    pub fn new(builder: &mut Builder, rounds: &'a R, tensor: &'a Tensor) -> Pieces<'a, R> {
+        let rank = builder.rank();
+        let chunks = (0..rounds.rounds_of(rank)).filter_map(|round| rounds.piece(tensor, rank, round));
+        let gathered: Vec<Region> = chunks.filter(|piece| !rounds.holds(tensor, rank, piece)).collect();
+        let largest = largest(&gathered);
+        let slots = (0..gathered.len().min(SLOTS)).map(|_| tensor.scratch(builder, largest.clone())).collect();
+        Pieces { rounds, tensor, rank, slots }
+    }
+
+    /// The piece of a rank's chunk, if it comes from several places.
+    fn gathered(&self, rank: usize, round: usize) -> Option<Region> {
+        let piece = self.rounds.piece(self.tensor, rank, round)?;
+        (!piece.is_empty() && !self.rounds.holds(self.tensor, rank, &piece)).then_some(piece)
+    }
+
+    /// What this rank has of a piece of another.
+    pub fn send(&self, builder: &mut Builder, target: usize, round: usize) {
+        let Some(piece) = self.gathered(target, round) else { return };
+        let boxes = self.rounds.overlap(self.tensor, &piece, self.rank, target);
+        builder.send(target, boxes.iter().filter_map(|bounds| self.tensor.view(self.rank, bounds)).collect());
+    }
+
+    /// What another rank has of a piece of this one.
+    pub fn recv(&self, builder: &mut Builder, source: usize, round: usize) {
+        let Some(piece) = self.gathered(self.rank, round) else { return };
+        let boxes = self.rounds.overlap(self.tensor, &piece, source, self.rank);
+        let into =
+            boxes.iter().filter_map(|bounds| Some(View { buffer: self.slot(round)?, bounds: piece.locate(bounds)? }));
+        builder.recv(source, into.collect());
+    }
+
+    /// The piece of this rank's chunk, to which its own part is added.
+    pub fn here(&self, builder: &mut Builder, round: usize) -> Option<View> {
+        let Some(piece) = self.gathered(self.rank, round) else {
+            let piece = self.rounds.piece(self.tensor, self.rank, round)?;
+            // Nothing has no place.
+            return self.tensor.stored(self.rank, &piece).or_else(|| {
+                let bounds = piece.extents().into_iter().map(|extent| 0..extent).collect();
+                Some(View { buffer: self.slots.first().copied().or(self.tensor.buffer)?, bounds })
+            });
+        };
+        let buffer = self.slot(round)?;
+        for bounds in self.rounds.overlap(self.tensor, &piece, self.rank, self.rank) {
+            if let (Some(input), Some(bounds)) = (self.tensor.view(self.rank, &bounds), piece.locate(&bounds)) {
+                builder.work(Work::Unary { input, out: View { buffer, bounds } });
+            }
+        }
+        Some(View { buffer, bounds: piece.extents().into_iter().map(|extent| 0..extent).collect() })
+    }
+
+    fn slot(&self, round: usize) -> Option<BufferId> {
+        self.slots.get(round % self.slots.len().max(1)).copied()
+    }
+}
+
+/// The extents of a buffer that any of these fits into.
+pub fn largest(regions: &[Region]) -> Vec<usize> {
+    let dims = regions.first().map_or(0, |region| region.dims().len());
+    (0..dims).map(|dim| regions.iter().map(|region| region.dims()[dim].len()).max().unwrap_or(0)).collect()
+}

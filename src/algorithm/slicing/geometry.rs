@@ -1,0 +1,215 @@
+//! Which indices of each dimension a rank works on, in which chunks, and who holds them.
+//!
+//! Invariant: the chunks of all ranks have every product once. Cost: that of the blocks and chunks of all ranks.
+
+use super::Stationary;
+use crate::algorithm::contraction::{Contraction, Tensor, most_pieces};
+use crate::algorithm::pieces::Rounds;
+use crate::dims::Label;
+use crate::dist::{Bounds, Intervals, Region, tile_bounds};
+
+/// Chunks at most, for each rank there is: cuts of several tensors leave any number of pieces between them.
+const CHUNKS: usize = 4;
+
+/// The indices of each dimension that a rank works on.
+#[derive(Debug, Clone)]
+pub struct Share(Vec<(Label, Intervals)>);
+
+impl Share {
+    /// The indices of a dimension.
+    pub fn of(&self, label: Label) -> &Intervals {
+        let mine = self.0.iter().find(|(l, _)| *l == label);
+        &mine.unwrap_or_else(|| panic!("a share has all dimensions of the contraction")).1
+    }
+
+    fn with(&self, label: Label, indices: Intervals) -> Share {
+        let mut share = self.clone();
+        for (_, mine) in share.0.iter_mut().filter(|(l, _)| *l == label) {
+            mine.clone_from(&indices);
+        }
+        share
+    }
+
+    /// The piece of a tensor.
+    pub fn region(&self, tensor: &Tensor) -> Region {
+        Region::from(tensor.labels.iter().map(|&label| self.of(label).clone()).collect::<Vec<_>>())
+    }
+}
+
+/// What all ranks do, as every rank sees it.
+pub struct Geometry<'a> {
+    pub contraction: &'a Contraction,
+    pub stationary: Stationary,
+    pub ranks: usize,
+    /// By rank, what it works on, chunk by chunk.
+    pub chunks: Vec<Vec<Share>>,
+    /// The final blocks of left, right and out, by rank.
+    blocks: [Vec<Option<Region>>; 3],
+}
+
+impl<'a> Geometry<'a> {
+    pub fn new(contraction: &'a Contraction, stationary: Stationary, ranks: usize) -> Geometry<'a> {
+        let Contraction { left, right, out, .. } = contraction;
+        let blocks = [left, right, out].map(|tensor| {
+            let final_block = |rank| {
+                let summand = tensor.distribution.summand(rank)?;
+                tensor.distribution.block(&tensor.shape, rank).filter(|_| summand == 0)
+            };
+            (0..ranks).map(final_block).collect()
+        });
+        let mut geometry = Geometry { contraction, stationary, ranks, chunks: Vec::new(), blocks };
+        let along = geometry.longest(|label| !geometry.stays().labels.contains(&label));
+        let sets = along.map(|label| geometry.cells(label)).unwrap_or_default();
+        geometry.chunks = (0..ranks).map(|rank| geometry.chunks_of(rank, along, &sets)).collect();
+        geometry
+    }
+
+    pub fn stays(&self) -> &'a Tensor {
+        match self.stationary {
+            Stationary::Left => &self.contraction.left,
+            Stationary::Right => &self.contraction.right,
+            Stationary::Out => &self.contraction.out,
+        }
+    }
+
+    /// The operands whose pieces a rank gets from others.
+    pub fn moving(&self) -> Vec<&'a Tensor> {
+        let Contraction { left, right, .. } = self.contraction;
+        match self.stationary {
+            Stationary::Left => vec![right],
+            Stationary::Right => vec![left],
+            Stationary::Out => vec![left, right],
+        }
+    }
+
+    /// The chunks of the rank that has most.
+    pub fn rounds(&self) -> usize {
+        self.chunks.iter().map(Vec::len).max().unwrap_or(0)
+    }
+
+    fn tensors(&self) -> [&'a Tensor; 3] {
+        [&self.contraction.left, &self.contraction.right, &self.contraction.out]
+    }
+
+    /// The block of a rank; none where it holds none, or zeros beside the summand that is the tensor.
+    fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
+        let Contraction { left, right, .. } = self.contraction;
+        let at = if tensor.node == left.node && tensor.labels == left.labels {
+            0
+        } else if tensor.node == right.node && tensor.labels == right.labels {
+            1
+        } else {
+            2
+        };
+        self.blocks[at][rank].as_ref()
+    }
+
+    /// The longest dimension of some; the first of equals.
+    fn longest(&self, which: impl Fn(Label) -> bool) -> Option<Label> {
+        let all = self.tensors().into_iter().flat_map(|tensor| tensor.labels.iter().zip(&tensor.shape));
+        let some = all.filter(|(label, _)| which(**label));
+        some.min_by_key(|(_, extent)| std::cmp::Reverse(**extent)).map(|(label, _)| *label)
+    }
+
+    /// What a rank works on: its block of the stationary tensor, and of the rest a share as one of the replicas.
+    fn share(&self, rank: usize, along: Option<Label>) -> Option<Share> {
+        let stays = self.stays();
+        let block =
+            stays.distribution.block(&stays.shape, rank).filter(|_| stays.distribution.summand(rank) == Some(0))?;
+        let mut share: Vec<(Label, Intervals)> = Vec::new();
+        for tensor in self.tensors() {
+            for (&label, &extent) in tensor.labels.iter().zip(&tensor.shape) {
+                if share.iter().all(|(l, _)| *l != label) {
+                    let held = stays.labels.iter().position(|&l| l == label).map(|dim| block.dims()[dim].clone());
+                    share.push((label, held.unwrap_or_else(|| Intervals::from(0..extent))));
+                }
+            }
+        }
+        let share = Share(share);
+        let (replicas, number) = (stays.distribution.replicas(), stays.distribution.replica(rank)?);
+        // Where the stationary tensor has all dimensions, replicas divide the longest of their block.
+        let Some(label) = along.or_else(|| self.longest(|_| true)) else { return (number == 0).then_some(share) };
+        let part = tile_bounds(share.of(label).len(), replicas, number);
+        Some(share.with(label, share.of(label).select(&part)))
+    }
+
+    /// A dimension, divided wherever a block of one of the tensors that have it ends.
+    fn cells(&self, label: Label) -> Vec<Intervals> {
+        let mut cells: Vec<Intervals> = Vec::new();
+        for tensor in self.tensors().into_iter().filter(|tensor| tensor.labels.contains(&label)) {
+            let tiles = self.tiles(tensor, label);
+            if cells.is_empty() {
+                cells = tiles;
+                continue;
+            }
+            let finer = cells.iter().flat_map(|cell| tiles.iter().map(|tile| cell.intersect(tile)));
+            let finer: Vec<Intervals> = finer.filter(|cell| !cell.is_empty()).collect();
+            if finer.len() <= CHUNKS * self.ranks {
+                cells = finer;
+            }
+        }
+        cells.sort_by_key(|cell| cell.ranges()[0].start);
+        cells
+    }
+
+    /// What the blocks of a tensor have of one dimension, each set once.
+    fn tiles(&self, tensor: &Tensor, label: Label) -> Vec<Intervals> {
+        let dim = tensor.dim(label);
+        let mut tiles: Vec<Intervals> = Vec::new();
+        for block in (0..self.ranks).filter_map(|rank| self.block(tensor, rank)) {
+            let tile = &block.dims()[dim];
+            if !tile.is_empty() && !tiles.contains(tile) {
+                tiles.push(tile.clone());
+            }
+        }
+        tiles
+    }
+
+    /// A rank begins with the chunk of which it holds most (the iteration offset of section 4.1).
+    fn chunks_of(&self, rank: usize, along: Option<Label>, cells: &[Intervals]) -> Vec<Share> {
+        let Some(share) = self.share(rank, along) else { return Vec::new() };
+        let Some(along) = along else { return vec![share] };
+        let elements = |chunk: &Share| self.moving().iter().map(|tensor| chunk.region(tensor).volume()).sum::<usize>();
+        let mut chunks: Vec<Share> = Vec::new();
+        for cell in cells.iter().map(|cell| cell.intersect(share.of(along))).filter(|cell| !cell.is_empty()) {
+            // Large ones in pieces, so that little has nothing to hide behind.
+            let chunk = share.with(along, cell.clone());
+            let pieces = if self.ranks == 1 { 1 } else { most_pieces(elements(&chunk) as f64).min(cell.len()) };
+            let tiles = (0..pieces).map(|piece| cell.select(&tile_bounds(cell.len(), pieces, piece)));
+            chunks.extend(tiles.map(|tile| share.with(along, tile)));
+        }
+        let held = |chunk: &Share| -> usize {
+            let here = |tensor: &&Tensor| {
+                self.block(tensor, rank).map_or(0, |block| block.intersect(&chunk.region(tensor)).volume())
+            };
+            self.tensors().iter().map(here).sum()
+        };
+        let most = chunks.iter().map(held).enumerate().max_by_key(|&(at, held)| (held, std::cmp::Reverse(at)));
+        chunks.rotate_left(most.map_or(0, |(at, _)| at));
+        chunks
+    }
+}
+
+impl Rounds for Geometry<'_> {
+    fn rounds_of(&self, rank: usize) -> usize {
+        self.chunks[rank].len()
+    }
+
+    fn piece(&self, tensor: &Tensor, rank: usize, round: usize) -> Option<Region> {
+        Some(self.chunks[rank].get(round)?.region(tensor))
+    }
+
+    /// Of several replicas the closest is the source; of `out`, what `target` brings to `source`.
+    fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds> {
+        let distribution = &tensor.distribution;
+        let Some(block) = self.block(tensor, source).filter(|block| block.meets(piece)) else { return Vec::new() };
+        if distribution.replicas() > 1 && distribution.replica_for(source, target) != Some(source) {
+            return Vec::new();
+        }
+        block.intersect(piece).boxes()
+    }
+
+    fn holds(&self, tensor: &Tensor, rank: usize, piece: &Region) -> bool {
+        self.block(tensor, rank).is_some_and(|block| block.positions(piece).is_some())
+    }
+}

@@ -1,0 +1,50 @@
+//! In which order summands meet on every rank: what the verifier compares schedules with.
+
+use super::Stationary;
+use super::geometry::{Geometry, Share};
+use crate::algorithm::contraction::Contraction;
+use crate::algorithm::pieces::Rounds;
+use crate::dims::Label;
+use crate::dist::{Intervals, Region};
+use crate::schedule::verify::Summand;
+
+/// By rank, the summands of out that it adds: those of its own, or also those of others round by round, and then what the other
+/// replicas of its block have, the nearest before it first.
+pub fn order(contraction: &Contraction, stationary: Stationary, ranks: usize) -> Vec<Vec<Summand>> {
+    let geometry = Geometry::new(contraction, stationary, ranks);
+    let summed: Vec<Label> =
+        contraction.left.labels.iter().copied().filter(|label| !contraction.out.labels.contains(label)).collect();
+    let summand = |share: &Share| Summand {
+        of: share.region(&contraction.out),
+        products: Region::from(summed.iter().map(|&label| share.of(label).clone()).collect::<Vec<Intervals>>()),
+    };
+    let own: Vec<Vec<Summand>> = (0..ranks)
+        .map(|rank| {
+            let made = |maker: usize, round: usize| geometry.chunks[maker].get(round).map(&summand);
+            if stationary == Stationary::Out {
+                return (0..geometry.rounds()).filter_map(|round| made(rank, round)).collect();
+            }
+            let out = &contraction.out;
+            let comes = |maker: usize, round: usize| {
+                // To one of the replicas of each block.
+                made(maker, round).filter(|summand| !geometry.overlap(out, &summand.of, rank, maker).is_empty())
+            };
+            let mut met = Vec::new();
+            for round in 0..=geometry.rounds() {
+                met.extend(comes(rank, round));
+                // Those of others come a round later.
+                let arriving = (1..ranks).map(|distance| (rank + ranks - distance) % ranks);
+                met.extend(arriving.filter_map(|maker| comes(maker, round.checked_sub(1)?)));
+            }
+            met
+        })
+        .collect();
+    let distribution = &contraction.out.distribution;
+    let with_replicas = |rank: usize| {
+        let group = distribution.same_as(rank);
+        let number = group.iter().position(|&other| other == rank).unwrap_or(0);
+        let replicas = (0..group.len()).map(|distance| group[(number + group.len() - distance) % group.len()]);
+        replicas.flat_map(|other| own[other].clone()).collect()
+    };
+    (0..ranks).map(with_replicas).collect()
+}

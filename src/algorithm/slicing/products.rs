@@ -1,0 +1,127 @@
+//! With a stationary operand a rank makes summands of out, which go to one holder of each of its blocks.
+//!
+//! A holder adds what it makes itself and what arrives chunk by chunk, then by distance of the ranks, so bits repeat.
+
+use super::Stationary;
+use super::geometry::Geometry;
+use crate::algorithm::contraction::{Tensor, contract};
+use crate::algorithm::pieces::{Rounds, largest};
+use crate::dist::{Bounds, Region};
+use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
+
+/// Summands in memory at once: one is made while another travels.
+const SLOTS: usize = 2;
+
+/// The summands that one rank makes, and those that it adds.
+pub struct Products<'a> {
+    geometry: &'a Geometry<'a>,
+    rank: usize,
+    made: Vec<BufferId>,
+    arriving: Vec<BufferId>,
+}
+
+impl<'a> Products<'a> {
+    pub fn new(builder: &mut Builder, geometry: &'a Geometry<'a>) -> Products<'a> {
+        let (rank, out) = (builder.rank(), &geometry.contraction.out);
+        let mut products = Products { geometry, rank, made: Vec::new(), arriving: Vec::new() };
+        if geometry.stationary == Stationary::Out {
+            return products;
+        }
+        let rounds = 0..geometry.rounds();
+        let made: Vec<Region> = rounds.clone().filter_map(|round| products.sent(rank, round)).collect();
+        let extents = largest(&made);
+        products.made = (0..made.len().min(SLOTS)).map(|_| out.scratch(builder, extents.clone())).collect();
+        let others = (0..geometry.ranks).filter(|&other| other != rank);
+        let arriving: Vec<Region> = others
+            .flat_map(|other| rounds.clone().map(move |round| (other, round)))
+            .filter_map(|(other, round)| products.part_of(&products.sent(other, round)?, other, rank))
+            .collect();
+        let extents = largest(&arriving);
+        products.arriving = (0..arriving.len().min(SLOTS)).map(|_| out.scratch(builder, extents.clone())).collect();
+        products
+    }
+
+    /// The region of out that a rank's chunk adds to, unless the rank adds all of it to its own block in place.
+    fn sent(&self, rank: usize, round: usize) -> Option<Region> {
+        let out = &self.geometry.contraction.out;
+        let region = self.geometry.chunks[rank].get(round)?.region(out);
+        (!region.is_empty() && !self.geometry.holds(out, rank, &region)).then_some(region)
+    }
+
+    /// What `holder` adds of a region that `maker` makes.
+    fn part_of(&self, region: &Region, maker: usize, holder: usize) -> Option<Region> {
+        let out = &self.geometry.contraction.out;
+        if self.geometry.overlap(out, region, holder, maker).is_empty() {
+            return None;
+        }
+        Some(out.distribution.block(&out.shape, holder)?.intersect(region))
+    }
+
+    /// Multiplies one chunk, and adds what belongs to this rank.
+    pub fn multiply(&self, builder: &mut Builder, left: View, right: View, round: usize, sums: &Tensor) {
+        let out = &self.geometry.contraction.out;
+        let Some(region) = self.sent(self.rank, round) else {
+            let region = self.geometry.chunks[self.rank][round].region(out);
+            if let Some(target) = sums.stored(self.rank, &region) {
+                contract(builder, left, right, target, Accumulate::Add);
+            }
+            return;
+        };
+        if left.elements() == 0 || right.elements() == 0 {
+            // Zeros need not be added; others skip them, too, as they know the chunk.
+            return;
+        }
+        let Some(buffer) = self.slot(&self.made, round) else { return };
+        let bounds = region.extents().into_iter().map(|extent| 0..extent).collect();
+        contract(builder, left, right, View { buffer, bounds }, Accumulate::Overwrite);
+        self.add(builder, &region, &self.geometry.overlap(out, &region, self.rank, self.rank), buffer, sums);
+    }
+
+    /// Brings the summands of one round to their holders.
+    pub fn travel(&self, builder: &mut Builder, round: usize, sums: &Tensor) {
+        let (geometry, me, ranks) = (self.geometry, self.rank, self.geometry.ranks);
+        if geometry.stationary == Stationary::Out {
+            return;
+        }
+        let out = &geometry.contraction.out;
+        for distance in 1..ranks {
+            let (target, source) = ((me + distance) % ranks, (me + ranks - distance) % ranks);
+            if let Some(region) = self.sent(me, round).filter(|_| self.makes(me, round)) {
+                let boxes = geometry.overlap(out, &region, target, me);
+                let buffer = self.slot(&self.made, round);
+                let from = boxes.iter().filter_map(|b| Some(View { buffer: buffer?, bounds: region.locate(b)? }));
+                builder.send(target, from.collect());
+            }
+            let Some(region) = self.sent(source, round).filter(|_| self.makes(source, round)) else { continue };
+            let (Some(part), Some(buffer)) =
+                (self.part_of(&region, source, me), self.slot(&self.arriving, round + distance))
+            else {
+                continue;
+            };
+            let boxes = geometry.overlap(out, &region, me, source);
+            let into = boxes.iter().filter_map(|b| Some(View { buffer, bounds: part.locate(b)? }));
+            builder.recv(source, into.collect());
+            self.add(builder, &part, &boxes, buffer, sums);
+        }
+    }
+
+    /// Whether a chunk has products at all.
+    fn makes(&self, rank: usize, round: usize) -> bool {
+        let share = &self.geometry.chunks[rank][round];
+        let contraction = self.geometry.contraction;
+        [&contraction.left, &contraction.right].iter().all(|tensor| !share.region(tensor).is_empty())
+    }
+
+    /// Adds boxes of a region that lies densely in a buffer.
+    fn add(&self, builder: &mut Builder, region: &Region, boxes: &[Bounds], buffer: BufferId, sums: &Tensor) {
+        for bounds in boxes {
+            if let (Some(stored), Some(out)) = (region.locate(bounds), sums.view(self.rank, bounds)) {
+                builder.work(Work::Add { input: View { buffer, bounds: stored }, out });
+            }
+        }
+    }
+
+    fn slot(&self, slots: &[BufferId], number: usize) -> Option<BufferId> {
+        slots.get(number % slots.len().max(1)).copied()
+    }
+}

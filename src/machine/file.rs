@@ -1,0 +1,42 @@
+//! Machines in TOML files.
+
+use super::Machine;
+
+impl Machine {
+    /// Reads a machine; what is not said is as in [`Machine::default`].
+    ///
+    /// ```
+    /// use einsum_dist::Machine;
+    /// let machine = Machine::from_toml("ranks = 2\nworkers = 72\nlink_bandwidth = 450e9")?;
+    /// assert_eq!((machine.ranks, machine.workers, machine.flops), (2, 72, Machine::default().flops));
+    /// assert_eq!(Machine::from_toml(&machine.to_toml())?, machine);
+    /// assert_eq!(Machine::from_toml("flops = -1").unwrap_err(), "flops is -1, and must be above 0");
+    /// # Ok::<(), String>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What is no TOML, names that no machine has, and rates and numbers that are not positive.
+    pub fn from_toml(text: &str) -> Result<Machine, String> {
+        let machine: Machine = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        for (name, count) in [("ranks", machine.ranks), ("workers", machine.workers)] {
+            if count == 0 {
+                return Err(format!("{name} is 0, and must be above 0"));
+            }
+        }
+        let Machine { flops, memory_bandwidth, link_bandwidth, link_latency, .. } = machine;
+        let rates = [("flops", flops), ("memory_bandwidth", memory_bandwidth), ("link_bandwidth", link_bandwidth)];
+        if let Some((name, rate)) = rates.into_iter().find(|(_, rate)| !(rate.is_finite() && *rate > 0.0)) {
+            return Err(format!("{name} is {rate}, and must be above 0"));
+        }
+        if !(link_latency.is_finite() && link_latency >= 0.0) {
+            return Err(format!("link_latency is {link_latency}, and must not be below 0"));
+        }
+        Ok(machine)
+    }
+
+    /// The machine as [`Machine::from_toml`] reads it.
+    pub fn to_toml(&self) -> String {
+        // A machine is numbers; writing those cannot fail.
+        toml::to_string(self).unwrap_or_default()
+    }
+}

@@ -1,0 +1,168 @@
+//! Where operands and result are said to lie.
+//!
+//! As text: one entry for each operand and one for the result, between `;`. An entry is the axes of a grid of ranks, the slowest
+//! first, between spaces or commas; entries at the end may be missing, and `*` leaves the choice to the planner.
+//!
+//! | axis | means |
+//! |---|---|
+//! | `m:4` | m in even tiles over 4 ranks |
+//! | `m:cyclic(64,2)` | blocks of 64 indices of m dealt out in turn to 2 ranks |
+//! | `m:at(10,30)` | m cut at 10 and at 30, over 3 ranks |
+//! | `x2` | 2 ranks hold the same |
+//! | `one` | all of it on one rank |
+//! | `@4`, `@(2,0,7)` | at the end: the ranks from 4 on, or these, in row-major order of the grid |
+//!
+//! Deliberately absent: partial sums, which no user holds.
+
+use super::PlanError;
+use crate::dist::{Axis, Cut, Distribution, Owners, Role};
+use crate::tree::{Step, Tree};
+
+/// Where operands and result lie; `None` leaves it to the planner.
+///
+/// ```
+/// use einsum_dist::plan::Fixed;
+/// let (left, right, out) = (["m", "k"], ["k", "n"], ["m", "n"]);
+/// let fixed = Fixed::parse("m:2,k:3; k:cyclic(64,2) n:3 @1; *", &[&left, &right, &out])?;
+/// let placed: Vec<String> = fixed.operands.iter().flatten().map(|d| d.describe(&["0", "1"])).collect();
+/// assert_eq!(placed, ["0/2 1/3", "0/2 cyclic(64) 1/3 from 1"]);
+/// assert_eq!(fixed.output, None);
+/// let error = Fixed::parse("m:2 q:3", &[&left, &right, &out]).unwrap_err().to_string();
+/// assert_eq!(error, "distribution of operand 0: there is no dimension `q` (it has `m`, `k`)");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Fixed {
+    /// By number; what is missing at the end is free.
+    pub operands: Vec<Option<Distribution>>,
+    /// Of the result.
+    pub output: Option<Distribution>,
+}
+
+impl Fixed {
+    /// Whether nothing is fixed.
+    pub fn is_empty(&self) -> bool {
+        self.output.is_none() && self.operands.iter().all(Option::is_none)
+    }
+
+    /// Reads the text form for the operands and the result of a tree.
+    ///
+    /// # Errors
+    /// As [`Fixed::parse`].
+    pub fn of(text: &str, tree: &Tree) -> Result<Fixed, PlanError> {
+        let names = |node: usize| tree.nodes[node].labels.iter().map(|&label| tree.name(label)).collect::<Vec<_>>();
+        let mut terms = vec![Vec::new(); tree.operands];
+        for (id, node) in tree.nodes.iter().enumerate() {
+            if let Step::Leaf { operand } = node.step {
+                terms[operand] = names(id);
+            }
+        }
+        terms.push(names(tree.root()));
+        Fixed::parse(text, &terms.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    /// Reads the text form, given the names of each operand's dimensions and, last, those of the result.
+    ///
+    /// # Errors
+    /// What is no distribution of such tensors, naming the tensor and the part of the text.
+    pub fn parse(text: &str, terms: &[&[&str]]) -> Result<Fixed, PlanError> {
+        let entries: Vec<&str> = text.split(';').collect();
+        let operands = terms.len().saturating_sub(1);
+        if entries.len() > terms.len() {
+            let message = format!("{} distributions for {operands} operands and the result", entries.len());
+            return Err(PlanError::Distribution(message));
+        }
+        let mut fixed = Fixed::default();
+        for (at, (entry, names)) in entries.into_iter().zip(terms).enumerate() {
+            let of = if at < operands { format!("operand {at}") } else { "the result".to_owned() };
+            let read = entry_of(entry, names);
+            let read = read.map_err(|why| PlanError::Distribution(format!("distribution of {of}: {why}")))?;
+            if at < operands { fixed.operands.push(read) } else { fixed.output = read }
+        }
+        Ok(fixed)
+    }
+}
+
+fn entry_of(text: &str, names: &[&str]) -> Result<Option<Distribution>, String> {
+    let (grid, owners) = match text.split_once('@') {
+        Some((grid, ranks)) => (grid, owners(ranks.trim())?),
+        None => (text, Owners::default()),
+    };
+    let words = words(grid);
+    if words.is_empty() || words == ["*"] {
+        return if owners == Owners::default() { Ok(None) } else { Err("ranks of no grid (`one @4`?)".to_owned()) };
+    }
+    let axes = if words == ["one"] {
+        Vec::new()
+    } else {
+        words.iter().map(|word| axis(word, names)).collect::<Result<_, _>>()?
+    };
+    let extents: Vec<usize> = axes.iter().map(|axis: &Axis| axis.ranks).collect();
+    if !owners.fits(&extents) {
+        let places: usize = extents.iter().product();
+        return Err(format!("`{}` does not name {places} ranks, each once", text.trim()));
+    }
+    Ok(Some(Distribution::new(axes).owned_by(owners)))
+}
+
+/// What stands between spaces and commas outside parentheses.
+fn words(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut depth = 0usize;
+    for char in text.chars() {
+        match char {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 && (char == ',' || char.is_whitespace()) {
+            words.push(String::new());
+        } else if let Some(word) = words.last_mut().filter(|_| !char.is_whitespace()) {
+            word.push(char);
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+fn number(text: &str, least: usize) -> Result<usize, String> {
+    let number = text.trim().parse::<usize>().ok().filter(|&number| number >= least);
+    number.ok_or_else(|| format!("`{}` is no number of at least {least}", text.trim()))
+}
+
+fn axis(word: &str, names: &[&str]) -> Result<Axis, String> {
+    if let Some(replicas) = word.strip_prefix('x').filter(|rest| !rest.contains(':')) {
+        return Ok(Axis { ranks: number(replicas, 1)?, role: Role::Replicate });
+    }
+    let known = || names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let Some((name, tiles)) = word.rsplit_once(':') else {
+        return Err(format!("`{word}` is no axis (`m:2`, `m:cyclic(64,2)`, `m:at(10,30)`, `x2`)"));
+    };
+    let mut dims = (0..names.len()).filter(|&dim| names[dim] == name);
+    let dim = match (dims.next(), dims.next()) {
+        (Some(dim), None) => dim,
+        (Some(_), Some(_)) => return Err(format!("`{name}` is a diagonal, which no rank can have a part of")),
+        _ => return Err(format!("there is no dimension `{name}` (it has {})", known())),
+    };
+    let inside = |function: &str| tiles.strip_prefix(function)?.strip_prefix('(')?.strip_suffix(')');
+    let (ranks, how) = if let Some(inside) = inside("cyclic") {
+        let (block, ranks) = inside.split_once(',').ok_or_else(|| format!("`{tiles}` is not cyclic(block,ranks)"))?;
+        (number(ranks, 1)?, Cut::Cyclic { block: number(block, 1)? })
+    } else if let Some(inside) = inside("at") {
+        let bounds = inside.split(',').map(|bound| number(bound, 0)).collect::<Result<Vec<_>, _>>()?;
+        if !bounds.is_sorted() {
+            return Err(format!("`{tiles}`: where to cut does not ascend"));
+        }
+        (bounds.len() + 1, Cut::At(bounds))
+    } else {
+        (number(tiles, 1)?, Cut::Even)
+    };
+    Ok(Axis { ranks, role: Role::Cut { dim, how } })
+}
+
+fn owners(text: &str) -> Result<Owners, String> {
+    match text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+        Some(list) => Ok(Owners::Listed(list.split(',').map(|rank| number(rank, 0)).collect::<Result<_, _>>()?)),
+        None => Ok(Owners::From(number(text, 0)?)),
+    }
+}

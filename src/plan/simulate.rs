@@ -1,0 +1,216 @@
+//! What a plan takes on its machine: the schedules of ranks, played without data.
+//!
+//! A rank has its three lanes, each of which does one task after the other. Work takes what [`super::cost`] says; a transfer begins
+//! when both lanes are free and both sides ready, as nothing is buffered, and occupies them for its bytes; its
+//! latency passes beside what follows. All links are alike and do not share anything.
+//!
+//! Invariant: a schedule that verifies is played to its end. Deliberately absent: contention in the network, and more ranks
+//! than schedules fit into memory for ([`MOST_PLAYED`]).
+
+use super::Plan;
+use super::cost::Cost;
+use crate::schedule::{Action, Lane, Schedule, TaskId};
+
+/// Ranks whose schedules are all made and played.
+pub const MOST_PLAYED: usize = 1024;
+
+/// One task on its lane.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Span {
+    /// Whose.
+    pub rank: usize,
+    /// On which of its lanes.
+    pub lane: Lane,
+    /// The value of the plan that it serves.
+    pub node: usize,
+    /// Seconds from the beginning of the run.
+    pub start: f64,
+    /// Seconds from the beginning of the run.
+    pub end: f64,
+}
+
+/// A run that was played: one slice of it.
+///
+/// ```
+/// use einsum_dist::plan::AlgorithmName;
+/// use einsum_dist::{Machine, Options, Problem};
+/// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![800, 600], vec![600, 700]])?;
+/// let options = Options { algorithm: Some(AlgorithmName::RingMn), ..Options::default() };
+/// let alone = shaped.plan(&Machine::new(1, 1), &options)?.simulate().unwrap();
+/// let four = shaped.plan(&Machine::new(4, 1), &options)?.simulate().unwrap();
+/// assert!(four.seconds < alone.seconds / 2.0 && four.seconds > alone.seconds / 4.0);
+/// // All receive while they compute, but for what nothing hides.
+/// assert!(four.hidden_share().unwrap() > 0.5);
+/// # Ok::<(), einsum_dist::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Simulation {
+    /// From the first task to the end of the last one.
+    pub seconds: f64,
+    /// How many ranks there are.
+    pub ranks: usize,
+    /// All tasks of all ranks.
+    pub spans: Vec<Span>,
+}
+
+impl Simulation {
+    /// Seconds that a rank's lane was busy.
+    pub fn busy(&self, rank: usize, lane: Lane) -> f64 {
+        let of = self.spans.iter().filter(|span| span.rank == rank && span.lane == lane);
+        of.map(|span| span.end - span.start).sum()
+    }
+
+    /// The share of the time that workers of an average rank compute.
+    pub fn working_share(&self) -> f64 {
+        let busy: f64 = self.spans.iter().filter(|s| s.lane == Lane::Work).map(|span| span.end - span.start).sum();
+        if self.seconds > 0.0 { busy / (self.seconds * self.ranks as f64) } else { 1.0 }
+    }
+
+    /// The share of the time of receiving during which the same rank computed; `None` where nothing is received.
+    pub fn hidden_share(&self) -> Option<f64> {
+        let mut all = 0.0;
+        let mut hidden = 0.0;
+        let mut work: Vec<Vec<(f64, f64)>> = vec![Vec::new(); self.ranks];
+        for span in self.spans.iter().filter(|span| span.lane == Lane::Work) {
+            work[span.rank].push((span.start, span.end));
+        }
+        for span in self.spans.iter().filter(|span| span.lane == Lane::Recv) {
+            all += span.end - span.start;
+            // Of a lane in order.
+            let first = work[span.rank].partition_point(|&(_, end)| end <= span.start);
+            let during = work[span.rank][first..].iter().take_while(|&&(start, _)| start < span.end);
+            hidden += during.map(|&(start, end)| end.min(span.end) - start.max(span.start)).sum::<f64>();
+        }
+        (all > 0.0).then(|| hidden / all)
+    }
+}
+
+impl Plan {
+    /// Plays one slice of the plan on its machine; `None` where there are more than a thousand ranks. Cost: linear in the tasks
+    /// of all ranks.
+    pub fn simulate(&self) -> Option<Simulation> {
+        if self.ranks() > MOST_PLAYED {
+            return None;
+        }
+        let schedules: Vec<Schedule> = (0..self.ranks()).map(|rank| self.schedule(rank)).collect();
+        let cost = Cost { machine: &self.machine, dtype: self.dtype, extents: &self.extents };
+        let mut stage = Stage::new(&schedules, &cost);
+        stage.play();
+        Some(Simulation { seconds: stage.end(), ranks: self.ranks(), spans: stage.spans })
+    }
+}
+
+/// The lanes of one rank.
+struct Lanes {
+    /// Tasks in order, by lane.
+    tasks: [Vec<TaskId>; 3],
+    next: [usize; 3],
+    free: [f64; 3],
+    /// When each task was over.
+    done: Vec<Option<f64>>,
+}
+
+struct Stage<'a> {
+    schedules: &'a [Schedule],
+    cost: &'a Cost<'a>,
+    lanes: Vec<Lanes>,
+    spans: Vec<Span>,
+}
+
+impl<'a> Stage<'a> {
+    fn new(schedules: &'a [Schedule], cost: &'a Cost<'a>) -> Stage<'a> {
+        let lanes = schedules.iter().map(|schedule| {
+            let mut tasks = [Vec::new(), Vec::new(), Vec::new()];
+            for (id, task) in schedule.tasks.iter().enumerate() {
+                tasks[task.action.lane() as usize].push(id);
+            }
+            Lanes { tasks, next: [0; 3], free: [0.0; 3], done: vec![None; schedule.tasks.len()] }
+        });
+        Stage { schedules, cost, lanes: lanes.collect(), spans: Vec::new() }
+    }
+
+    fn end(&self) -> f64 {
+        self.lanes.iter().flat_map(|lanes| &lanes.done).flatten().fold(0.0, |end, &done| end.max(done))
+    }
+
+    /// Whatever can be done is done, until nothing can.
+    fn play(&mut self) {
+        let mut open: Vec<usize> = (0..self.lanes.len()).collect();
+        while let Some(rank) = open.pop() {
+            while let Some(peer) = self.step(rank) {
+                if peer != rank {
+                    open.push(peer);
+                }
+            }
+        }
+    }
+
+    /// Does one task at the head of a lane of `rank`; says who else took part, or the rank itself.
+    fn step(&mut self, rank: usize) -> Option<usize> {
+        for lane in [Lane::Work, Lane::Send, Lane::Recv] {
+            let Some((task, ready)) = self.head(rank, lane) else { continue };
+            match &self.schedules[rank].tasks[task].action {
+                Action::Work(work) => {
+                    let seconds = self.cost.work(&self.schedules[rank], work);
+                    self.finish(rank, lane, task, [ready, ready + seconds, ready + seconds]);
+                    return Some(rank);
+                }
+                &Action::Send { peer, .. } => {
+                    if self.transfer(rank, peer) {
+                        return Some(peer);
+                    }
+                }
+                &Action::Recv { peer, .. } => {
+                    if self.transfer(peer, rank) {
+                        return Some(peer);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// The next task of a lane and when it may start, if what it waits for is over.
+    fn head(&self, rank: usize, lane: Lane) -> Option<(TaskId, f64)> {
+        let lanes = &self.lanes[rank];
+        let task = *lanes.tasks[lane as usize].get(lanes.next[lane as usize])?;
+        let after = &self.schedules[rank].tasks[task].after;
+        after
+            .iter()
+            .try_fold(lanes.free[lane as usize], |ready, &before| Some(lanes.done[before]?.max(ready)))
+            .map(|ready| (task, ready))
+    }
+
+    /// Does the transfer at the heads of both lanes, if it is the same one.
+    fn transfer(&mut self, from: usize, to: usize) -> bool {
+        let (Some((send, sends)), Some((recv, receives))) = (self.head(from, Lane::Send), self.head(to, Lane::Recv))
+        else {
+            return false;
+        };
+        let (Action::Send { peer: target, .. }, Action::Recv { peer: source, into }) =
+            (&self.schedules[from].tasks[send].action, &self.schedules[to].tasks[recv].action)
+        else {
+            return false;
+        };
+        if *target != to || *source != from {
+            return false;
+        }
+        let machine = self.cost.machine;
+        let bytes = (Schedule::elements(into) * self.schedules[to].element as u64) as f64;
+        let start = sends.max(receives);
+        let free = start + bytes / machine.link_bandwidth;
+        let times = [start, free, free + machine.link_latency];
+        self.finish(from, Lane::Send, send, times);
+        self.finish(to, Lane::Recv, recv, times);
+        true
+    }
+
+    fn finish(&mut self, rank: usize, lane: Lane, task: TaskId, [start, free, done]: [f64; 3]) {
+        let lanes = &mut self.lanes[rank];
+        lanes.done[task] = Some(done);
+        lanes.free[lane as usize] = free;
+        lanes.next[lane as usize] += 1;
+        let node = self.schedules[rank].tasks[task].node;
+        self.spans.push(Span { rank, lane, node, start, end: done });
+    }
+}

@@ -1,0 +1,80 @@
+//! Plans played without data: every task once, in order, nothing before what it waits for; times that can be reckoned by hand.
+
+use std::collections::BTreeMap;
+
+use einsum_dist::plan::{AlgorithmName, Simulation};
+use einsum_dist::schedule::{Action, Lane};
+use einsum_dist::{Machine, Options, Plan, Problem};
+
+fn plan(expression: &str, extents: &[(char, usize)], machine: &Machine, algorithm: Option<AlgorithmName>) -> Plan {
+    let extent = |label: char| extents.iter().find(|(l, _)| *l == label).unwrap().1;
+    let operands = expression.split("->").next().unwrap().replace(['[', ']'], "");
+    let shapes: Vec<Vec<usize>> = operands.split(',').map(|term| term.chars().map(extent).collect()).collect();
+    let shaped = Problem::parse(expression).unwrap().shapes(&shapes).unwrap();
+    shaped.plan(machine, &Options { algorithm, ..Options::default() }).unwrap()
+}
+
+fn product(extent: usize, machine: &Machine, algorithm: AlgorithmName) -> Simulation {
+    let extents = ['m', 'n', 'k'].map(|label| (label, extent));
+    plan("mk,kn->mn", &extents, machine, Some(algorithm)).simulate().unwrap()
+}
+
+#[test]
+fn every_task_is_played_once_and_in_order() {
+    let extents = [('c', 9), ('m', 40), ('k', 30), ('n', 50)];
+    for algorithm in AlgorithmName::ALL {
+        for ranks in [1, 4, 9] {
+            let machine = Machine { link_bandwidth: 1e7, ..Machine::new(ranks, 1) };
+            let plan = plan("cmk,ckn->mcn", &extents, &machine, Some(algorithm));
+            let simulation = plan.simulate().unwrap();
+            let mut by_lane: BTreeMap<(usize, usize), Vec<(f64, f64)>> = BTreeMap::new();
+            for span in &simulation.spans {
+                by_lane.entry((span.rank, span.lane as usize)).or_default().push((span.start, span.end));
+            }
+            for rank in 0..ranks {
+                let schedule = plan.schedule(rank);
+                for lane in [Lane::Work, Lane::Send, Lane::Recv] {
+                    let tasks = schedule.tasks.iter().filter(|task| task.action.lane() == lane).count();
+                    let played = by_lane.get(&(rank, lane as usize)).cloned().unwrap_or_default();
+                    assert_eq!(played.len(), tasks, "{} on {ranks}", algorithm.name());
+                    assert!(played.windows(2).all(|pair| pair[0].0 <= pair[1].0), "{}", algorithm.name());
+                    assert!(played.iter().all(|&(start, end)| start <= end && end <= simulation.seconds));
+                }
+                // What is received takes its bytes and its latencies.
+                let messages = schedule.tasks.iter().filter(|task| matches!(task.action, Action::Recv { .. })).count();
+                let seconds = schedule.bytes_received() as f64 / 1e7 + messages as f64 * machine.link_latency;
+                let received = simulation.busy(rank, Lane::Recv);
+                assert!((received - seconds).abs() <= 1e-9 * seconds, "{}: {received} of {seconds}", algorithm.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn rings_hide_what_they_can() {
+    let alone = product(1200, &Machine::new(1, 1), AlgorithmName::Local).seconds;
+    // With links that are never in the way four ranks take a fourth.
+    let fast = Machine { link_bandwidth: 1e15, link_latency: 0.0, ..Machine::new(4, 1) };
+    for algorithm in [AlgorithmName::RingMn, AlgorithmName::RingK, AlgorithmName::Cannon, AlgorithmName::Grid] {
+        let seconds = product(1200, &fast, algorithm).seconds;
+        assert!(seconds > 0.249 * alone && seconds < 0.4 * alone, "{}: {seconds} of {alone}", algorithm.name());
+    }
+    // With slow ones the bytes of the busiest rank and little else.
+    let slow = Machine { link_bandwidth: 1e6, link_latency: 0.0, ..Machine::new(4, 1) };
+    let bytes = 3.0 / 4.0 * 1200.0 * 1200.0 * 4.0;
+    let seconds = product(1200, &slow, AlgorithmName::RingMn).seconds;
+    assert!(seconds >= bytes / 1e6 && seconds < 1.01 * bytes / 1e6, "{seconds}");
+}
+
+#[test]
+fn machines_of_files_are_as_they_say() {
+    for name in ["dual-grace", "dual-graviton", "cluster-512"] {
+        let path = format!("{}/data/machines/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let machine = Machine::from_toml(&std::fs::read_to_string(path).unwrap()).unwrap();
+        assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), machine);
+        assert!(machine.ranks >= 2 && machine.flops > 1e10, "{name}");
+    }
+    for wrong in ["ranks = 0", "flops = nan", "link_latency = -1", "cores = 3", "ranks = two"] {
+        assert!(Machine::from_toml(wrong).is_err(), "{wrong}");
+    }
+}
