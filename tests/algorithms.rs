@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Case, Rng};
-use einsum_dist::algorithm::{Algorithm, Grid};
+use einsum_dist::algorithm::{Algorithm, Grid, Sharing};
 use einsum_dist::dims::Label;
 use einsum_dist::dist::tile_bounds;
 use einsum_dist::plan::{AlgorithmName, Source};
@@ -35,9 +35,21 @@ fn on_another_grid(rng: &mut Rng, plan: &mut Plan) {
     let values = [left, right, last];
     let shared = values.map(|value| {
         let labels = &plan.values[value].labels;
-        (!labels.is_empty() && rng.below(8) > 0).then(|| labels[rng.below(labels.len())])
+        let mut shared = Vec::new();
+        for &(cut, parts) in cuts.iter().filter(|(cut, _)| !labels.contains(cut) && !labels.is_empty()) {
+            let mut along = |ranks| Sharing { cut, along: labels[rng.below(labels.len())], ranks };
+            match parts {
+                4 => shared.extend([along(2), along(2)]),
+                _ => shared.push(along(parts)),
+            }
+            if rng.below(8) == 0 {
+                shared.retain(|sharing| sharing.cut != cut);
+            }
+        }
+        shared
     });
-    let grid = Algorithm::Grid(Grid { cuts, shared, rounds: 1 + rng.below(5), pieces: 1 + rng.below(3) });
+    let (rounds, slots, pieces) = (1 + rng.below(5), 1 + rng.below(3), 1 + rng.below(3));
+    let grid = Algorithm::Grid(Grid { cuts, shared, rounds, slots, pieces });
     let labels = values.map(|value| plan.values[value].labels.clone());
     let lie = grid.distributions(&labels[0], &labels[1], &labels[2], plan.ranks()).unwrap();
     for (value, distribution) in values.into_iter().zip([lie.left, lie.right, lie.out]) {

@@ -2,8 +2,8 @@
 //! `cargo bench --bench volumes`.
 //!
 //! Ours are summed from the schedules that are generated; nothing is estimated. Beside them, counted in the same words and
-//! with the same allowance for idle ranks ([`rivals`]): the best grid that trying all of them finds, the grids of four
-//! decompositions, and the lower bound. Where a decomposition's grid does not fit into memory there is no number.
+//! with the same allowance for idle ranks ([`rivals`]): the best grid that trying all of them finds (its words without rounding), the
+//! grids of four decompositions, and the lower bound. Where no grid of a decomposition fits into memory there is no number.
 //!
 //! With up to 12 ranks the same shapes are contracted too, with smaller extents, and what transports count is compared with
 //! what schedules say.
@@ -40,19 +40,6 @@ const RANKS: [usize; 50] = [
 
 fn kinds() -> Kinds {
     Kinds { c: vec![], m: vec![M], n: vec![N], k: vec![K] }
-}
-
-/// Ranks at the first, the last larger and the last place along every cut: one of them receives most.
-fn corners(grid: &Grid, extents: &[usize; 3]) -> Vec<usize> {
-    let mut ranks = vec![0];
-    for &(label, parts) in &grid.cuts {
-        let larger = (extents[label.0 as usize] % parts).saturating_sub(1);
-        let mut places = vec![0, larger, parts - 1];
-        places.sort_unstable();
-        places.dedup();
-        ranks = ranks.iter().flat_map(|rank| places.iter().map(move |place| rank * parts + place)).collect();
-    }
-    ranks
 }
 
 /// Words that a rank receives by its schedule.
@@ -93,7 +80,7 @@ fn executed(extents: [usize; 3], ranks: usize) -> bool {
     (0..ranks).all(|rank| measured[rank].received.iter().sum::<u64>() == plan.schedule(rank).bytes_received())
 }
 
-fn text(words: Option<f64>) -> String {
+fn text(words: Option<impl std::fmt::Display>) -> String {
     words.map_or(String::new(), |words| format!("{words:.0}"))
 }
 
@@ -117,8 +104,12 @@ fn main() {
                     println!("{name},{memory},{ranks},,,,,,,,,");
                     continue;
                 };
-                let busiest =
-                    corners(&grid, &extents).into_iter().map(|rank| received(&grid, &extents, ranks, rank)).max();
+                let busiest = fit.corners(&grid).into_iter().map(|rank| received(&grid, &extents, ranks, rank)).max();
+                let anyhow = Fit { memory: None, ..fit };
+                let counted = |grid: Option<rivals::Grid>| {
+                    let [m, n, k] = grid?;
+                    Some(anyhow.received(&anyhow.grid([1, m, n, k])?))
+                };
                 let parts = [M, N, K].map(|label| {
                     let cut = grid.cuts.iter().find(|(cut, _)| *cut == label);
                     cut.map_or(1, |cut| cut.1).to_string()
@@ -129,11 +120,11 @@ fn main() {
                     "{name},{memory},{ranks},{},{},{},{},{},{},{},{:.0},{executed}",
                     parts.join("x"),
                     busiest.unwrap_or(0),
-                    text(case.best()),
-                    text(case.two_dimensional()),
-                    text(case.two_and_a_half()),
-                    text(case.recursive()),
-                    text(case.cosma()),
+                    text(case.best().and_then(|grid| case.words(grid))),
+                    text(counted(case.two_dimensional())),
+                    text(counted(case.two_and_a_half())),
+                    text(counted(case.recursive())),
+                    text(counted(case.cosma())),
                     lower_bound_words(1.0, m, n, k, p, Some(words)),
                 );
             }

@@ -1,7 +1,8 @@
 //! What others cut products into: grids of pm x pn x pk ranks, and the words that the busiest rank receives.
 //!
-//! Every decomposition gets the best integer grid that its own rule allows, with as many idle ranks as ours may have. What is
-//! counted is the same for all: of each tile that s ranks share, (1 - 1/s).
+//! Every decomposition gets the best integer grid that its own rule allows, with as many idle ranks as ours may have, by the
+//! words of tiles: of each that s ranks share, (1 - 1/s). What is then counted is the same for all: to the word, with parts
+//! of tiles as ours are.
 
 /// Extents of a matrix product.
 #[derive(Clone, Copy)]
@@ -20,7 +21,8 @@ pub struct Case {
     pub memory: f64,
 }
 
-type Grid = [usize; 3];
+/// How many tiles of m, n and k.
+pub type Grid = [usize; 3];
 
 impl Case {
     /// The largest tiles of left, right and out.
@@ -31,7 +33,7 @@ impl Case {
     }
 
     /// Words received; none where the parts of the tensors and a summand of out are more than there is memory for.
-    fn words(&self, grid: Grid) -> Option<f64> {
+    pub fn words(&self, grid: Grid) -> Option<f64> {
         let ([left, right, out], [pm, pn, pk]) = (self.tiles(grid), grid.map(|parts| parts as f64));
         let held = left / pn + right / pm + out / pk + if pk > 1.0 { out } else { 0.0 };
         let words = left * (1.0 - 1.0 / pn) + right * (1.0 - 1.0 / pm) + out * (1.0 - 1.0 / pk);
@@ -48,17 +50,18 @@ impl Case {
         all.filter(move |&[pm, pn, pk]| pm as f64 <= m && pn as f64 <= n && pk as f64 <= k)
     }
 
-    fn least(&self, grids: impl Iterator<Item = Grid>) -> Option<f64> {
-        grids.filter_map(|grid| self.words(grid)).min_by(f64::total_cmp)
+    fn least(&self, grids: impl Iterator<Item = Grid>) -> Option<Grid> {
+        let fitting = grids.filter_map(|grid| Some((self.words(grid)?, grid)));
+        fitting.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, grid)| grid)
     }
 
     /// The best grid there is.
-    pub fn best(&self) -> Option<f64> {
+    pub fn best(&self) -> Option<Grid> {
         self.least(self.grids())
     }
 
     /// As square a grid over m and n as there is; both ways round.
-    pub fn two_dimensional(&self) -> Option<f64> {
+    pub fn two_dimensional(&self) -> Option<Grid> {
         self.least(self.squarest(1).into_iter())
     }
 
@@ -71,7 +74,7 @@ impl Case {
     }
 
     /// Squares over m and n in up to pS/(mk + nk) layers.
-    pub fn two_and_a_half(&self) -> Option<f64> {
+    pub fn two_and_a_half(&self) -> Option<Grid> {
         let Shape { m, n, k } = self.extents;
         let p = self.ranks as f64;
         let most = (p * self.memory / (m * k + n * k)).clamp(1.0, p.cbrt() + 1e-9) as usize;
@@ -79,7 +82,7 @@ impl Case {
     }
 
     /// Halves, or the largest prime factor first, of whatever is longest; of every number of ranks that is allowed.
-    pub fn recursive(&self) -> Option<f64> {
+    pub fn recursive(&self) -> Option<Grid> {
         let Shape { m, n, k } = self.extents;
         let least = self.ranks.saturating_sub(self.idle).max(1);
         let grids = (least..=self.ranks).map(|ranks| {
@@ -97,7 +100,7 @@ impl Case {
     }
 
     /// The grid closest to [m/a, n/a, k/b], a and b as its equation 32 has them for this memory.
-    pub fn cosma(&self) -> Option<f64> {
+    pub fn cosma(&self) -> Option<Grid> {
         let Shape { m, n, k } = self.extents;
         let (volume, p) = (m * n * k, self.ranks as f64);
         let cubic = (volume / p).cbrt();
@@ -106,7 +109,6 @@ impl Case {
         let ideal = [m / a, n / a, k / b].map(|parts| parts.max(1.0));
         let far = |grid: &Grid| (0..3).map(|at| (grid[at] as f64 / ideal[at]).ln().powi(2)).sum::<f64>();
         let fitting = self.grids().filter(|&grid| self.words(grid).is_some());
-        let closest = fitting.min_by(|a, b| far(a).total_cmp(&far(b)))?;
-        self.words(closest)
+        fitting.min_by(|a, b| far(a).total_cmp(&far(b)))
     }
 }

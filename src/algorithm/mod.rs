@@ -34,7 +34,7 @@ mod slicing;
 mod unary;
 
 pub use contraction::{Contraction, Tensor, most_pieces};
-pub use grid::Grid;
+pub use grid::{Grid, Sharing};
 pub use redistribute::redistribute;
 pub use slicing::Stationary;
 pub use unary::{carried, unary};

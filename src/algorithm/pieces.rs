@@ -5,9 +5,6 @@ use super::contraction::Tensor;
 use crate::dist::{Bounds, Region};
 use crate::schedule::{BufferId, Builder, View, Work};
 
-/// Pieces in memory at once: one that is contracted, and two on their way.
-const SLOTS: usize = 3;
-
 /// Who works on what in which round, and who holds it.
 pub trait Rounds {
     /// The chunks of a rank.
@@ -32,12 +29,13 @@ pub struct Pieces<'a, R> {
 }
 
 impl<'a, R: Rounds> Pieces<'a, R> {
-    pub fn new(builder: &mut Builder, rounds: &'a R, tensor: &'a Tensor) -> Pieces<'a, R> {
+    /// `most` pieces in memory at once.
+    pub fn new(builder: &mut Builder, rounds: &'a R, tensor: &'a Tensor, most: usize) -> Pieces<'a, R> {
         let rank = builder.rank();
         let chunks = (0..rounds.rounds_of(rank)).filter_map(|round| rounds.piece(tensor, rank, round));
         let gathered: Vec<Region> = chunks.filter(|piece| !rounds.holds(tensor, rank, piece)).collect();
         let largest = largest(&gathered);
-        let slots = (0..gathered.len().min(SLOTS)).map(|_| tensor.scratch(builder, largest.clone())).collect();
+        let slots = (0..gathered.len().min(most)).map(|_| tensor.scratch(builder, largest.clone())).collect();
         Pieces { rounds, tensor, rank, slots }
     }
 

@@ -14,9 +14,12 @@ use crate::dist::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
 /// ```
 /// use einsum_dist::algorithm::Grid;
 /// use einsum_dist::dims::Label;
+/// use einsum_dist::algorithm::Sharing;
 /// // mk,kn->mn on 2 x 3 x 1 ranks over m, n and k: left and right are shared along k.
 /// let [m, n, k] = [0, 1, 2].map(Label);
-/// let grid = Grid { cuts: vec![(m, 2), (n, 3)], shared: [Some(k), Some(k), Some(m)], rounds: 1, pieces: 1 };
+/// let shared = [(n, 3), (m, 2)].map(|(cut, ranks)| vec![Sharing { cut, along: k, ranks }]);
+/// let [left, right] = shared;
+/// let grid = Grid { cuts: vec![(m, 2), (n, 3)], shared: [left, right, vec![]], rounds: 1, slots: 3, pieces: 1 };
 /// assert_eq!(grid.ranks(), 6);
 /// assert_eq!(grid.tile(4, m, 10), 5..10);
 /// let left = grid.distribution(&[m, k], 0);
@@ -29,13 +32,25 @@ use crate::dist::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
 pub struct Grid {
     /// Dimensions, each once, and into how many tiles each is cut.
     pub cuts: Vec<(Label, usize)>,
-    /// Along which of their dimensions those who need the same tile of left, of right and of out share it; `None` leaves it to the
-    /// first of them.
-    pub shared: [Option<Label>; 3],
+    /// How those who need the same tile of left, of right and of out share it. Of a cut that is not here the first rank has it.
+    pub shared: [Vec<Sharing>; 3],
     /// In how many rounds operands come, if their parts do not ask for fewer.
     pub rounds: usize,
+    /// Pieces of an operand in memory at once: one that is contracted, others on their way.
+    pub slots: usize,
     /// In how many pieces each summand of a part of out travels.
     pub pieces: usize,
+}
+
+/// The ranks along one cut share a tile of a tensor that lacks it, along a dimension that it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Sharing {
+    /// Whose ranks.
+    pub cut: Label,
+    /// The dimension of the tensor.
+    pub along: Label,
+    /// Into how many parts: all of a cut's together are as many as it has tiles, the last one's fastest.
+    pub ranks: usize,
 }
 
 impl Grid {
@@ -68,18 +83,28 @@ impl Grid {
         ranks
     }
 
+    /// Whether the ranks that need the same tile of a tensor share it along this dimension.
+    pub fn shares_along(&self, tensor: usize, along: Label) -> bool {
+        self.shared[tensor].iter().any(|sharing| sharing.along == along)
+    }
+
     /// How a tensor lies that is held once: left, right or out, by number.
     pub fn distribution(&self, labels: &[Label], tensor: usize) -> Distribution {
-        self.lies(labels, |_| self.shared[tensor].and_then(|along| labels.iter().position(|&l| l == along)).map(even))
+        self.lies(labels, |cut, _| {
+            let parts = self.shared[tensor].iter().filter(|sharing| sharing.cut == cut);
+            parts
+                .filter_map(|part| Some((labels.iter().position(|&l| l == part.along).map(even)?, part.ranks)))
+                .collect()
+        })
     }
 
     /// How the summands of out lie: every rank has one of its tile.
     pub fn summands(&self, labels: &[Label]) -> Distribution {
-        self.lies(labels, |_| Some(Role::Partial))
+        self.lies(labels, |_, ranks| vec![(Role::Partial, ranks)])
     }
 
-    /// Tiles by the cuts of the tensor's own dimensions, then what `others` makes of those that it lacks.
-    fn lies(&self, labels: &[Label], others: impl Fn(Label) -> Option<Role>) -> Distribution {
+    /// Tiles by the cuts of the tensor's own dimensions, then what `others` makes of those that it lacks, the slowest first.
+    fn lies(&self, labels: &[Label], others: impl Fn(Label, usize) -> Vec<(Role, usize)>) -> Distribution {
         let mut axes = Vec::new();
         let cuts = || self.cuts.iter().zip(self.strides()).filter(|((_, parts), _)| *parts > 1);
         for (&(label, ranks), stride) in cuts() {
@@ -88,7 +113,12 @@ impl Grid {
             }
         }
         for (&(label, ranks), stride) in cuts().filter(|((label, _), _)| !labels.contains(label)) {
-            axes.extend(others(label).map(|role| (Axis { ranks, role }, stride)));
+            let parts = others(label, ranks);
+            let mut slower: usize = parts.iter().map(|(_, ranks)| ranks).product();
+            for (role, ranks) in parts {
+                slower /= ranks;
+                axes.push((Axis { ranks, role }, stride * slower));
+            }
         }
         let (axes, strides): (Vec<Axis>, Vec<usize>) = axes.into_iter().unzip();
         let plain = Distribution::new(axes);

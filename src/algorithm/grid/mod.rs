@@ -14,7 +14,7 @@
 //! A rank receives what others have of its tiles of left and of right, an all-gather along k in rounds. Where k is cut
 //! every rank makes a summand of its tile of out, and gets what others have of its part of it: a reduce-scatter. It receives
 //! `(1 - 1/s)` of each tile that s ranks share. Transfers come round by round and by distance of the ranks, which is
-//! their total order; the pieces of two more rounds travel while one is contracted.
+//! their total order; pieces of more rounds, two unless memory is short, travel while one is contracted.
 //!
 //! Deliberately absent: choosing the cuts ([`crate::plan`]); operands that lie otherwise, which are redistributed before.
 
@@ -22,7 +22,7 @@ mod cuts;
 
 use std::ops::Range;
 
-pub use self::cuts::Grid;
+pub use self::cuts::{Grid, Sharing};
 use super::contraction::{Contraction, Tensor, contract};
 use super::pieces::{Pieces, Rounds};
 use crate::dims::Label;
@@ -46,7 +46,7 @@ impl<'a> Tiles<'a> {
         let summed = || left.labels.iter().filter(|label| right.labels.contains(label) && !out.labels.contains(label));
         // Where operands are shared along it they need not be put together.
         let best = summed().max_by_key(|&&label| {
-            let shares = grid.shared[..2].iter().filter(|&&along| along == Some(label)).count();
+            let shares = [0, 1].into_iter().filter(|&operand| grid.shares_along(operand, label)).count();
             (shares, grid.tile(0, label, extent(left, label)).len())
         });
         let mut tiles = Tiles { grid, contraction, along: best.copied(), cells: Vec::new() };
@@ -61,9 +61,9 @@ impl<'a> Tiles<'a> {
         let Contraction { left, right, .. } = self.contraction;
         let tile = self.grid.tile(rank, along, extent(left, along));
         let mut ends = vec![tile.start, tile.end];
-        for (tensor, _) in
-            [left, right].into_iter().zip(&self.grid.shared).filter(|(_, shared)| **shared == Some(along))
-        {
+        let sharing =
+            [left, right].into_iter().enumerate().filter(|(operand, _)| self.grid.shares_along(*operand, along));
+        for (_, tensor) in sharing {
             for holder in self.grid.sharing(&tensor.labels, rank) {
                 // Of more ranks than indices some hold nothing, nowhere.
                 ends.extend(Some(tensor.tile(holder, along)).filter(|part| !part.is_empty()).map(|part| part.start));
@@ -95,8 +95,7 @@ impl<'a> Tiles<'a> {
     fn cell(&self, rank: usize, round: usize) -> Option<&Range<usize>> {
         let first = self.along.map_or(0, |along| {
             let Contraction { left, right, .. } = self.contraction;
-            let shared = |tensor: usize| self.grid.shared[tensor] == Some(along);
-            let held = if shared(0) { left } else { right }.tile(rank, along).start;
+            let held = if self.grid.shares_along(0, along) { left } else { right }.tile(rank, along).start;
             self.cells.iter().position(|cell| cell.start >= held).unwrap_or(0)
         });
         self.cells.get((first + round) % self.cells.len().max(1)).filter(|_| round < self.cells.len())
@@ -164,7 +163,8 @@ pub fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     let tiles = Tiles::new(grid, contraction, me);
     let group = grid.sharing(&out.labels, me);
     let sums = if group.len() > 1 { summands(builder, grid, out) } else { out.clone() };
-    let operands = [left, right].map(|tensor| (grid.sharing(&tensor.labels, me), Pieces::new(builder, &tiles, tensor)));
+    let operands = [left, right]
+        .map(|tensor| (grid.sharing(&tensor.labels, me), Pieces::new(builder, &tiles, tensor, grid.slots)));
     // In order of distance, as others have it too.
     let mut distances: Vec<usize> = Vec::new();
     for &other in operands.iter().flat_map(|(sharing, _)| sharing).filter(|&&other| other != me) {

@@ -36,6 +36,9 @@ use super::pieces::Pieces;
 use super::replicas::add_replicas;
 use crate::schedule::{Accumulate, Builder, Factor, View, Work};
 
+/// Pieces in memory at once: one that is contracted, and two on their way.
+const SLOTS: usize = 3;
+
 /// The tensor that does not move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -56,7 +59,7 @@ pub fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Sta
     let (me, ranks, chunks) = (builder.rank(), geometry.ranks, &geometry.chunks);
     let sums = Sums::new(builder, &geometry, *onto);
     let moving: Vec<Pieces<Geometry>> =
-        geometry.moving().into_iter().map(|tensor| Pieces::new(builder, &geometry, tensor)).collect();
+        geometry.moving().into_iter().map(|tensor| Pieces::new(builder, &geometry, tensor, SLOTS)).collect();
     let products = Products::new(builder, &geometry);
     let mut accumulate = sums.start(builder, &geometry);
     for round in 0..=geometry.rounds() {

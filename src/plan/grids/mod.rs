@@ -1,0 +1,209 @@
+//! Fits a grid of ranks to a contraction: how many tiles along c, m, n and k move the fewest words.
+//!
+//! Source: the COSMA paper, section 7.1 (grids fitted to the extents, some ranks idle where that moves less), by trying
+//! all numbers of tiles: [`words`] for each, and what the busiest rank receives, to the word, for the best few.
+//! Invariant: no rank has more than its memory. Deliberately absent: what it takes ([`super::cost`]).
+
+mod sharing;
+mod words;
+
+use crate::algorithm::{Grid, most_pieces};
+use crate::dims::{Kinds, Label};
+use words::{OPERANDS, SUMMANDS, Volumes};
+
+/// Grids that are counted to the word.
+const COUNTED: usize = 24;
+
+/// A contraction that is to be cut over a grid of ranks.
+///
+/// ```
+/// use einsum_dist::dims::{Kinds, Label};
+/// use einsum_dist::plan::Fit;
+/// // mk,kn->mn, a cube: one of 65 ranks is idle, as 4 x 4 x 4 move a third less than 13 x 5 x 1.
+/// let [m, n, k] = [0, 1, 2].map(Label);
+/// let kinds = Kinds { c: vec![], m: vec![m], n: vec![n], k: vec![k] };
+/// let fit = Fit { kinds: &kinds, extents: &[16384; 3], uncut: &[], ranks: 65, memory: None };
+/// assert_eq!(fit.best(fit.idle()).unwrap().cuts, [(m, 4), (n, 4), (k, 4)]);
+/// assert_eq!(fit.best(0).unwrap().ranks(), 65);
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Fit<'a> {
+    /// The dimensions by kind.
+    pub kinds: &'a Kinds,
+    /// By label.
+    pub extents: &'a [usize],
+    /// Dimensions that are not to be cut.
+    pub uncut: &'a [Label],
+    /// How many there are.
+    pub ranks: usize,
+    /// Elements that a rank may hold.
+    pub memory: Option<f64>,
+}
+
+/// Tiles of the dimensions of one kind.
+#[derive(Debug, Clone)]
+struct Tiles {
+    cuts: Vec<(Label, usize)>,
+    /// Indices of the largest tile.
+    volume: f64,
+}
+
+/// How many tiles of each kind, and what they cost.
+type Found = ((f64, f64), [usize; 4]);
+
+impl Fit<'_> {
+    /// The grid that moves the fewest words with at most so many ranks idle; of equals, that with the least work for the
+    /// busiest. `None` where none fits into memory, or there are not so many indices. Cost: about r (ln r)^2 steps for r
+    /// ranks.
+    pub fn best(&self, idle: usize) -> Option<Grid> {
+        let mut found = self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), COUNTED);
+        // As good as the best but for rounding.
+        let least = found.first()?.0.0;
+        found.retain(|((words, _), _)| *words <= least * 1.01);
+        let grids = found.into_iter().filter_map(|(_, parts)| self.grid(parts));
+        grids.min_by_key(|grid| self.received(grid))
+    }
+
+    /// The grid with the least work for the busiest rank; of equals, that which moves the fewest words. Cost: as
+    /// [`Fit::best`].
+    pub fn widest(&self) -> Option<Grid> {
+        let found = self.cheapest(1, |words, work| (work, words), 1);
+        self.grid(found.first()?.1)
+    }
+
+    /// So many tiles of the dimensions of kind c, m, n and k; `None` where there are not so many, or they do not fit into memory.
+    pub fn grid(&self, parts: [usize; 4]) -> Option<Grid> {
+        let [c, m, n, k] = self.kinds();
+        let [c, m, n, k] =
+            [self.tiles(c, parts[0])?, self.tiles(m, parts[1])?, self.tiles(n, parts[2])?, self.tiles(k, parts[3])?];
+        let volumes = Volumes { tile: [&c, &m, &n, &k].map(|tiles| tiles.volume), parts };
+        let room = self.memory.map(|memory| memory - volumes.held(0.0));
+        if room.is_some_and(|room| room < 0.0) {
+            return None;
+        }
+        let slots =
+            (1..=OPERANDS).rev().find(|&slots| self.memory.is_none_or(|memory| volumes.held(slots as f64) <= memory));
+        let slots = slots.unwrap_or(1);
+        // Neighbouring ranks differ in what is summed: what they add up travels the shortest way.
+        let cuts: Vec<(Label, usize)> =
+            [c, m, n, k].into_iter().flat_map(|tiles| tiles.cuts).filter(|&(_, parts)| parts > 1).collect();
+        let shared = self.shared(&cuts);
+        let [left, right, out] = volumes.tensors();
+        let summed = out / parts[3] as f64;
+        let (mut rounds, mut pieces) = (most_pieces(left.max(right)), most_pieces(summed));
+        if let Some(room) = room.map(|room| room.max(1.0)) {
+            rounds = rounds.max((slots as f64 * volumes.travelling() / room).ceil() as usize);
+            pieces = pieces.max((SUMMANDS * summed / room).ceil() as usize);
+        }
+        Some(Grid { cuts, shared, rounds, slots, pieces })
+    }
+
+    /// How many ranks may be idle where that moves less: one, and of more than 33 ranks 3 %.
+    pub fn idle(&self) -> usize {
+        (self.ranks * 3 / 100).max(1)
+    }
+
+    fn kinds(&self) -> [&[Label]; 4] {
+        [&self.kinds.c, &self.kinds.m, &self.kinds.n, &self.kinds.k]
+    }
+
+    /// The first so many, the cheapest first.
+    fn cheapest(&self, least: usize, price: impl Fn(f64, f64) -> (f64, f64), keep: usize) -> Vec<Found> {
+        let tables = self.kinds().map(|labels| {
+            (1..=self.ranks).map(|parts| Some(self.tiles(labels, parts)?.volume)).collect::<Vec<Option<f64>>>()
+        });
+        let tiles = |kind: usize, parts: usize| tables[kind].get(parts - 1).copied().flatten();
+        let mut best: Vec<Found> = Vec::new();
+        for c in 1..=self.ranks {
+            let Some(tc) = tiles(0, c) else { continue };
+            for m in 1..=self.ranks / c {
+                let Some(tm) = tiles(1, m) else { continue };
+                for n in 1..=self.ranks / (c * m) {
+                    let Some(tn) = tiles(2, n) else { continue };
+                    let others = c * m * n;
+                    for k in least.div_ceil(others)..=self.ranks / others {
+                        let Some(tk) = tiles(3, k) else { continue };
+                        let volumes = Volumes { tile: [tc, tm, tn, tk], parts: [c, m, n, k] };
+                        if self.memory.is_some_and(|memory| volumes.held(1.0) > memory) {
+                            continue;
+                        }
+                        let price = price(volumes.words(), volumes.tile.iter().product());
+                        if best.len() < keep || best.last().is_some_and(|(most, _)| price < *most) {
+                            best.insert(best.partition_point(|(other, _)| *other <= price), (price, volumes.parts));
+                            best.truncate(keep);
+                        }
+                    }
+                }
+            }
+        }
+        best
+    }
+
+    /// So many tiles of the dimensions of one kind, the factors of their number dealt to whatever is longest; `None` where
+    /// there are not so many.
+    fn tiles(&self, labels: &[Label], parts: usize) -> Option<Tiles> {
+        let mut cuts: Vec<(Label, usize)> = labels.iter().map(|&label| (label, 1)).collect();
+        for factor in prime_factors(parts) {
+            let fits = |&&mut (label, parts): &&mut (Label, usize)| {
+                parts * factor <= self.extent(label) && !self.uncut.contains(&label)
+            };
+            let (_, parts) =
+                cuts.iter_mut().filter(fits).max_by_key(|(label, parts)| self.extent(*label).div_ceil(*parts))?;
+            *parts *= factor;
+        }
+        let volume = cuts.iter().map(|&(label, parts)| self.extent(label).div_ceil(parts) as f64).product();
+        Some(Tiles { cuts, volume })
+    }
+
+    fn extent(&self, label: Label) -> usize {
+        self.extents[label.0 as usize]
+    }
+}
+
+/// Largest first.
+fn prime_factors(mut number: usize) -> Vec<usize> {
+    let mut factors = Vec::new();
+    let mut factor = 2;
+    while factor * factor <= number {
+        while number.is_multiple_of(factor) {
+            factors.push(factor);
+            number /= factor;
+        }
+        factor += 1;
+    }
+    if number > 1 {
+        factors.push(number);
+    }
+    factors.reverse();
+    factors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn product(ranks: usize, extents: [usize; 3], some_idle: bool) -> Grid {
+        let [m, n, k] = [0, 1, 2].map(Label);
+        let kinds = Kinds { c: vec![], m: vec![m], n: vec![n], k: vec![k] };
+        let fit = Fit { kinds: &kinds, extents: &extents, uncut: &[], ranks, memory: None };
+        fit.best(if some_idle { fit.idle() } else { 0 }).unwrap()
+    }
+
+    #[test]
+    fn grids_fit_the_extents() {
+        let parts = |grid: &Grid| [0, 1, 2].map(|l| grid.cuts.iter().find(|c| c.0 == Label(l)).map_or(1, |c| c.1));
+        assert_eq!(parts(&product(64, [4096, 4096, 4096], true)), [4, 4, 4]);
+        // Tall and thin: only what is long is cut.
+        assert_eq!(parts(&product(16, [64, 64, 1 << 20], false)), [1, 1, 16]);
+        assert_eq!(parts(&product(16, [1 << 20, 64, 64], false)), [16, 1, 1]);
+        // A prime number of ranks: one is idle.
+        assert_eq!(product(65, [4096, 4096, 4096], true).ranks(), 64);
+    }
+
+    #[test]
+    fn factors_of_numbers() {
+        assert_eq!(prime_factors(1), [0; 0]);
+        assert_eq!(prime_factors(360), [5, 3, 3, 2, 2, 2]);
+        assert_eq!(prime_factors(9217), [709, 13]);
+    }
+}

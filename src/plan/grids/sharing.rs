@@ -1,0 +1,98 @@
+//! How the ranks that need the same tile of a tensor share it.
+//!
+//! ```text
+//! out of 8704 x 8704 on 576 ranks along k: parts of 16 rows at most, or 24 x 24 of 363 x 363, which is 5 % less
+//! ```
+
+use std::cmp::Reverse;
+
+use super::{Fit, prime_factors};
+use crate::algorithm::Sharing;
+use crate::dims::{Kinds, Label};
+
+impl Fit<'_> {
+    /// For left, right and out. Operands along what is summed, where that has as many indices: pieces of both come in the same
+    /// order then. Others along the longest dimension, or several if parts are smaller so.
+    pub(super) fn shared(&self, cuts: &[(Label, usize)]) -> [Vec<Sharing>; 3] {
+        let Kinds { c, m, n, k } = self.kinds;
+        let [left, right, out] = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
+        [(left, true), (right, true), (out, false)].map(|(labels, operand)| {
+            let lacking: Vec<(Label, usize)> = cuts.iter().copied().filter(|(cut, _)| !labels.contains(cut)).collect();
+            let sharing: usize = lacking.iter().map(|(_, parts)| parts).product();
+            let tile = Tile(labels.iter().map(|&label| (label, self.length(label, cuts))).collect());
+            let summed = tile.longest(|label| operand && k.contains(&label)).filter(|(_, length)| *length >= sharing);
+            let ways = match summed.or_else(|| tile.longest(|_| true)) {
+                None => return Vec::new(),
+                Some((along, _)) => [tile.clone().along(along, &lacking), tile.deal(&lacking)],
+            };
+            let [one, several] = ways;
+            if summed.is_some() || one.0 <= several.0 { one.1 } else { several.1 }
+        })
+    }
+
+    /// Indices of the largest tile of a dimension.
+    fn length(&self, label: Label, cuts: &[(Label, usize)]) -> usize {
+        let parts = cuts.iter().find(|(cut, _)| *cut == label).map_or(1, |(_, parts)| *parts);
+        self.extent(label).div_ceil(parts)
+    }
+}
+
+/// A tile of a tensor, or the largest part of one: dimensions and how long they are.
+#[derive(Clone)]
+struct Tile(Vec<(Label, usize)>);
+
+impl Tile {
+    /// The longest of some dimensions; the first of equals.
+    fn longest(&self, which: impl Fn(Label) -> bool) -> Option<(Label, usize)> {
+        self.0.iter().copied().filter(|(label, _)| which(*label)).min_by_key(|(_, length)| Reverse(*length))
+    }
+
+    fn cut(&mut self, along: Label, ranks: usize) {
+        for (_, length) in self.0.iter_mut().filter(|(label, _)| *label == along) {
+            *length = length.div_ceil(ranks);
+        }
+    }
+
+    fn volume(&self) -> usize {
+        self.0.iter().map(|(_, length)| length).product()
+    }
+
+    /// All along one dimension: elements of the largest part, and who shares what.
+    fn along(mut self, along: Label, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
+        lacking.iter().for_each(|&(_, ranks)| self.cut(along, ranks));
+        (self.volume(), lacking.iter().map(|&(cut, ranks)| Sharing { cut, along, ranks }).collect())
+    }
+
+    /// Factor by factor along what is longest then.
+    fn deal(mut self, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
+        let mut shared: Vec<Sharing> = Vec::new();
+        for &(cut, parts) in lacking {
+            for ranks in prime_factors(parts) {
+                let Some((along, _)) = self.longest(|_| true) else { continue };
+                self.cut(along, ranks);
+                match shared.iter_mut().find(|sharing| sharing.cut == cut && sharing.along == along) {
+                    Some(sharing) => sharing.ranks *= ranks,
+                    None => shared.push(Sharing { cut, along, ranks }),
+                }
+            }
+        }
+        (self.volume(), shared)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_many_ranks_are_cut_along_several_dimensions() {
+        let [m, n, k] = [0, 1, 2].map(Label);
+        let kinds = Kinds { c: vec![], m: vec![m], n: vec![n], k: vec![k] };
+        let fit = Fit { kinds: &kinds, extents: &[17_408, 17_408, 1 << 20], uncut: &[], ranks: 2304, memory: None };
+        let [left, right, out] = fit.shared(&[(m, 2), (n, 2), (k, 576)]);
+        assert_eq!(left, [Sharing { cut: n, along: k, ranks: 2 }]);
+        assert_eq!(right, [Sharing { cut: m, along: k, ranks: 2 }]);
+        let [first, second] = [m, n].map(|along| Sharing { cut: k, along, ranks: 24 });
+        assert_eq!(out, [first, second]);
+    }
+}

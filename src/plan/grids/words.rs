@@ -1,0 +1,87 @@
+//! What a rank of a grid holds and receives.
+
+use super::Fit;
+use crate::algorithm::Grid;
+use crate::dims::Kinds;
+
+/// Slots for pieces of each operand that travel or are contracted, where there is memory.
+pub const OPERANDS: usize = 3;
+/// Slots for pieces of others' summands.
+pub const SUMMANDS: f64 = 2.0;
+
+/// Indices of the largest tile, and how many tiles there are, of kind c, m, n and k.
+#[derive(Clone, Copy)]
+pub struct Volumes {
+    pub tile: [f64; 4],
+    pub parts: [usize; 4],
+}
+
+impl Volumes {
+    /// Elements of a rank's tiles of left, right and out.
+    pub fn tensors(&self) -> [f64; 3] {
+        let [c, m, n, k] = self.tile;
+        [c * m * k, c * k * n, c * m * n]
+    }
+
+    /// Words that the busiest rank receives, but for the rounding of its parts.
+    pub fn words(&self) -> f64 {
+        let of_others = |sharing: usize| 1.0 - 1.0 / sharing as f64;
+        let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
+        left * of_others(n) + right * of_others(m) + out * of_others(k)
+    }
+
+    /// Words of a rank's parts of the three tensors, of its summand of out, and of so many slots for pieces of operands, which are
+    /// of one index of k at least; summands travel when all operands have come.
+    pub fn held(&self, slots: f64) -> f64 {
+        let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
+        let tiles = left / n as f64 + right / m as f64 + out / k as f64 + if k > 1 { out } else { 0.0 };
+        if slots == 0.0 {
+            return tiles;
+        }
+        let own = out / k as f64;
+        let summands = if k > 1 { SUMMANDS * own / self.tile[1].max(self.tile[2]) } else { 0.0 };
+        tiles + (slots * self.travelling() / self.tile[3].max(1.0)).max(summands)
+    }
+
+    /// Elements of the tiles of operands that come from others.
+    pub fn travelling(&self) -> f64 {
+        let ([left, right, _], [_, m, n, _]) = (self.tensors(), self.parts);
+        let moves = |tile: f64, sharing: usize| if sharing > 1 { tile } else { 0.0 };
+        moves(left, n) + moves(right, m)
+    }
+}
+
+impl Fit<'_> {
+    /// Words that the busiest rank of a grid receives, to the word. Cost: that of a few blocks for every corner of the grid.
+    pub fn received(&self, grid: &Grid) -> u64 {
+        let Kinds { c, m, n, k } = self.kinds;
+        let tensors = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
+        let shapes = tensors.each_ref().map(|labels| labels.iter().map(|&l| self.extent(l)).collect::<Vec<_>>());
+        let lies = [0, 1, 2].map(|tensor| grid.distribution(&tensors[tensor], tensor));
+        let received = |rank: usize| {
+            let held =
+                |tensor: usize| lies[tensor].block(&shapes[tensor], rank).map_or(0, |block| block.volume()) as u64;
+            let tile = |tensor: usize| -> u64 {
+                let tiles =
+                    tensors[tensor].iter().map(|&label| grid.tile(rank, label, self.extent(label)).len() as u64);
+                tiles.product()
+            };
+            let summing = grid.sharing(&tensors[2], rank).len() as u64;
+            tile(0) - held(0) + tile(1) - held(1) + held(2) * (summing - 1)
+        };
+        self.corners(grid).into_iter().map(received).max().unwrap_or(0)
+    }
+
+    /// Ranks at the first, the last larger and the last place along every cut: one of them receives most.
+    pub fn corners(&self, grid: &Grid) -> Vec<usize> {
+        let mut ranks = vec![0];
+        for &(label, parts) in &grid.cuts {
+            let larger = (self.extent(label) % parts).saturating_sub(1);
+            let mut places = vec![0, larger, parts - 1];
+            places.sort_unstable();
+            places.dedup();
+            ranks = ranks.iter().flat_map(|rank| places.iter().map(move |place| rank * parts + place)).collect();
+        }
+        ranks
+    }
+}
