@@ -1,63 +1,18 @@
-//! Random contractions whose three tensors lie anyhow, by `slicing`: results, proofs, and bytes counted independently.
+//! Random contractions whose three tensors lie anyhow, misaligned and replicated, on 1 to 12 ranks: results, proofs, and bytes; those
+//! of `slicing` counted independently.
+//!
+//! `EINSUM_DIST_ALL_ALGORITHMS=1` runs every contraction with every algorithm that applies, not with one of them in turns.
 
 mod common;
 
-use common::{Case, Rng};
+use common::{Balance, Case, Rng};
 use einsum_dist::algorithm::{Algorithm, Stationary};
-use einsum_dist::dist::{Axis, Cut, Distribution, Owners, Role};
+use einsum_dist::dist::Distribution;
 use einsum_dist::plan::{AlgorithmName, Fixed, Source};
-use einsum_dist::{Machine, Options, Plan, Problem, World};
+use einsum_dist::{Plan, World};
 
-const CASES: usize = 1000;
-
-/// A grid of at most so many ranks, chosen among all, that cuts, deals out and replicates.
-fn anyhow(rng: &mut Rng, shape: &[usize], ranks: usize) -> Distribution {
-    let mut axes = Vec::new();
-    let mut left = ranks;
-    while left > 1 && rng.below(4) > 0 {
-        let parts = 1 + rng.below(left);
-        left /= parts;
-        let role = if shape.is_empty() || rng.below(4) == 0 {
-            Role::Replicate
-        } else {
-            let dim = rng.below(shape.len());
-            let how = match rng.below(4) {
-                0 => Cut::Cyclic { block: 1 + rng.below(4) },
-                1 => {
-                    let mut at: Vec<usize> = (1..parts).map(|_| rng.below(shape[dim] + 2)).collect();
-                    at.sort_unstable();
-                    Cut::At(at)
-                }
-                _ => Cut::Even,
-            };
-            Role::Cut { dim, how }
-        };
-        axes.push(Axis { ranks: parts, role });
-    }
-    let distribution = Distribution::new(axes);
-    let places = distribution.places();
-    match rng.below(3) {
-        0 => distribution.owned_by(Owners::From(rng.below(ranks - places + 1))),
-        1 => {
-            let mut all: Vec<usize> = (0..ranks).collect();
-            rng.shuffle(&mut all);
-            distribution.owned_by(Owners::Listed(all[..places].to_vec()))
-        }
-        _ => distribution,
-    }
-}
-
-fn plan(case: &Case, ranks: usize, fixed: Fixed, accumulate: bool) -> Plan {
-    let dtype = if case.f64 { einsum_dist::Dtype::Float64 } else { einsum_dist::Dtype::Float32 };
-    let options = Options { dtype, algorithm: Some(AlgorithmName::Slicing), fixed, accumulate, ..Options::default() };
-    let shapes = [case.shape(&case.left), case.shape(&case.right)];
-    Problem::parse(&case.expression())
-        .unwrap()
-        .shapes(&shapes)
-        .unwrap()
-        .plan(&Machine::new(ranks, 1), &options)
-        .unwrap()
-}
+/// Those by `slicing`, and by any algorithm.
+const CASES: [usize; 2] = [1000, 4000];
 
 /// Counts what ranks must receive from sets of indices, one dimension at a time, and from where tensors lie; nothing else of
 /// the plan is used but which tensor stays.
@@ -174,18 +129,13 @@ impl<'a> Counted<'a> {
 fn tensors_that_lie_anyhow() {
     let mut rng = Rng::new(5);
     let (mut filled, mut moved) = (0, 0);
-    for number in 0..CASES {
+    for number in 0..CASES[0] {
         let case = Case::random(&mut rng);
         let ranks = 1 + rng.below(12);
-        let [left, right, out] =
-            [&case.left, &case.right, &case.out].map(|labels| anyhow(&mut rng, &case.shape(labels), ranks));
-        let fixed = Fixed { operands: vec![Some(left.clone()), Some(right.clone())], output: Some(out.clone()) };
+        let fixed = case.anyhow(&mut rng, ranks);
         let accumulate = rng.below(3) == 0;
-        let plan = plan(&case, ranks, fixed, false);
-        assert_eq!(
-            [plan.operand(0), plan.operand(1), plan.output()].map(|value| &value.distribution),
-            [&left, &right, &out]
-        );
+        let plan = case.plan_fixed(ranks, AlgorithmName::Slicing, &fixed, false).expect("slicing always applies");
+        lies_so(&plan, &fixed);
         let world = World::in_process(ranks);
         case.check(&world, &plan, number as u64, accumulate);
         let counted = Counted::new(&case, &plan);
@@ -196,6 +146,37 @@ fn tensors_that_lie_anyhow() {
         filled += usize::from(!case.is_empty());
         moved += usize::from((0..ranks).any(|rank| plan.schedule(rank).bytes_received() > 0));
     }
-    println!("{filled} of {CASES} not empty, bytes moved in {moved}");
-    assert!(filled * 10 >= CASES * 7 && moved * 2 >= CASES);
+    println!("{filled} of {} not empty, bytes moved in {moved}", CASES[0]);
+    assert!(filled * 10 >= CASES[0] * 7 && moved * 2 >= CASES[0]);
+}
+
+/// Operands and result lie where they are said to, with a plan's own steps between.
+fn lies_so(plan: &Plan, fixed: &Fixed) {
+    let planned = [plan.operand(0), plan.operand(1), plan.output()].map(|value| Some(&value.distribution));
+    assert_eq!(planned, [fixed.operands[0].as_ref(), fixed.operands[1].as_ref(), fixed.output.as_ref()]);
+}
+
+#[test]
+fn every_algorithm_from_anywhere_to_anywhere() {
+    let all = std::env::var_os("EINSUM_DIST_ALL_ALGORITHMS").is_some();
+    let mut rng = Rng::new(71);
+    let mut balance = Balance::default();
+    for number in 0..CASES[1] {
+        let case = Case::random(&mut rng);
+        // Squares more often: `cannon` applies to no others.
+        let ranks = if rng.below(4) == 0 { [1, 4, 9][rng.below(3)] } else { 1 + rng.below(12) };
+        let fixed = case.anyhow(&mut rng, ranks);
+        let accumulate = rng.below(3) == 0;
+        // Planned for one, or without: then a run that adds compiles a plan of its own.
+        let planned = accumulate && rng.below(2) == 0;
+        let plan = |algorithm| case.plan_fixed(ranks, algorithm, &fixed, planned);
+        let among = AlgorithmName::ALL.chunks(if all { 1 } else { AlgorithmName::ALL.len() });
+        for plan in among.filter_map(|among| balance.plan(among, !case.is_empty(), plan)) {
+            lies_so(&plan, &fixed);
+            case.check(&World::in_process(ranks), &plan, number as u64, accumulate);
+        }
+    }
+    println!("{balance}");
+    assert!(balance.filled.iter().sum::<usize>() * 10 >= balance.ran.iter().sum::<usize>() * 7, "{balance}");
+    assert!(balance.filled.iter().all(|&filled| filled * 16 >= CASES[1]), "{balance}");
 }

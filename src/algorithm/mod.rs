@@ -93,6 +93,19 @@ impl Algorithm {
         }
     }
 
+    /// With what it cuts: `ring-mn(m, n)`, `grid(m/2, k/3)`, `slicing(out stays)`.
+    pub fn describe(&self, name: impl Fn(Label) -> String) -> String {
+        let inside = match self {
+            Algorithm::Grid(grid) => {
+                let cuts = grid.cuts.iter().filter(|(_, parts)| *parts > 1);
+                cuts.map(|&(label, parts)| format!("{}/{parts}", name(label))).collect()
+            }
+            Algorithm::Slicing { stationary } => vec![format!("{} stays", stationary.name())],
+            _ => self.cuts().into_iter().map(name).collect::<Vec<_>>(),
+        };
+        if inside.is_empty() { self.name().to_owned() } else { format!("{}({})", self.name(), inside.join(", ")) }
+    }
+
     /// The dimensions that it cuts: out's (or all) first, then the other operand's.
     pub fn cuts(&self) -> Vec<Label> {
         match self {

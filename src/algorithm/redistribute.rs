@@ -45,9 +45,10 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
         .flat_map(|extents| [0, 1].map(|_| Tensor { buffer: Some(to.scratch(builder, extents.clone())), ..to.clone() }))
         .collect();
 
+    let peers = Peers::new(from, to, rank, ranks);
     for summand in 0..summands {
         let landing = if summand == 0 { to } else { scratch.get(summand % 2).unwrap_or(to) };
-        for round in 1..ranks {
+        for &round in &peers.rounds {
             let (target, source) = ((rank + round) % ranks, (rank + ranks - round) % ranks);
             if from.distribution.summand(rank) == Some(summand) {
                 builder.send(target, views(from, rank, &wanted(from, to, rank, target)));
@@ -56,7 +57,7 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
                 builder.recv(source, views(landing, rank, &wanted(from, to, source, rank)));
             }
         }
-        for source in (0..ranks).filter(|&source| from.distribution.summand(source) == Some(summand)) {
+        for &source in peers.sources.iter().filter(|&&source| from.distribution.summand(source) == Some(summand)) {
             let boxes = wanted(from, to, source, rank);
             let have = if source == rank { from } else { landing };
             for (input, out) in views(have, rank, &boxes).into_iter().zip(views(to, rank, &boxes)) {
@@ -67,5 +68,29 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
                 }
             }
         }
+    }
+}
+
+/// The ranks that may have something to do with one of them.
+struct Peers {
+    /// Those of which it takes, itself among them.
+    sources: Vec<usize>,
+    /// How far it is to those that it gives to, and from those that it takes from; the nearest first.
+    rounds: Vec<usize>,
+}
+
+impl Peers {
+    fn new(from: &Tensor, to: &Tensor, rank: usize, ranks: usize) -> Peers {
+        let meeting = |there: &Tensor, here: &Tensor| {
+            let block = here.distribution.block(&here.shape, rank);
+            block.map(|block| there.distribution.meeting(&there.shape, &block)).unwrap_or_default()
+        };
+        let (sources, targets) = (meeting(from, to), meeting(to, from));
+        let behind = sources.iter().map(|&source| (rank + ranks - source) % ranks);
+        let ahead = targets.iter().map(|&target| (target + ranks - rank) % ranks);
+        let mut rounds: Vec<usize> = behind.chain(ahead).filter(|&round| round > 0).collect();
+        rounds.sort_unstable();
+        rounds.dedup();
+        Peers { sources, rounds }
     }
 }

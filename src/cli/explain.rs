@@ -1,6 +1,6 @@
 //! `--explain`: the plan and its proof, for any number of ranks; no data.
 
-use einsum_dist::schedule::verify;
+use einsum_dist::schedule::verify::{self, Classes};
 use einsum_dist::{Plan, World};
 
 use super::Result;
@@ -15,16 +15,16 @@ use super::units::{counted, seconds};
 pub fn explain(world: &World, config: &RunConfig) -> Result<Option<String>> {
     let plan = &config.plan;
     let ranks = plan.ranks();
-    let looked_at = plan.looked_at();
-    let verified = if looked_at.len() == ranks {
+    let verified = if ranks <= verify::MOST_WHOLE {
         plan.verify()?;
-        format!("every element of the result, the transfers and the memory of {}", counted(ranks, "rank"))
+        format!("every element of the result, the transfers and the memory of {}, completely", counted(ranks, "rank"))
     } else {
-        let facts = plan.facts();
-        for &rank in &looked_at {
-            verify::own(plan.schedule(rank), &facts)?;
-        }
-        format!("bounds and hazards of {} of {ranks} ranks; transfers only where ranks are fewer", looked_at.len())
+        let Classes { classes, followed, .. } = plan.verify_by_classes()?;
+        let of_each = if classes == 1 { "one rank".to_owned() } else { format!("one rank of each of {classes}") };
+        format!(
+            "transfers and memory of {ranks} ranks; by symmetry classes: every element of {of_each}, followed through \
+             {followed} ranks"
+        )
     };
     if !world.is_root() {
         return Ok(None);

@@ -207,6 +207,42 @@ impl Distribution {
         Some(Region::from(dims))
     }
 
+    /// The ranks whose blocks share an element with a region, in ascending order: whom to ask for it. Cost: that of the tiles along
+    /// each axis, for what meets the region along the axes before it; not that of all ranks.
+    ///
+    /// ```
+    /// # use einsum_dist::dist::{Axis, Cut, Distribution, Region, Role};
+    /// let axis = |dim| Axis { ranks: 3, role: Role::Cut { dim, how: Cut::Even } };
+    /// let grid = Distribution::new(vec![axis(0), axis(1)]);
+    /// assert_eq!(grid.meeting(&[9, 9], &Region::from(vec![2..4, 6..9])), [2, 5]);
+    /// ```
+    pub fn meeting(&self, shape: &[usize], region: &Region) -> Vec<usize> {
+        let whole: Vec<Intervals> = shape.iter().map(|&extent| Intervals::from(0..extent)).collect();
+        let mut places: Vec<(Vec<usize>, Vec<Intervals>)> = Vec::new();
+        if region.meets(&Region::from(whole.clone())) {
+            places.push((Vec::with_capacity(self.axes.len()), whole));
+        }
+        for axis in &self.axes {
+            let mut finer = Vec::new();
+            for (coordinates, dims) in places {
+                for coordinate in 0..axis.ranks {
+                    let mut dims = dims.clone();
+                    if let Role::Cut { dim, how } = &axis.role {
+                        dims[*dim] = dims[*dim].select_all(&how.tile(dims[*dim].len(), axis.ranks, coordinate));
+                        if !dims[*dim].meets(&region.dims()[*dim]) {
+                            continue;
+                        }
+                    }
+                    finer.push((coordinates.iter().copied().chain([coordinate]).collect(), dims));
+                }
+            }
+            places = finer;
+        }
+        let mut ranks: Vec<usize> = places.iter().map(|(coordinates, _)| self.rank_at(coordinates)).collect();
+        ranks.sort_unstable();
+        ranks
+    }
+
     /// The block of `rank`, empty beyond the grid.
     pub fn block_or_empty(&self, shape: &[usize], rank: usize) -> Region {
         self.block(shape, rank).unwrap_or_else(|| {

@@ -8,8 +8,9 @@ use std::ops::Range;
 
 use super::choices::Choices;
 use super::cost::Cost;
+use super::dynamic::Choice;
 use super::{Held, Options, Plan, PlanError, Source, Value, dynamic, path};
-use crate::algorithm::{Algorithm, carried};
+use crate::algorithm::carried;
 use crate::dims::Label;
 use crate::dist::{Axis, Distribution, Role};
 use crate::machine::Machine;
@@ -30,8 +31,8 @@ struct Planner<'a> {
     machine: &'a Machine,
     options: &'a Options,
     choices: Choices<'a>,
-    /// Of each contraction.
-    algorithms: Vec<Option<Algorithm>>,
+    /// Of each node.
+    chosen: Vec<Choice>,
     placed: Vec<Placed>,
     values: Vec<Value>,
 }
@@ -61,13 +62,13 @@ pub fn distribute(
     fits(tree, machine, options, uncut)?;
     let cost = Cost { machine, dtype: options.dtype, extents: &tree.extents };
     let choices = Choices { tree, machine, options, cost, uncut };
-    let algorithms = dynamic::algorithms(&choices)?;
+    let chosen = dynamic::algorithms(&choices)?;
     let mut planner = Planner {
         tree,
         machine,
         options,
         choices,
-        algorithms,
+        chosen,
         placed: Vec::with_capacity(tree.nodes.len()),
         values: Vec::with_capacity(tree.nodes.len()),
     };
@@ -173,7 +174,8 @@ impl Planner<'_> {
 
     fn push(&mut self, labels: Vec<Label>, distribution: Distribution, source: Source, seconds: f64) -> usize {
         let shape = self.tree.shape(&labels);
-        self.values.push(Value { labels, shape, distribution, source, seconds, lasts: Lasts::Slice });
+        let (lasts, considered) = (Lasts::Slice, Vec::new());
+        self.values.push(Value { labels, shape, distribution, source, seconds, lasts, considered });
         self.values.len() - 1
     }
 
@@ -253,7 +255,9 @@ impl Planner<'_> {
             unreachable!("called for contractions only");
         };
         let text = tree.step_text(node);
-        let Some(algorithm) = self.algorithms[node].take() else { unreachable!("every contraction has an algorithm") };
+        let Choice { algorithm: Some(algorithm), considered } = std::mem::take(&mut self.chosen[node]) else {
+            unreachable!("every contraction has an algorithm")
+        };
         let lies = [left, right].map(|input| match self.placed[input] {
             Placed::Free => None,
             Placed::At(value) => Some(&self.values[value].distribution),
@@ -262,7 +266,9 @@ impl Planner<'_> {
         let left = self.bring(left, needs.left, &text)?;
         let right = self.bring(right, needs.right, &text)?;
         let source = Source::Contract { left, right, kinds: kinds.clone(), algorithm };
-        Ok(self.push(tree.nodes[node].labels.clone(), needs.out, source, seconds))
+        let value = self.push(tree.nodes[node].labels.clone(), needs.out, source, seconds);
+        self.values[value].considered = considered;
+        Ok(value)
     }
 
     fn bring(&mut self, node: NodeId, wanted: Distribution, consumer: &str) -> Result<usize, PlanError> {

@@ -8,9 +8,9 @@
 //! more than [`MANY`] steps only the best few entries of a table are kept, in very large ones a single one, which is
 //! choosing node by node. Deliberately absent: ranks in groups, and pipelines.
 
-use super::PlanError;
 use super::choices::Choices;
 use super::cost::Cost;
+use super::{Candidate, PlanError};
 use crate::algorithm::{Algorithm, carried};
 use crate::dims::{Kinds, Label};
 use crate::dist::Distribution;
@@ -20,6 +20,8 @@ use crate::tree::{NodeId, Step, Tree};
 const MANY: usize = 64;
 const VERY_MANY: usize = 4096;
 const FEW: usize = 8;
+/// Candidates of a contraction that are kept to be shown.
+const SHOWN: usize = 8;
 
 /// One way to get a tensor.
 #[derive(Debug, Clone)]
@@ -27,6 +29,8 @@ pub struct Entry {
     pub distribution: Distribution,
     /// Seconds of the node and of all below it.
     pub seconds: f64,
+    /// Of these, those of the node itself.
+    own: f64,
     algorithm: Option<Algorithm>,
     /// The entries of its inputs, which are 0 for operands that lie as one likes.
     inputs: [usize; 2],
@@ -38,11 +42,20 @@ pub enum Table {
     Entries(Vec<Entry>),
 }
 
-/// The algorithm of each contraction.
+/// What became of a contraction.
+#[derive(Default)]
+pub struct Choice {
+    /// `None` for other steps.
+    pub algorithm: Option<Algorithm>,
+    /// The cheapest candidates, for people.
+    pub considered: Vec<Candidate>,
+}
+
+/// The algorithm of each contraction, and what else there was.
 ///
 /// # Errors
 /// As [`Choices::candidates`].
-pub fn algorithms(choices: &Choices) -> Result<Vec<Option<Algorithm>>, PlanError> {
+pub fn algorithms(choices: &Choices) -> Result<Vec<Choice>, PlanError> {
     let Choices { tree, cost, options, .. } = choices;
     let wanted = options.fixed.output.as_ref();
     let keep = match tree.nodes.len() {
@@ -51,39 +64,47 @@ pub fn algorithms(choices: &Choices) -> Result<Vec<Option<Algorithm>>, PlanError
         _ => 1,
     };
     let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
+    let mut chosen: Vec<Choice> = Vec::with_capacity(tree.nodes.len());
     for node in 0..tree.nodes.len() {
         let search = Search { tree, cost, choices, tables: &tables };
-        let table = search.table(node)?;
-        tables.push(match table {
-            Table::Entries(entries) => Table::Entries(best(entries, keep)),
-            Table::Free => Table::Free,
-        });
+        let (table, considered) = match search.table(node)? {
+            Table::Entries(mut entries) => {
+                entries.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+                let considered = search.considered(&entries);
+                (Table::Entries(best(entries, keep)), considered)
+            }
+            Table::Free => (Table::Free, Vec::new()),
+        };
+        tables.push(table);
+        chosen.push(Choice { algorithm: None, considered });
     }
     let root = tree.root();
     let labels = &tree.nodes[root].labels;
-    let mut algorithms = vec![None; tree.nodes.len()];
-    let Table::Entries(entries) = &tables[root] else { return Ok(algorithms) };
+    let Table::Entries(entries) = &tables[root] else { return Ok(chosen) };
     let whole = |entry: &Entry| {
         entry.seconds + wanted.map_or(0.0, |wanted| cost.redistribution(labels, &entry.distribution, wanted))
     };
-    let chosen = (0..entries.len()).min_by(|&a, &b| whole(&entries[a]).total_cmp(&whole(&entries[b])));
-    let mut open: Vec<(NodeId, usize)> = chosen.map(|entry| (root, entry)).into_iter().collect();
+    let cheapest = (0..entries.len()).min_by(|&a, &b| whole(&entries[a]).total_cmp(&whole(&entries[b])));
+    let mut open: Vec<(NodeId, usize)> = cheapest.map(|entry| (root, entry)).into_iter().collect();
     while let Some((node, entry)) = open.pop() {
         let Table::Entries(entries) = &tables[node] else { continue };
         let Entry { algorithm, inputs, .. } = &entries[entry];
-        algorithms[node].clone_from(algorithm);
+        if let Some(algorithm) = algorithm {
+            let how = describe(tree, algorithm);
+            chosen[node].considered.iter_mut().for_each(|candidate| candidate.chosen = candidate.how == how);
+            chosen[node].algorithm = Some(algorithm.clone());
+        }
         match tree.nodes[node].step {
             Step::Leaf { .. } => {}
             Step::Unary { input, .. } => open.push((input, inputs[0])),
             Step::Contract { left, right, .. } => open.extend([(left, inputs[0]), (right, inputs[1])]),
         }
     }
-    Ok(algorithms)
+    Ok(chosen)
 }
 
-/// The cheapest entry of each distribution, the first of equals, and of these so many.
-fn best(mut entries: Vec<Entry>, keep: usize) -> Vec<Entry> {
-    entries.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+/// Of entries, the cheapest first, the first of each distribution, and of these so many.
+fn best(entries: Vec<Entry>, keep: usize) -> Vec<Entry> {
     let mut kept: Vec<Entry> = Vec::new();
     for entry in entries {
         if kept.len() < keep && kept.iter().all(|other| other.distribution != entry.distribution) {
@@ -91,6 +112,10 @@ fn best(mut entries: Vec<Entry>, keep: usize) -> Vec<Entry> {
         }
     }
     kept
+}
+
+fn describe(tree: &Tree, algorithm: &Algorithm) -> String {
+    algorithm.describe(|label| tree.name(label).to_owned())
 }
 
 struct Search<'a> {
@@ -108,9 +133,13 @@ impl Search<'_> {
     fn table(&self, node: NodeId) -> Result<Table, PlanError> {
         Ok(match &self.tree.nodes[node].step {
             Step::Leaf { .. } => match self.choices.fixed(node) {
-                Some(distribution) => {
-                    Table::Entries(vec![Entry { distribution, seconds: 0.0, algorithm: None, inputs: [0; 2] }])
-                }
+                Some(distribution) => Table::Entries(vec![Entry {
+                    distribution,
+                    seconds: 0.0,
+                    own: 0.0,
+                    algorithm: None,
+                    inputs: [0; 2],
+                }]),
                 None => Table::Free,
             },
             Step::Unary { input, .. } => match &self.tables[*input] {
@@ -138,7 +167,7 @@ impl Search<'_> {
                 seconds += self.cost.redistribution(out, &distribution, &wanted);
                 distribution = wanted;
             }
-            Entry { distribution, seconds, algorithm: None, inputs: [at, 0] }
+            Entry { distribution, seconds, own: seconds - entry.seconds, algorithm: None, inputs: [at, 0] }
         };
         entries.iter().enumerate().map(step).collect()
     }
@@ -167,9 +196,22 @@ impl Search<'_> {
                 seconds += way.0;
                 from[side] = way.1;
             }
-            entries.push(Entry { distribution: needs.out, seconds, algorithm: Some(algorithm), inputs: from });
+            entries.push(Entry { distribution: needs.out, seconds, own, algorithm: Some(algorithm), inputs: from });
         }
         Ok(entries)
+    }
+
+    /// The cheapest of a contraction's entries, for people: those of one algorithm with the same cuts once.
+    fn considered(&self, entries: &[Entry]) -> Vec<Candidate> {
+        let mut considered: Vec<Candidate> = Vec::new();
+        for entry in entries {
+            let Some(algorithm) = &entry.algorithm else { continue };
+            let how = describe(self.tree, algorithm);
+            if considered.len() < SHOWN && considered.iter().all(|other| other.how != how) {
+                considered.push(Candidate { how, contraction: entry.own, whole: entry.seconds, chosen: false });
+            }
+        }
+        considered
     }
 
     /// The cheapest way to have a tensor lie so: seconds, and from which entry.
@@ -291,7 +333,7 @@ mod tests {
                 picked[next] += 1;
                 picked[..next].fill(0);
             }
-            let chosen = algorithms(&choices).unwrap();
+            let chosen: Vec<_> = algorithms(&choices).unwrap().into_iter().map(|choice| choice.algorithm).collect();
             let picked: Vec<usize> = (0..all.len())
                 .map(|node| all[node].iter().position(|(a, ..)| Some(a) == chosen[node].as_ref()).unwrap_or(0))
                 .collect();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Held, KernelChoice, Packing, PathReport, Plan, Source, Value};
+use super::{Candidate, Held, KernelChoice, Packing, PathReport, Plan, Source, Value};
 use crate::schedule::{Lasts, Schedule};
 
 /// Prints a plan; see [`Plan::explain`].
@@ -48,8 +48,9 @@ impl fmt::Display for Explain<'_> {
             let received = received.iter().map(|rank| rank[id]).max().unwrap_or(0);
             rows.push(self.row(id, value, received * plan.times(value) as u64));
         }
-        write_table(f, &rows)?;
+        write_table(f, &rows, &[1, 2, 3])?;
         writeln!(f)?;
+        self.candidates(f)?;
         let mut packing = Packing::new(plan);
         let peak = schedules.iter().map(|schedule| packing.peak_bytes(schedule)).max().unwrap_or(0);
         let of =
@@ -62,14 +63,34 @@ impl fmt::Display for Explain<'_> {
 }
 
 impl Explain<'_> {
+    /// What each contraction could have been, where there was a choice.
+    fn candidates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plan = self.0;
+        let mut rows = vec![["", "candidate", "predicted", "with all below"].map(str::to_owned)];
+        for (id, value) in plan.values.iter().enumerate().filter(|(_, value)| value.considered.len() > 1) {
+            for (at, Candidate { how, contraction, whole, chosen }) in value.considered.iter().enumerate() {
+                let times = plan.times(value) as f64;
+                rows.push([
+                    if at == 0 { id.to_string() } else { String::new() },
+                    format!("{how}{}", if *chosen { ", chosen" } else { "" }),
+                    duration(contraction * times),
+                    duration(whole * times),
+                ]);
+            }
+        }
+        if rows.len() > 1 {
+            write_table(f, &rows, &[1])?;
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+
     fn row(&self, id: usize, value: &Value, received: u64) -> [String; 8] {
         let plan = self.0;
         let (step, mut how) = match &value.source {
             Source::Operand(index) => (plan.step_text(value), format!("operand {index}")),
             Source::Contract { algorithm, .. } => {
-                let cuts: Vec<&str> = algorithm.cuts().into_iter().map(|label| plan.name(label)).collect();
-                let cuts = if cuts.is_empty() { String::new() } else { format!("({})", cuts.join(", ")) };
-                (plan.step_text(value), format!("{}{cuts}", algorithm.name()))
+                (plan.step_text(value), algorithm.describe(|label| plan.name(label).to_owned()))
             }
             Source::Unary { op, .. } => (plan.step_text(value), format!("{op:?}").to_lowercase()),
             Source::Redistribute { input } => {
@@ -99,13 +120,17 @@ impl Explain<'_> {
     }
 }
 
-/// Columns as wide as their widest cell; numbers to the right.
-fn write_table(f: &mut fmt::Formatter<'_>, rows: &[[String; 8]]) -> fmt::Result {
+/// Columns as wide as their widest cell; numbers to the right, `words` to the left.
+fn write_table<const COLUMNS: usize>(
+    f: &mut fmt::Formatter<'_>,
+    rows: &[[String; COLUMNS]],
+    words: &[usize],
+) -> fmt::Result {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..8).map(width).collect();
+    let widths: Vec<usize> = (0..COLUMNS).map(width).collect();
     for row in rows {
         let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            if column == 0 || column > 3 { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+            if words.contains(&column) { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
         });
         writeln!(f, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
     }

@@ -68,7 +68,7 @@ use crate::dist::Distribution;
 use crate::dtype::Dtype;
 use crate::local::Target;
 use crate::machine::Machine;
-use crate::schedule::verify::{self, Facts, Order, Origin, VerifyError};
+use crate::schedule::verify::{self, Classes, Facts, Order, Origin, VerifyError};
 use crate::schedule::{Lasts, Schedule};
 use crate::tree::{self, EinsumSource, Einsums, Tree, UnaryOp};
 
@@ -102,6 +102,22 @@ pub struct Value {
     pub seconds: f64,
     /// How long it holds: later slices and runs leave out what still does.
     pub lasts: Lasts,
+    /// The cheapest candidates of a contraction, the cheapest first; no part of the plan, but what was thought of.
+    #[serde(skip)]
+    pub considered: Vec<Candidate>,
+}
+
+/// What a contraction could have been.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// The algorithm with what it cuts: `ring-mn(m, n)`.
+    pub how: String,
+    /// Predicted seconds of the contraction by itself.
+    pub contraction: f64,
+    /// With all steps below it and what brings its inputs to it.
+    pub whole: f64,
+    /// The plan has this one: it may cost more here, if what uses the result then costs less.
+    pub chosen: bool,
 }
 
 /// What to do on every rank, as a value: printed, compared and proved without data.
@@ -200,6 +216,7 @@ impl Plan {
             source,
             seconds: 0.0,
             lasts: Lasts::Slice,
+            considered: Vec::new(),
         };
         Plan {
             expression: "redistribute".to_owned(),
@@ -285,6 +302,15 @@ impl Plan {
     pub fn verify(&self) -> Result<(), VerifyError> {
         let schedules: Vec<Schedule> = (0..self.ranks()).map(|rank| self.schedule(rank)).collect();
         verify::whole(&schedules, &self.facts(), self.memory_limit)
+    }
+
+    /// Proves the schedules of very many ranks: transfers and memory of all of them, the rest of one rank of each class of
+    /// schedules that are alike. Cost: linear in the tasks of all ranks, without holding them all.
+    ///
+    /// # Errors
+    /// As [`Plan::verify`].
+    pub fn verify_by_classes(&self) -> Result<Classes, VerifyError> {
+        verify::by_classes(self.ranks(), &|rank| self.schedule(rank), &self.facts(), self.memory_limit)
     }
 
     /// A number that two plans share only if they are the same, for all practical purposes. Ranks compare it before the

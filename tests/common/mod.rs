@@ -1,17 +1,19 @@
 //! Random contractions and their check against the reference, shared by tests.
 #![allow(dead_code, reason = "every test binary uses a part")]
 
+mod anyhow;
 mod rng;
 
 pub use rng::Rng;
 
+use std::fmt;
 use std::ops::Range;
 
 use einsum_dist::dims::Label;
 use einsum_dist::dist::Distribution;
 use einsum_dist::kernel::{Checked, error_bound, reference_element};
 use einsum_dist::memory::bytes_of;
-use einsum_dist::plan::AlgorithmName;
+use einsum_dist::plan::{AlgorithmName, Fixed};
 use einsum_dist::{DistTensor, Dtype, Element, Machine, Options, Plan, Problem, World};
 use ndarray::ArrayD;
 use rayon::prelude::*;
@@ -107,6 +109,20 @@ impl Case {
         let shaped =
             Problem::parse(&self.expression()).unwrap().shapes(&[self.shape(&self.left), self.shape(&self.right)]);
         shaped.unwrap().plan(&Machine::new(ranks, 1), &options).ok()
+    }
+
+    /// Plans with a forced algorithm for tensors that lie somewhere; `None` where it does not apply.
+    pub fn plan_fixed(&self, ranks: usize, algorithm: AlgorithmName, fixed: &Fixed, accumulate: bool) -> Option<Plan> {
+        let dtype = if self.f64 { Dtype::Float64 } else { Dtype::Float32 };
+        let fixed = fixed.clone();
+        let options = Options { dtype, algorithm: Some(algorithm), fixed, accumulate, ..Options::default() };
+        let shapes = [self.shape(&self.left), self.shape(&self.right)];
+        Problem::parse(&self.expression())
+            .unwrap()
+            .shapes(&shapes)
+            .unwrap()
+            .plan(&Machine::new(ranks, 1), &options)
+            .ok()
     }
 
     /// Runs a plan on a world in every way, and compares results and bytes. Collective.
@@ -236,21 +252,33 @@ fn compare<T: Element>(
 #[derive(Default)]
 pub struct Balance {
     /// Runs, and those that were not empty, by algorithm.
-    pub ran: [usize; 4],
-    pub filled: [usize; 4],
+    pub ran: [usize; AlgorithmName::ALL.len()],
+    pub filled: [usize; AlgorithmName::ALL.len()],
 }
 
 impl Balance {
-    /// The plan for a case; counted, as not empty only where `counts`.
-    pub fn plan(&mut self, case: &Case, ranks: usize, counts: bool) -> Plan {
-        let mut order = [0, 1, 2, 3];
-        order.sort_by_key(|&at| self.filled[at]);
-        let (at, plan) = order
-            .into_iter()
-            .find_map(|at| Some((at, case.plan(ranks, AlgorithmName::ALL[at])?)))
-            .expect("local always applies");
-        self.ran[at] += 1;
-        self.filled[at] += usize::from(counts && !case.is_empty());
-        plan
+    /// The plan for a case by one of these algorithms, if one applies; counted, as not empty only where `counts`.
+    pub fn plan(
+        &mut self,
+        among: &[AlgorithmName],
+        counts: bool,
+        plan: impl Fn(AlgorithmName) -> Option<Plan>,
+    ) -> Option<Plan> {
+        let place = |of: &AlgorithmName| AlgorithmName::ALL.iter().position(|name| name == of).unwrap();
+        let mut order = among.to_vec();
+        order.sort_by_key(|algorithm| self.filled[place(algorithm)]);
+        let (algorithm, plan) = order.into_iter().find_map(|algorithm| Some((algorithm, plan(algorithm)?)))?;
+        self.ran[place(&algorithm)] += 1;
+        self.filled[place(&algorithm)] += usize::from(counts);
+        Some(plan)
+    }
+}
+
+impl fmt::Display for Balance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for ((algorithm, ran), filled) in AlgorithmName::ALL.iter().zip(self.ran).zip(self.filled) {
+            write!(f, "{} {ran} cases, {filled} not empty; ", algorithm.name())?;
+        }
+        Ok(())
     }
 }

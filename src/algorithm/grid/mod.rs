@@ -96,7 +96,7 @@ impl<'a> Tiles<'a> {
         let first = self.along.map_or(0, |along| {
             let Contraction { left, right, .. } = self.contraction;
             let held = if self.grid.shares_along(0, along) { left } else { right }.tile(rank, along).start;
-            self.cells.iter().position(|cell| cell.start >= held).unwrap_or(0)
+            self.cells.partition_point(|cell| cell.start < held) % self.cells.len().max(1)
         });
         self.cells.get((first + round) % self.cells.len().max(1)).filter(|_| round < self.cells.len())
     }

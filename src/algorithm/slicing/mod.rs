@@ -50,6 +50,14 @@ pub enum Stationary {
 
 impl Stationary {
     pub const ALL: [Stationary; 3] = [Stationary::Out, Stationary::Left, Stationary::Right];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Stationary::Left => "left",
+            Stationary::Right => "right",
+            Stationary::Out => "out",
+        }
+    }
 }
 
 /// Appends this rank's tasks.

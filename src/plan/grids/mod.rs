@@ -92,8 +92,10 @@ impl Fit<'_> {
         let summed = out / parts[3] as f64;
         let (mut rounds, mut pieces) = (most_pieces(left.max(right)), most_pieces(summed));
         if let Some(room) = room.map(|room| room.max(1.0)) {
-            rounds = rounds.max((slots as f64 * volumes.travelling() / room).ceil() as usize);
-            pieces = pieces.max((SUMMANDS * summed / room).ceil() as usize);
+            // Not into more than there are indices, which `held` counts with.
+            let [_, m, n, k] = volumes.tile;
+            rounds = rounds.max((slots as f64 * volumes.travelling() / room).min(k).ceil() as usize);
+            pieces = pieces.max((SUMMANDS * summed / room).min(m.max(n)).ceil() as usize);
         }
         Some(Grid { cuts, shared, rounds, slots, pieces })
     }

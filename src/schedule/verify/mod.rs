@@ -1,6 +1,6 @@
 //! Proves a schedule without running it, for any number of ranks, without data.
 //!
-//! Two depths. [`own`] looks at one rank: views stay inside buffers, and every two tasks that touch the same elements, one
+//! Three depths. [`own`] looks at one rank: views stay inside buffers, and every two tasks that touch the same elements, one
 //! of them writing, are ordered by edges. [`whole`] looks at all ranks together: transfers match, the run ends with one
 //! transfer in flight per lane and nothing buffered, nothing is read before it is written, and the *provenance* of every
 //! element, followed from the operands through every task and transfer, is what the expression asks for: each element of out
@@ -8,8 +8,10 @@
 //!
 //! Provenance is derived and never declared: a task says which boxes it reads and writes, not what is in them.
 //!
-//! Deliberately absent: proofs by symmetry for thousands of ranks; the cost is linear in all tasks of all ranks.
+//! The cost is linear in all tasks of all ranks; where these are thousands, [`by_classes`] follows one of each class.
 
+mod classes;
+mod cone;
 mod content;
 mod error;
 mod facts;
@@ -18,6 +20,7 @@ mod meaning;
 mod run;
 mod sharing;
 
+pub use classes::{Classes, MOST_WHOLE, by_classes};
 pub use error::{Fault, VerifyError};
 pub use facts::{Facts, Order, Origin, Summand, Value};
 

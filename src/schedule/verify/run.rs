@@ -34,25 +34,49 @@ impl Rank<'_> {
 }
 
 pub fn check(schedules: &[Schedule], facts: &Facts) -> Result<(), VerifyError> {
+    let schedules: Vec<&Schedule> = schedules.iter().collect();
+    for state in play(&schedules, facts)? {
+        let fault = |fault| VerifyError { rank: state.meaning.schedule.rank, task: None, fault };
+        state.meaning.result(&state.contents).map_err(fault)?;
+    }
+    Ok(())
+}
+
+/// Follows the tasks of some ranks that have to do with one step of a plan, the output of `facts`; of the ranks in `chosen` it must
+/// be what it is said to be. `last`: it is the result of the whole plan.
+pub fn step(schedules: &[&Schedule], facts: &Facts, chosen: &[usize], last: bool) -> Result<(), VerifyError> {
+    for Rank { meaning, contents, .. } in play(schedules, facts)? {
+        let rank = meaning.schedule.rank;
+        if chosen.binary_search(&rank).is_ok() {
+            let left = if last { meaning.result(&contents) } else { meaning.leaves(&contents, facts.output) };
+            left.map_err(|fault| VerifyError { rank, task: None, fault })?;
+        }
+    }
+    Ok(())
+}
+
+/// Plays schedules of ranks in ascending order, all that transfers are between.
+fn play<'a>(schedules: &[&'a Schedule], facts: &'a Facts) -> Result<Vec<Rank<'a>>, VerifyError> {
     let mut ranks: Vec<Rank> = schedules.iter().map(|schedule| start(schedule, facts)).collect();
     let mut woken: Vec<usize> = (0..ranks.len()).rev().collect();
-    while let Some(rank) = woken.pop() {
-        while let Some(task) = ranks[rank].head(Lane::Work) {
-            work(&mut ranks[rank], task).map_err(|fault| VerifyError { rank, task: Some(task), fault })?;
+    while let Some(at) = woken.pop() {
+        while let Some(task) = ranks[at].head(Lane::Work) {
+            let rank = ranks[at].meaning.schedule.rank;
+            work(&mut ranks[at], task).map_err(|fault| VerifyError { rank, task: Some(task), fault })?;
         }
         for lane in [Lane::Send, Lane::Recv] {
-            if let Some(peer) = transfer(&mut ranks, rank, lane)? {
-                woken.extend([peer, rank]);
+            if let Some(peer) = transfer(&mut ranks, at, lane)? {
+                woken.extend([peer, at]);
             }
         }
     }
-    for (rank, state) in ranks.iter().enumerate() {
+    for state in &ranks {
         if let Some(task) = state.done.iter().position(|done| !done) {
+            let rank = state.meaning.schedule.rank;
             return Err(VerifyError { rank, task: Some(task), fault: Fault::Deadlock });
         }
-        state.meaning.result(&state.contents).map_err(|fault| VerifyError { rank, task: None, fault })?;
     }
-    Ok(())
+    Ok(ranks)
 }
 
 fn start<'a>(schedule: &'a Schedule, facts: &'a Facts) -> Rank<'a> {
@@ -72,25 +96,24 @@ fn work(rank: &mut Rank, task: TaskId) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Runs the transfer at the head of a lane, if its other end is at the head there too; returns the peer.
+/// Runs the transfer at the head of a lane, if its other end is at the head there too; returns the peer. Ranks go by their places.
 fn transfer(ranks: &mut [Rank], rank: usize, lane: Lane) -> Result<Option<usize>, VerifyError> {
     let Some(task) = ranks[rank].head(lane) else { return Ok(None) };
     let (Action::Send { peer, .. } | Action::Recv { peer, .. }) = *ranks[rank].action(task) else { return Ok(None) };
+    let place = ranks.binary_search_by_key(&peer, |state| state.meaning.schedule.rank);
+    let Ok(peer) = place else { return Ok(None) };
     let other = if lane == Lane::Send { Lane::Recv } else { Lane::Send };
     let Some(partner) = ranks[peer].head(other) else { return Ok(None) };
     let (Action::Send { peer: back, .. } | Action::Recv { peer: back, .. }) = *ranks[peer].action(partner) else {
         return Ok(None);
     };
-    if back != rank {
+    if back != ranks[rank].meaning.schedule.rank {
         return Ok(None);
     }
     let ((source, send), (target, recv)) =
         if lane == Lane::Send { ((rank, task), (peer, partner)) } else { ((peer, partner), (rank, task)) };
-    deliver(ranks, source, send, target, recv).map_err(|fault| VerifyError {
-        rank: target,
-        task: Some(recv),
-        fault,
-    })?;
+    let at = ranks[target].meaning.schedule.rank;
+    deliver(ranks, source, send, target, recv).map_err(|fault| VerifyError { rank: at, task: Some(recv), fault })?;
     ranks[source].complete(send);
     ranks[target].complete(recv);
     Ok(Some(peer))
@@ -100,11 +123,11 @@ fn deliver(ranks: &mut [Rank], source: usize, send: TaskId, target: usize, recv:
     let (Action::Send { from, .. }, Action::Recv { into, .. }) =
         (ranks[source].action(send).clone(), ranks[target].action(recv).clone())
     else {
-        return Err(Fault::Mismatch { peer: source });
+        return Err(Fault::Mismatch { peer: ranks[source].meaning.schedule.rank });
     };
     let shape = |view: &View| view.bounds.iter().map(ExactSizeIterator::len).collect::<Vec<_>>();
     if from.iter().map(shape).ne(into.iter().map(shape)) {
-        return Err(Fault::Mismatch { peer: source });
+        return Err(Fault::Mismatch { peer: ranks[source].meaning.schedule.rank });
     }
     for (from, into) in from.iter().zip(&into) {
         let pieces = ranks[source].contents.read(from)?;

@@ -1,0 +1,53 @@
+//! Random distributions: grids of any ranks that cut, deal out and replicate, aligned with nothing.
+#![allow(dead_code, reason = "every test program uses a part of it")]
+
+use einsum_dist::dist::{Axis, Cut, Distribution, Owners, Role};
+use einsum_dist::plan::Fixed;
+
+use super::{Case, Rng};
+
+impl Case {
+    /// Distributions of all three tensors on at most so many ranks.
+    pub fn anyhow(&self, rng: &mut Rng, ranks: usize) -> Fixed {
+        let [left, right, out] =
+            [&self.left, &self.right, &self.out].map(|labels| anyhow(rng, &self.shape(labels), ranks));
+        Fixed { operands: vec![Some(left), Some(right)], output: Some(out) }
+    }
+}
+
+/// A grid of at most so many ranks, chosen among all, that cuts, deals out and replicates.
+fn anyhow(rng: &mut Rng, shape: &[usize], ranks: usize) -> Distribution {
+    let mut axes = Vec::new();
+    let mut left = ranks;
+    while left > 1 && rng.below(4) > 0 {
+        let parts = 1 + rng.below(left);
+        left /= parts;
+        let role = if shape.is_empty() || rng.below(4) == 0 {
+            Role::Replicate
+        } else {
+            let dim = rng.below(shape.len());
+            let how = match rng.below(4) {
+                0 => Cut::Cyclic { block: 1 + rng.below(4) },
+                1 => {
+                    let mut at: Vec<usize> = (1..parts).map(|_| rng.below(shape[dim] + 2)).collect();
+                    at.sort_unstable();
+                    Cut::At(at)
+                }
+                _ => Cut::Even,
+            };
+            Role::Cut { dim, how }
+        };
+        axes.push(Axis { ranks: parts, role });
+    }
+    let distribution = Distribution::new(axes);
+    let places = distribution.places();
+    match rng.below(3) {
+        0 => distribution.owned_by(Owners::From(rng.below(ranks - places + 1))),
+        1 => {
+            let mut all: Vec<usize> = (0..ranks).collect();
+            rng.shuffle(&mut all);
+            distribution.owned_by(Owners::Listed(all[..places].to_vec()))
+        }
+        _ => distribution,
+    }
+}
