@@ -2,27 +2,9 @@
 
 mod common;
 
-use common::Rng;
+use common::{Rng, trees};
 use einsum_dist::plan::PathChoice;
 use einsum_dist::{Machine, Options, Plan, Problem};
-
-/// Einsum trees of the Einsum Trees paper: expression, extents, a path of others.
-const TREES: &[(&str, &str, &str)] = &[
-    ("iaje,bf,dcba,cigj,dh->hgfei", "a=24 b=48 c=12 d=56 e=32 f=64 g=8 h=84 i=8 j=72", "(1,2),(2,3),(0,1),(0,1)"),
-    ("af,fbg,gch,hdi,ie->abcde", "a=100 b=72 c=128 d=128 e=3 f=71 g=305 h=32 i=3", "(1,2),(0,3),(0,1),(0,1)"),
-    ("aefg,behi,cfhj,dgij->abcd", "a=60 b=60 c=20 d=20 e=8 f=8 g=8 h=8 i=8 j=8", "(2,3),(0,2),(0,1)"),
-    (
-        "aefi,bfgj,cghk,dhel,ijkl->abcd",
-        "a=40 b=40 c=20 d=20 e=6 f=6 g=6 h=6 i=4 j=4 k=4 l=4",
-        "(2,3),(2,3),(0,2),(0,1)",
-    ),
-    ("aib,bjc,ckd,dle,ema->ijklm", "a=40 b=40 c=40 d=40 e=40 i=25 j=25 k=25 l=25 m=25", "(0,1),(0,1),(0,1),(0,1)"),
-    (
-        "Babcd,aij,bik,ckl,dlm,ejp,fop,gno,hmn->Befgh",
-        "B=128 a=4 b=7 c=4 d=7 e=3 f=4 g=5 h=5 i=50 j=50 k=50 l=50 m=50 n=50 o=50 p=50",
-        "(1,5),(4,5),(1,2),(1,2),(1,2),(1,2),(1,2),(0,1)",
-    ),
-];
 
 fn plan(expression: &str, extent: &dyn Fn(char) -> usize, path: PathChoice) -> Plan {
     let terms = expression.split("->").next().unwrap().split(',');
@@ -117,11 +99,9 @@ fn auto_takes_no_more_operations_than_left_to_right() {
 
 #[test]
 fn trees_take_no_more_operations_than_their_paths() {
-    for (expression, extents, path) in TREES {
-        let extent = |label: char| {
-            let of = extents.split(' ').find_map(|pair| pair.strip_prefix(label)?.strip_prefix('='));
-            of.unwrap().parse().unwrap()
-        };
+    for network in trees() {
+        let (expression, path) = (&network.expression, &network.path);
+        let extent = |label: char| network.extent(label);
         let given = plan(expression, &extent, path.parse().unwrap());
         let auto = plan(expression, &extent, PathChoice::Auto);
         assert!(auto.total_gflop() <= given.total_gflop() * (1.0 + 1e-9), "{expression}");

@@ -59,6 +59,7 @@ pub fn algorithms(choices: &Choices) -> Result<Vec<Choice>, PlanError> {
     let Choices { tree, cost, options, .. } = choices;
     let wanted = options.fixed.output.as_ref();
     let keep = match tree.nodes.len() {
+        _ if options.step_by_step => 1,
         steps if steps <= MANY => usize::MAX,
         steps if steps <= VERY_MANY => FEW,
         _ => 1,

@@ -178,6 +178,9 @@ pub struct Options {
     pub in_parts: bool,
     /// Redistribution of an intermediate is an error.
     pub forbid_redistribution: bool,
+    /// Every contraction gets what is cheapest up to there, whatever uses its result: what very large trees get anyway, and to
+    /// compare with.
+    pub step_by_step: bool,
     /// What contracts on each rank. One that a rank lacks is an error when the plan is compiled there.
     pub kernel: KernelChoice,
     /// In which order einsums of several operands are contracted.
@@ -201,6 +204,7 @@ impl Default for Options {
             memory_limit: None,
             in_parts: false,
             forbid_redistribution: false,
+            step_by_step: false,
             kernel: KernelChoice::Auto,
             path: PathChoice::Auto,
             layout: true,

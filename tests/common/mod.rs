@@ -1,10 +1,12 @@
 //! Random contractions and their check against the reference, shared by tests.
-#![allow(dead_code, reason = "every test binary uses a part")]
+#![allow(dead_code, unused_imports, reason = "every test binary uses a part")]
 
 mod anyhow;
 mod rng;
+mod trees;
 
 pub use rng::Rng;
+pub use trees::{Network, trees};
 
 use std::fmt;
 use std::ops::Range;
