@@ -76,11 +76,13 @@ volumes: $(if $(PEERS_PYTHON),,target/peers/ready)
 TABLES = $(if $(QUICK),target,benches/results)
 
 thesis: packages $(if $(PEERS_PYTHON),,target/peers/ready)
+	@mkdir -p target
 	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features $(FEATURES) --bench thesis -- $(if $(QUICK),quick) > target/thesis.part
 	mv target/thesis.part $(TABLES)/thesis.csv
 	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/thesis/draw.py $(TABLES)/thesis.csv
 
 mlp: packages $(if $(PEERS_PYTHON),,target/peers/ready)
+	@mkdir -p target
 	$(BUILD) bench --features $(FEATURES) --bench mlp -- $(if $(QUICK),quick) > target/mlp.part
 	mv target/mlp.part $(TABLES)/mlp.csv
 	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/mlp/draw.py $(TABLES)/mlp.csv
