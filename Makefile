@@ -22,7 +22,7 @@ QUICK        ?=
 PEERS_PYTHON ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-aarch64 bench volumes packages build
+.PHONY: help demo test test-aarch64 bench volumes thesis mlp packages build
 
 help:
 	@echo "make demo          contract the .npy files of data/ on 2 MPI ranks: plan, time, GFLOP/s, check"
@@ -31,6 +31,8 @@ help:
 	@echo "make bench         local contractions beside NumPy, torch, TBLIS, OpenBLAS and MKL: benches/results/local.md;"
 	@echo "                   what a step costs beside its numbers; how much of the transfers hides behind computing"
 	@echo "make volumes       words that ranks receive, on 2 to 18,432 of them: benches/results/volumes.csv and .svg"
+	@echo "make thesis        two ranks beside one, by algorithm and size: benches/results/thesis.csv and .svg"
+	@echo "make mlp           slicing from and to all distributions, predicted and measured: benches/results/mlp.md, .csv and .svg"
 	@echo "make build         the program with all features: $(PROGRAM)"
 	@echo
 	@echo "Without any system package: cargo run --release -- \"mk,kn->mn\""
@@ -69,3 +71,18 @@ volumes: $(if $(PEERS_PYTHON),,target/peers/ready)
 	CARGO_TARGET_DIR=target/mpich cargo bench --bench volumes > target/volumes.csv
 	mv target/volumes.csv benches/results/volumes.csv
 	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/volumes/draw.py
+
+# With QUICK=1 small sizes only, and what they are good for: the table and the plot stay in target/.
+TABLES = $(if $(QUICK),target,benches/results)
+
+thesis: packages $(if $(PEERS_PYTHON),,target/peers/ready)
+	@mkdir -p target
+	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features $(FEATURES) --bench thesis -- $(if $(QUICK),quick) > target/thesis.part
+	mv target/thesis.part $(TABLES)/thesis.csv
+	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/thesis/draw.py $(TABLES)/thesis.csv
+
+mlp: packages $(if $(PEERS_PYTHON),,target/peers/ready)
+	@mkdir -p target
+	$(BUILD) bench --features $(FEATURES) --bench mlp -- $(if $(QUICK),quick) > target/mlp.part
+	mv target/mlp.part $(TABLES)/mlp.csv
+	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/mlp/draw.py $(TABLES)/mlp.csv

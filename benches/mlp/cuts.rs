@@ -1,0 +1,20 @@
+//! How a matrix may lie: by rows, by columns or in tiles, over all ranks or over each of several groups that hold the same.
+
+/// Text forms of all distributions of a matrix with these dimensions, as [`einsum_dist::plan::Fixed`] reads them. Neighbouring
+/// ranks share a replica.
+pub fn cuts(ranks: usize, [row, column]: [char; 2]) -> Vec<String> {
+    let mut all = Vec::new();
+    for replicas in (1..=ranks).filter(|replicas| ranks.is_multiple_of(*replicas)) {
+        let group = ranks / replicas;
+        for down in (1..=group).rev().filter(|down| group.is_multiple_of(*down)) {
+            let axes = [('x', replicas), (row, down), (column, group / down)];
+            let axes = axes.iter().filter(|(_, parts)| *parts > 1);
+            let words = axes.map(|(axis, parts)| match axis {
+                'x' => format!("x{parts}"),
+                axis => format!("{axis}:{parts}"),
+            });
+            all.push(words.collect::<Vec<_>>().join(" "));
+        }
+    }
+    all
+}

@@ -1,0 +1,126 @@
+"""Draws and sums up the results of `make mlp`: predicted beside measured time of all triples, and the best of them.
+
+draw.py [MLP.csv]: benches/results/mlp.csv if none is named; the plot and the text are beside it.
+"""
+
+import csv
+import math
+import sys
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+RESULTS = Path(__file__).parent.parent / "results"
+COLOURS = {"out": "#2980b9", "left": "#27ae60", "right": "#c0392b"}
+LISTED = 5
+# What a choice may lose to another one and still be called as good.
+NEAR = 1.05
+
+INTRODUCTION = """# MLP-1 and MLP-2 from and to all distributions
+
+Written by `make mlp`, which says how it is measured (`benches/mlp/main.rs`). {size}.
+All bytes as planned: {equal} of {rows} rows.
+
+A triple says where left, right and out lie: `m:2 k:2` cuts two dimensions, `x3` are three replicas. `MB` is what all ranks
+receive together. Predicted is by the cost model, times in milliseconds; of what is predicted only ratios count where
+rates of the machine were not measured.
+"""
+
+
+def ranks_of(values):
+    order = sorted(range(len(values)), key=values.__getitem__)
+    ranks = [0.0] * len(values)
+    at = 0
+    while at < len(order):
+        end = at
+        while end + 1 < len(order) and values[order[end + 1]] == values[order[at]]:
+            end += 1
+        for place in order[at:end + 1]:
+            ranks[place] = (at + end) / 2
+        at = end + 1
+    return ranks
+
+
+def rank_correlation(one, other):
+    """Spearman's: 1 where both order alike."""
+    a, b = ranks_of(one), ranks_of(other)
+    mean = (len(a) - 1) / 2
+    spread = math.sqrt(sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b))
+    return sum((x - mean) * (y - mean) for x, y in zip(a, b)) / spread if spread else float("nan")
+
+
+def listed(rows):
+    lines = ["| left | right | out | stationary | measured | predicted | MB |", "|---|---|---|---|---:|---:|---:|"]
+    for row in rows[:LISTED]:
+        lies = " | ".join(f"`{row[tensor]}`" for tensor in ("left", "right", "out"))
+        times = f"{float(row['measured_ms']):.2f} | {float(row['predicted_ms']):.2f}"
+        lines.append(f"| {lies} | {row['stationary']} | {times} | {int(row['planned']) / 1e6:.2f} |")
+    return lines
+
+
+def examined(rows):
+    """How often the planner's stationary matrix was the quickest one, and what it loses."""
+    triples = {}
+    for row in rows:
+        times = triples.setdefault((row["left"], row["right"], row["out"]), {})
+        times[row["chosen"] == "yes", row["stationary"]] = float(row["measured_ms"])
+    over = []
+    for times in triples.values():
+        chosen = next(time for (choice, _), time in times.items() if choice)
+        over.append(chosen / min(times.values()))
+    near = sum(ratio <= NEAR for ratio in over)
+    mean = math.exp(sum(map(math.log, over)) / len(over))
+    return (f"The matrix that the planner leaves in place is the quickest of three, or takes at most {NEAR} of its time, in {near} "
+            f"of {len(over)} triples; over the quickest: {mean:.3f} in geometric mean, {max(over):.2f} at worst.")
+
+
+def section(mlp, ranks, rows):
+    swept = sorted((row for row in rows if row["set"] == "all"), key=lambda row: float(row["measured_ms"]))
+    measured = [float(row["measured_ms"]) for row in swept]
+    predicted = [float(row["predicted_ms"]) for row in swept]
+    first = min(range(len(swept)), key=predicted.__getitem__)
+    # Triples of equal price are one prediction.
+    equals = [time for time, price in zip(measured, predicted) if price == predicted[first]]
+    once = [row for row in swept if not any("x" in row[tensor] for tensor in ("left", "right", "out"))]
+    lines = ["", f"## MLP-{mlp}, {ranks} ranks", "",
+             f"{len(swept)} triples from {measured[0]:.2f} to {measured[-1]:.2f} ms, "
+             f"rank correlation of predicted and measured time {rank_correlation(predicted, measured):.2f}. "
+             f"The cheapest by prediction ({len(equals)} of one price) take {min(equals) / measured[0]:.2f} to "
+             f"{max(equals) / measured[0]:.2f} of the quickest's time.", "",
+             examined([row for row in rows if row["set"] == "stationary"]), "",
+             "The quickest:", "", *listed(swept), "", "The quickest without replicas:", "", *listed(once)]
+    return lines
+
+
+def main():
+    table = Path(sys.argv[1]) if len(sys.argv) > 1 else RESULTS / "mlp.csv"
+    lines = table.read_text().splitlines()
+    size = lines[0].removeprefix("# ").split(";")
+    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    groups = list(dict.fromkeys((row["mlp"], row["ranks"]) for row in rows))
+    figure, axes = plt.subplots(1, len(groups), figsize=(3.6 * len(groups), 4), squeeze=False)
+    text = INTRODUCTION.format(size=f"{size[0]},{size[1]}", rows=len(rows), equal=sum(r["equal"] == "yes" for r in rows))
+    for plot, (mlp, ranks) in zip(axes[0], groups):
+        group = [row for row in rows if (row["mlp"], row["ranks"]) == (mlp, ranks)]
+        text += "\n".join(section(mlp, ranks, group)) + "\n"
+        for stationary, colour in COLOURS.items():
+            points = [(float(row["predicted_ms"]), float(row["measured_ms"])) for row in group
+                      if row["set"] == "all" and row["stationary"] == stationary]
+            plot.scatter(*zip(*points), s=6, color=colour, alpha=0.6, label=f"{stationary} stays") if points else None
+        low, high = max(plot.get_xlim()[0], 1e-3), plot.get_xlim()[1]
+        plot.plot([low, high], [low, high], color="#2c3e50", linewidth=0.8, linestyle=":", label="as predicted")
+        plot.set(xscale="log", yscale="log", title=f"MLP-{mlp}, {ranks} ranks", xlabel="predicted ms")
+        plot.grid(alpha=0.3)
+    axes[0][0].set_ylabel("measured ms")
+    axes[0][0].legend(fontsize=7)
+    figure.tight_layout()
+    plt.rcParams["svg.hashsalt"] = "mlp"
+    figure.savefig(table.with_suffix(".svg"), metadata={"Date": None})
+    table.with_suffix(".md").write_text(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

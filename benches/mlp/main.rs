@@ -1,0 +1,151 @@
+//! The two matrix products of a transformer's MLP layer, from and to all distributions: `cargo bench --bench mlp -- [quick]
+//! [MACHINE.toml]`.
+//!
+//! From Brock and Golin, Slicing Is All You Need, section 5.2.1: MLP-1 multiplies a batch by a wide matrix of weights, MLP-2 brings
+//! the result back. Each of the three matrices is cut by rows, by columns or into tiles, with every number of replicas
+//! that divides the ranks; all triples of these are planned as `slicing`, and the planner says which matrix is stationary.
+//! Nothing is left out: triples of which nothing has to travel are among them, which the paper's plots leave out.
+//!
+//! ```text
+//!         m      n      k      here: batch 384, hidden 576
+//! MLP-1   batch  4 h    h      paper: hidden 12 K, on 12 processes
+//! MLP-2   batch  h      4 h
+//! ```
+//!
+//! Every round goes through all triples, compiles each anew (there is no memory for all at once), runs it once untimed and once
+//! timed; medians of rounds are printed as CSV (`set` is `all`). Then the quickest triples and some of the
+//! others are run with each of the three matrices stationary, in turns (`set` is `stationary`).
+//!
+//! Ranks are threads of this process, of one worker each. There may be more of them than cores: the planner is told of ranks
+//! that have only a share of a core. Results are compared with those of one rank.
+
+mod cuts;
+#[path = "../digest/mod.rs"]
+mod digest;
+#[path = "../lines/mod.rs"]
+mod lines;
+mod trial;
+
+use einsum_dist::algorithm::Stationary;
+use einsum_dist::api::host;
+use einsum_dist::{Machine, World};
+
+use cuts::cuts;
+use trial::{Matrices, Trial};
+
+const RANKS: [usize; 2] = [4, 6];
+
+/// As in the paper, weights are four times as wide as the layer.
+const WIDER: usize = 4;
+
+/// Triples of each product and number of ranks whose choice of the stationary matrix is examined: the quickest, and as many
+/// others.
+const EXAMINED: usize = 8;
+
+struct Size {
+    batch: usize,
+    hidden: usize,
+    rounds: usize,
+    /// Takes every so many-th triple.
+    step: usize,
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let size = match arguments.iter().any(|argument| argument == "quick") {
+        true => Size { batch: 64, hidden: 96, rounds: 1, step: 10 },
+        false => Size { batch: 384, hidden: 576, rounds: 3, step: 1 },
+    };
+    let file = arguments.iter().find(|argument| argument.ends_with(".toml"));
+    let rates = file.map_or_else(Machine::default, |file| {
+        let text = std::fs::read_to_string(file).expect("a file that can be read");
+        Machine::from_toml(&text).expect("a machine")
+    });
+    println!(
+        "# f32; batch {}, hidden {}; bytes that ranks receive: busiest, and of all together",
+        size.batch, size.hidden
+    );
+    println!(
+        "mlp,ranks,set,left,right,out,stationary,chosen,predicted_ms,simulated_ms,measured_ms,busiest,planned,measured,equal"
+    );
+    for (mlp, n, k) in [(1, WIDER * size.hidden, size.hidden), (2, size.hidden, WIDER * size.hidden)] {
+        for ranks in RANKS {
+            product(mlp, [size.batch, n, k], ranks, &rates, &size);
+        }
+    }
+}
+
+/// All triples of one product.
+fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: &Machine, size: &Size) {
+    let share = (host::cpus().len() as f64 / ranks as f64).min(1.0);
+    let machine = Machine {
+        ranks,
+        workers: 1,
+        flops: rates.flops * share,
+        memory_bandwidth: rates.memory_bandwidth * share,
+        link_bandwidth: rates.link_bandwidth * share,
+        ..rates.clone()
+    };
+    let world = World::in_process(ranks);
+    let mut matrices = Matrices::default();
+    let whole = Machine { ranks: 1, ..machine.clone() };
+    let mut alone = Trial::new(&whole, extents, ["one", "one", "one"].map(str::to_owned));
+    let expected = alone.run(&World::single(), &mut Matrices::default(), true).unwrap_or_default();
+    let mut turns = |trials: &mut [Trial], rounds: usize| {
+        for round in 0..rounds {
+            for trial in trials.iter_mut() {
+                if let Some(found) = trial.run(&world, &mut matrices, round == 0) {
+                    assert!(digest::alike(&expected, &found), "{:?}: another result than one rank's", trial.lies);
+                }
+            }
+        }
+    };
+    let mut trials: Vec<Trial> =
+        triples(ranks).step_by(size.step).map(|lies| Trial::new(&machine, extents, lies)).collect();
+    turns(&mut trials, size.rounds);
+    let mut equal = 0;
+    for trial in &trials {
+        print(mlp, "all", trial, true);
+        equal += usize::from(trial.moved_as_planned());
+    }
+    eprintln!("MLP-{mlp} on {ranks} ranks: bytes moved as planned in {equal} of {} triples", trials.len());
+    trials.sort_by(|a, b| a.median().total_cmp(&b.median()));
+    let (quickest, rest) = trials.split_at(EXAMINED.min(trials.len()));
+    for chosen in quickest.iter().chain(rest.iter().step_by(rest.len().div_ceil(EXAMINED).max(1))) {
+        let mut each = Stationary::ALL.map(|stationary| chosen.with(stationary));
+        // The choice among three is finer than that among hundreds.
+        turns(&mut each, 2 * size.rounds - 1);
+        for trial in &each {
+            print(mlp, "stationary", trial, trial.stationary() == chosen.stationary());
+        }
+    }
+}
+
+/// Where left, right and out lie, in all ways.
+fn triples(ranks: usize) -> impl Iterator<Item = [String; 3]> {
+    let [left, right, out] = [['m', 'k'], ['k', 'n'], ['m', 'n']].map(|dimensions| cuts(ranks, dimensions));
+    let pairs =
+        left.into_iter().flat_map(move |left| right.clone().into_iter().map(move |right| [left.clone(), right]));
+    pairs.flat_map(move |[left, right]| out.clone().into_iter().map(move |out| [left.clone(), right.clone(), out]))
+}
+
+fn print(mlp: usize, set: &str, trial: &Trial, chosen: bool) {
+    let stationary = match trial.stationary() {
+        Stationary::Left => "left",
+        Stationary::Right => "right",
+        Stationary::Out => "out",
+    };
+    let predicted = trial.predicted.map_or(String::new(), |seconds| format!("{:.3}", seconds * 1e3));
+    println!(
+        "{mlp},{},{set},{},{stationary},{},{predicted},{:.3},{:.3},{},{},{},{}",
+        trial.plan.ranks(),
+        trial.lies.join(","),
+        if chosen { "yes" } else { "no" },
+        trial.simulated * 1e3,
+        trial.median() * 1e3,
+        trial.planned.iter().max().unwrap_or(&0),
+        trial.planned.iter().sum::<u64>(),
+        trial.measured.iter().sum::<u64>(),
+        if trial.moved_as_planned() { "yes" } else { "no" },
+    );
+}

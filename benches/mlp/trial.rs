@@ -1,0 +1,102 @@
+//! One choice of three distributions: planned, priced, and contracted once for every turn.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use einsum_dist::algorithm::{Algorithm, Stationary};
+use einsum_dist::plan::{AlgorithmName, Fixed, Source};
+use einsum_dist::{DistTensor, Machine, Options, Plan, Problem, World};
+
+use super::digest::digest;
+
+const EXPRESSION: &str = "mk,kn->mn";
+
+/// The three matrices, by every way they lie: there are far fewer than triples of them.
+#[derive(Default)]
+pub struct Matrices(BTreeMap<(usize, String), DistTensor<f32>>);
+
+pub struct Trial {
+    /// Of left, right and out.
+    pub lies: [String; 3],
+    pub plan: Plan,
+    /// By the cost model, where the planner has chosen what is stationary.
+    pub predicted: Option<f64>,
+    /// By playing the schedules.
+    pub simulated: f64,
+    /// Of each rank.
+    pub planned: Vec<u64>,
+    pub measured: Vec<u64>,
+    pub seconds: Vec<f64>,
+}
+
+impl Trial {
+    pub fn new(machine: &Machine, [m, n, k]: [usize; 3], lies: [String; 3]) -> Trial {
+        let fixed = Fixed::parse(&lies.join(";"), &[&["m", "k"], &["k", "n"], &["m", "n"]]);
+        let fixed = fixed.expect("distributions of matrices");
+        let options = Options { algorithm: Some(AlgorithmName::Slicing), fixed, ..Options::default() };
+        let shaped = Problem::parse(EXPRESSION).and_then(|problem| problem.shapes(&[vec![m, k], vec![k, n]]));
+        let plan = shaped.and_then(|shaped| shaped.plan(machine, &options)).expect("slicing always applies");
+        assert_eq!(plan.values.len(), 3, "one step, and nothing is redistributed");
+        let predicted = Some(plan.output().seconds);
+        Trial::of(lies, plan, predicted)
+    }
+
+    fn of(lies: [String; 3], plan: Plan, predicted: Option<f64>) -> Trial {
+        let simulated = plan.simulate().map_or(f64::NAN, |simulation| simulation.seconds);
+        let planned = (0..plan.ranks()).map(|rank| plan.schedule(rank).bytes_received()).collect();
+        Trial { lies, plan, predicted, simulated, planned, measured: Vec::new(), seconds: Vec::new() }
+    }
+
+    /// The same with another matrix at rest.
+    pub fn with(&self, stationary: Stationary) -> Trial {
+        let mut plan = self.plan.clone();
+        let predicted = self.predicted.filter(|_| stationary == self.stationary());
+        if let Some(Source::Contract { algorithm, .. }) = plan.values.last_mut().map(|value| &mut value.source) {
+            *algorithm = Algorithm::Slicing { stationary };
+        }
+        Trial::of(self.lies.clone(), plan, predicted)
+    }
+
+    pub fn stationary(&self) -> Stationary {
+        match self.plan.output().source {
+            Source::Contract { algorithm: Algorithm::Slicing { stationary }, .. } => stationary,
+            _ => unreachable!("slicing was asked for"),
+        }
+    }
+
+    /// One untimed run, then a timed one; the result in a few numbers if they are wanted.
+    pub fn run(&mut self, world: &World, matrices: &mut Matrices, digested: bool) -> Option<Vec<f64>> {
+        let [left, right, mut out] = [0, 1, 2].map(|at| {
+            let value = if at < 2 { self.plan.operand(at) } else { self.plan.output() };
+            let make = || DistTensor::random(world, &value.shape, &value.distribution, 1, at as u32);
+            // Taken out, so that a result can be written beside operands that are read.
+            matrices.0.remove(&(at, self.lies[at].clone())).unwrap_or_else(make)
+        });
+        let mut program = world.compile::<f32>(&self.plan).expect("a program");
+        let mut run = || {
+            let start = Instant::now();
+            program.run_dist(1.0, &[&left, &right], 0.0, &mut out).expect("a run");
+            start.elapsed().as_secs_f64()
+        };
+        run();
+        self.seconds.push(run());
+        let measured = program.measured().expect("measurements of a run");
+        self.measured = measured.iter().map(|rank| rank.received.iter().sum()).collect();
+        let digest = digested.then(|| digest(world, &out));
+        for (at, matrix) in [left, right, out].into_iter().enumerate() {
+            matrices.0.insert((at, self.lies[at].clone()), matrix);
+        }
+        digest
+    }
+
+    pub fn median(&self) -> f64 {
+        let mut seconds = self.seconds.clone();
+        seconds.sort_by(f64::total_cmp);
+        seconds[seconds.len() / 2]
+    }
+
+    /// The comparison of planned and moved bytes, rank by rank.
+    pub fn moved_as_planned(&self) -> bool {
+        self.planned == self.measured
+    }
+}

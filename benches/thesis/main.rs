@@ -1,0 +1,201 @@
+//! The experiment of the thesis (J. Dressler, Scaling Out, section 6) on the cores of this machine:
+//! `cargo bench --bench thesis -- [quick] [MACHINE.toml]`.
+//!
+//! Two ranks, each with half of the cores, contract by one algorithm after the other; beside them one rank has all cores. Every
+//! operand begins and every result ends where the algorithm says, each element once: for `local` and `master-worker` on
+//! rank 0. `auto` is the planner's choice, of algorithm and of distributions. Times are of
+//! [`einsum_dist::Program::run_dist`]: no planning, no compiling, nothing gathered.
+//!
+//! The ranks are threads of this process and, with `EINSUM_DIST_MPIRUN` set (and the feature `mpi`), processes ([`ranks`]).
+//! In every round everything has one turn, in an order of its own; medians of all rounds are printed as CSV, empty where an
+//! algorithm does not apply. All results of a size are compared before.
+//!
+//! | file | what |
+//! |---|---|
+//! | `case` | expressions and extents |
+//! | `variant` | one algorithm, compiled, with its tensors |
+//! | `ranks` | MPI ranks |
+//! | `draw.py` | the plot |
+
+mod case;
+#[path = "../digest/mod.rs"]
+mod digest;
+#[path = "../lines/mod.rs"]
+mod lines;
+mod ranks;
+mod variant;
+
+use std::time::Instant;
+
+use einsum_dist::api::host;
+use einsum_dist::plan::AlgorithmName;
+use einsum_dist::{Machine, World};
+
+use case::Size;
+use ranks::Ranks;
+use variant::{FORCED, Facts, Variant};
+
+/// Sockets of the thesis's servers.
+const RANKS: usize = 2;
+
+/// What `auto` may lose to the best of its row.
+const NEAR: f64 = 1.05;
+
+/// Below so many operations (in units of 10^9) a turn is a mean of many runs, as in the thesis, after one that nobody times: what
+/// ran before leaves cold caches, and threads take time to wake up.
+const SMALL: f64 = 1.0;
+const RUNS: usize = 10;
+
+/// Says how much is measured, on what machine.
+struct Settings {
+    quick: bool,
+    /// What the planner takes this machine for, as two ranks.
+    machine: Machine,
+}
+
+impl Settings {
+    fn of(arguments: &[String]) -> Settings {
+        let file = arguments.iter().find(|argument| argument.ends_with(".toml"));
+        let rates = file.map_or_else(Machine::default, |file| {
+            let text = std::fs::read_to_string(file).expect("a file that can be read");
+            Machine::from_toml(&text).expect("a machine")
+        });
+        let cores = arguments.iter().find_map(|argument| argument.strip_prefix("cores=")?.parse().ok());
+        let workers = cores.unwrap_or_else(|| host::cpus().len()).max(RANKS) / RANKS;
+        let quick = arguments.iter().any(|argument| argument == "quick");
+        Settings { quick, machine: Machine { ranks: RANKS, workers, ..rates } }
+    }
+
+    /// The least and most rounds, and the seconds that say how many it is.
+    fn rounds(&self) -> (f64, f64, f64) {
+        if self.quick { (3.0, 11.0, 0.2) } else { (5.0, 101.0, 8.0) }
+    }
+
+    /// All that ranks are asked for, compiled. Collective.
+    fn variants(&self, world: &World, size: &Size) -> Vec<Option<Variant>> {
+        FORCED.iter().map(|&(_, algorithm)| Variant::new(world, &self.machine, size, algorithm)).collect()
+    }
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let settings = Settings::of(&arguments);
+    #[cfg(feature = "mpi")]
+    if arguments.first().is_some_and(|argument| argument == ranks::MPI_RANK) {
+        return ranks::rank(&arguments[1], &settings);
+    }
+    let Machine { workers, .. } = settings.machine;
+    // The pool of whoever calls is what one rank works in.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(RANKS * workers).build_global();
+    pool.expect("nobody has used it yet");
+    // An MPI rank may be bound to fewer cores than this process has.
+    let told: Vec<String> = arguments.iter().cloned().chain([format!("cores={}", RANKS * workers)]).collect();
+    let mut mpi = Ranks::start(&told);
+    println!(
+        "# GFLOP/s in f32, medians of rounds; {RANKS} ranks, workers of each: {workers}; `one rank` has all of them"
+    );
+    print!("case,outer,inner,ranks,rounds,one rank");
+    FORCED.iter().for_each(|(name, _)| print!(",{name}"));
+    println!(",best,auto over best,verdict,auto chose");
+    let (mut rows, mut near) = (0, 0);
+    for (at, size) in Size::all(if settings.quick { 300 } else { usize::MAX }) {
+        for row in measured(&settings, at, &size, &mut mpi) {
+            rows += 1;
+            near += usize::from(row);
+        }
+    }
+    eprintln!("auto is best, or takes at most {NEAR} of the best's time, in {near} of {rows} rows");
+    if let Some(mpi) = mpi {
+        mpi.finish();
+    }
+}
+
+/// Who has a turn: the one rank, ranks in this process, MPI ranks, by the number of the variant.
+#[derive(Clone, Copy)]
+enum Turn {
+    One,
+    InProcess(usize),
+    Mpi(usize),
+}
+
+/// Measures one size and prints its rows; whether `auto` is near the best, for each.
+fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<Ranks>) -> Vec<bool> {
+    let whole = Machine { ranks: 1, workers: RANKS * settings.machine.workers, ..settings.machine.clone() };
+    let one = Variant::new(&World::single(), &whole, size, Some(AlgorithmName::Local));
+    let mut one = one.expect("one rank contracts everything");
+    let mut ours = settings.variants(&World::in_process(RANKS), size);
+    let mut places: Vec<(&str, Vec<Option<Facts>>)> =
+        vec![("in process", ours.iter().map(|variant| variant.as_ref().map(|v| v.facts.clone())).collect())];
+    places.extend(mpi.as_mut().map(|mpi| ("MPI", mpi.open(at))));
+    let mut turns = vec![Turn::One];
+    for ((_, facts), turn) in places.iter().zip([Turn::InProcess as fn(usize) -> Turn, Turn::Mpi]) {
+        for (variant, facts) in facts.iter().enumerate() {
+            let Some(facts) = facts else { continue };
+            let alike = digest::alike(&one.facts.digest, &facts.digest);
+            assert!(alike, "{} {}: another result than one rank's", size.case.expression, facts.plan);
+            turns.push(turn(variant));
+        }
+    }
+    let runs = if one.facts.gflop < SMALL { RUNS } else { 1 };
+    let mut run = |turn: Turn| match (turn, mpi.as_mut()) {
+        (Turn::InProcess(variant), _) => ours[variant].as_mut().map_or(f64::NAN, |variant| variant.turn(runs)),
+        (Turn::Mpi(variant), Some(mpi)) => mpi.run(variant, runs),
+        _ => one.turn(runs),
+    };
+    let start = Instant::now();
+    // The first round says how many there is time for.
+    let mut times: Vec<Vec<f64>> = turns.iter().map(|&turn| vec![run(turn)]).collect();
+    let (least, most, seconds) = settings.rounds();
+    let rounds = (seconds / start.elapsed().as_secs_f64()).clamp(least, most) as usize | 1;
+    let mut random = 1;
+    for _ in 1..rounds {
+        for at in shuffled(turns.len(), &mut random) {
+            times[at].push(run(turns[at]));
+        }
+    }
+    let mut medians = times.into_iter().map(median);
+    let single = medians.next().unwrap_or(f64::NAN);
+    let gflop = one.facts.gflop;
+    places
+        .iter()
+        .map(|(place, facts)| {
+            let timed = |facts: &Option<Facts>| facts.as_ref().and_then(|_| medians.next());
+            let seconds: Vec<Option<f64>> = facts.iter().map(timed).collect();
+            let label = format!("{},{},{},{place},{rounds}", size.case.name, size.outer, size.inner);
+            print_row(&format!("{label},{:.4}", gflop / single), gflop, &seconds, facts)
+        })
+        .collect()
+}
+
+fn print_row(label: &str, gflop: f64, seconds: &[Option<f64>], facts: &[Option<Facts>]) -> bool {
+    let forced = (1..FORCED.len()).filter_map(|at| Some((at, seconds[at]?)));
+    let (best, least) = forced.min_by(|a, b| a.1.total_cmp(&b.1)).expect("local always applies");
+    let (auto, chosen) = (seconds[0].zip(facts[0].as_ref())).expect("the planner always chooses");
+    let over = auto / least;
+    let same = facts[best].as_ref().is_some_and(|best| best.fingerprint == chosen.fingerprint);
+    let verdict = match over {
+        // The same plan twice: what is between the two is noise.
+        _ if same || over <= 1.0 => "best",
+        over if over <= NEAR => "near",
+        _ => "no",
+    };
+    let rates: String = seconds.iter().map(|s| s.map_or(",".to_owned(), |s| format!(",{:.4}", gflop / s))).collect();
+    println!("{label}{rates},{},{over:.3},{verdict},\"{}\"", FORCED[best].0, chosen.plan);
+    verdict != "no"
+}
+
+/// Numbers in an order that looks random: whoever always comes after the same one has its warm caches, or its threads that
+/// are still looking for work.
+fn shuffled(count: usize, random: &mut u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    for at in (1..count).rev() {
+        *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        order.swap(at, (*random >> 33) as usize % (at + 1));
+    }
+    order
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

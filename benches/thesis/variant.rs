@@ -1,0 +1,96 @@
+//! One way to contract a case: compiled, with its operands where the plan wants them and its result.
+
+use std::time::Instant;
+
+use einsum_dist::plan::AlgorithmName;
+use einsum_dist::{DistTensor, Machine, Options, Plan, Problem, Program, World};
+use serde::{Deserialize, Serialize};
+
+use super::case::Size;
+use super::digest::digest;
+
+/// What ranks are asked for: a name, and the algorithm that is forced. `cannon` has no square of two ranks.
+pub const FORCED: [(&str, Option<AlgorithmName>); 8] = [
+    ("auto", None),
+    ("local", Some(AlgorithmName::Local)),
+    ("c", Some(AlgorithmName::C)),
+    ("ring-mn", Some(AlgorithmName::RingMn)),
+    ("ring-k", Some(AlgorithmName::RingK)),
+    ("slicing", Some(AlgorithmName::Slicing)),
+    ("grid", Some(AlgorithmName::Grid)),
+    ("master-worker", Some(AlgorithmName::MasterWorker)),
+];
+
+/// What is known of a variant before it is timed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// The plan's fingerprint: `auto` is as good as the algorithm that has the same.
+    pub fingerprint: u64,
+    /// The algorithm and where left, right and out lie.
+    pub plan: String,
+    pub gflop: f64,
+    /// Of the result, where rank 0 lives.
+    pub digest: Vec<f64>,
+}
+
+pub struct Variant {
+    world: World,
+    program: Program<f32>,
+    left: DistTensor<f32>,
+    right: DistTensor<f32>,
+    out: DistTensor<f32>,
+    pub facts: Facts,
+}
+
+impl Variant {
+    /// Compiled and run once; `None` where the algorithm does not apply. Collective.
+    pub fn new(world: &World, machine: &Machine, size: &Size, algorithm: Option<AlgorithmName>) -> Option<Variant> {
+        let options = Options { algorithm, ..Options::default() };
+        let shaped = Problem::parse(size.case.expression).and_then(|problem| problem.shapes(&size.shapes()));
+        let plan = shaped.expect("a contraction").plan(machine, &options).ok()?;
+        // Numbers are comparable only if nobody begins or ends with more than others.
+        let once =
+            |value: &einsum_dist::plan::Value| value.distribution.replicas() * value.distribution.summands() == 1;
+        assert!([plan.operand(0), plan.operand(1), plan.output()].into_iter().all(once), "every tensor is there once");
+        let operand = |index: usize| {
+            DistTensor::random(world, &plan.operand_shape(index), &plan.operand(index).distribution, 1, index as u32)
+        };
+        let (left, right) = (operand(0), operand(1));
+        let out = DistTensor::zeros(world, &plan.output_shape(), &plan.output().distribution);
+        let facts = Facts {
+            fingerprint: plan.fingerprint(),
+            plan: described(&plan),
+            gflop: plan.total_gflop(),
+            digest: Vec::new(),
+        };
+        let program = world.compile(&plan).expect("a program");
+        let mut variant = Variant { world: world.clone(), program, left, right, out, facts };
+        variant.run();
+        variant.facts.digest = digest(world, &variant.out);
+        Some(variant)
+    }
+
+    /// Seconds of a run: of one, or the mean of several after an untimed one.
+    pub fn turn(&mut self, runs: usize) -> f64 {
+        if runs > 1 {
+            self.run();
+        }
+        (0..runs).map(|_| self.run()).sum::<f64>() / runs as f64
+    }
+
+    /// Seconds of one run, on the ranks of this process.
+    fn run(&mut self) -> f64 {
+        // Processes do not hear of their turn at the same time.
+        self.world.all_gather(&[]).expect("all ranks");
+        let start = Instant::now();
+        self.program.run_dist(1.0, &[&self.left, &self.right], 0.0, &mut self.out).expect("a run");
+        start.elapsed().as_secs_f64()
+    }
+}
+
+fn described(plan: &Plan) -> String {
+    let nodes = plan.report(None).nodes;
+    let how = nodes.iter().filter_map(|node| node.algorithm).collect::<Vec<_>>().join(" ");
+    let lies = [plan.operand(0), plan.operand(1), plan.output()].map(|value| plan.placement(value));
+    format!("{how}: {}; {}; {}", lies[0], lies[1], lies[2])
+}
