@@ -5,6 +5,7 @@
 
 use crate::algorithm::{Grid, most_pieces};
 use crate::dims::{Kinds, Label};
+use crate::schedule::collective::Way;
 
 /// Slots for pieces of each operand that travel or are contracted.
 const SLOTS: f64 = 3.0;
@@ -142,7 +143,7 @@ impl Fit<'_> {
         }
         // Neighbouring ranks differ in what is summed: what they add up travels the shortest way.
         let cuts = [tiles[0], m, n, k].into_iter().flat_map(|tiles| tiles.cuts.iter().copied());
-        Grid { cuts: cuts.filter(|&(_, parts)| parts > 1).collect(), shared, rounds, pieces }
+        Grid { cuts: cuts.filter(|&(_, parts)| parts > 1).collect(), shared, rounds, pieces, way: Way::Direct }
     }
 }
 

@@ -8,15 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::dims::Label;
 use crate::dist::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
+use crate::schedule::collective::Way;
 
 /// Cuts of a contraction's dimensions. Ranks are numbered row-major, the last cut fastest; ranks beyond it are idle.
 ///
 /// ```
 /// use einsum_dist::algorithm::Grid;
 /// use einsum_dist::dims::Label;
+/// use einsum_dist::schedule::collective::Way;
 /// // mk,kn->mn on 2 x 3 x 1 ranks over m, n and k: left and right are shared along k.
 /// let [m, n, k] = [0, 1, 2].map(Label);
-/// let grid = Grid { cuts: vec![(m, 2), (n, 3)], shared: [Some(k), Some(k), Some(m)], rounds: 1, pieces: 1 };
+/// let grid = Grid { cuts: vec![(m, 2), (n, 3)], shared: [Some(k), Some(k), Some(m)], rounds: 1, pieces: 1, way: Way::Direct };
 /// assert_eq!(grid.ranks(), 6);
 /// assert_eq!(grid.tile(4, m, 10), 5..10);
 /// let left = grid.distribution(&[m, k], 0);
@@ -36,6 +38,8 @@ pub struct Grid {
     pub rounds: usize,
     /// In how many pieces each summand of a part of out travels.
     pub pieces: usize,
+    /// Along which messages.
+    pub way: Way,
 }
 
 impl Grid {
