@@ -18,7 +18,8 @@ use crate::schedule::collective::Way;
 /// use einsum_dist::schedule::collective::Way;
 /// // mk,kn->mn on 2 x 3 x 1 ranks over m, n and k: left and right are shared along k.
 /// let [m, n, k] = [0, 1, 2].map(Label);
-/// let grid = Grid { cuts: vec![(m, 2), (n, 3)], shared: [Some(k), Some(k), Some(m)], rounds: 1, pieces: 1, way: Way::Direct };
+/// let (cuts, shared) = (vec![(m, 2), (n, 3)], [Some(k), Some(k), Some(m)]);
+/// let grid = Grid { cuts, shared, rounds: 1, pieces: 1, way: Way::Direct };
 /// assert_eq!(grid.ranks(), 6);
 /// assert_eq!(grid.tile(4, m, 10), 5..10);
 /// let left = grid.distribution(&[m, k], 0);
@@ -38,7 +39,7 @@ pub struct Grid {
     pub rounds: usize,
     /// In how many pieces each summand of a part of out travels.
     pub pieces: usize,
-    /// Along which messages.
+    /// Along which messages. The planner takes direct ones.
     pub way: Way,
 }
 
