@@ -2,7 +2,7 @@
 
 use super::{Collective, Group, Parts, Pattern, Way, append, listed};
 use crate::dims::Label;
-use crate::dist::{Axis, Cut, Distribution, Owners, Region, Role};
+use crate::dist::{Axis, Cut, Distribution, Intervals, Owners, Region, Role};
 use crate::schedule::verify::{self, Facts, Fault, Order, Origin, Summand, Value, VerifyError};
 use crate::schedule::{Buffer, BufferId, Builder, Factor, Home, Place, Schedule, View, Work};
 
@@ -63,7 +63,7 @@ impl Case {
         let pattern = Pattern::new(self.collective, way, self.ranks.len());
         let mut order = vec![Vec::new(); self.all_ranks()];
         for (member, sums) in pattern.sums().iter().enumerate() {
-            let one = |member: usize| Region::from(vec![member..member + 1]);
+            let one = |member: usize| Region::from(vec![Intervals::from(member..member + 1)]);
             let made = |member| vec![Summand { of: Region::whole(&self.shape()), products: one(member) }];
             let part = |part: usize| self.part(0, part).pop().map(|view| Region::from(view.bounds));
             order[self.ranks[member]] = listed(sums, member, made, part);
