@@ -23,7 +23,7 @@ use crate::schedule::collective::Way;
 /// assert_eq!(grid.ranks(), 6);
 /// assert_eq!(grid.tile(4, m, 10), 5..10);
 /// let left = grid.distribution(&[m, k], 0);
-/// assert_eq!(left.describe(&["m", "k"]), "m/2 k/3 by 3,1");
+/// assert_eq!(left.describe(&["m", "k"]), "m/2 k/3");
 /// // Ranks 3, 4 and 5 need the same rows; rank 4 holds a third of them.
 /// assert_eq!(grid.sharing(&[m, k], 4), [3, 4, 5]);
 /// assert_eq!(left.block(&[10, 9], 4).unwrap().dims()[1].ranges(), [3..6]);
