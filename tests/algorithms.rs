@@ -7,6 +7,7 @@ use einsum_dist::algorithm::{Algorithm, Grid, Sharing};
 use einsum_dist::dims::Label;
 use einsum_dist::dist::tile_bounds;
 use einsum_dist::plan::{AlgorithmName, Source};
+use einsum_dist::schedule::collective::{Collective, Pattern, Way};
 use einsum_dist::{Dtype, Machine, Options, Plan, Problem, World};
 
 const CASES: usize = 600;
@@ -49,7 +50,8 @@ fn on_another_grid(rng: &mut Rng, plan: &mut Plan) {
         shared
     });
     let (rounds, slots, pieces) = (1 + rng.below(5), 1 + rng.below(3), 1 + rng.below(3));
-    let grid = Algorithm::Grid(Grid { cuts, shared, rounds, slots, pieces });
+    let way = Way::ALL[rng.below(3)];
+    let grid = Algorithm::Grid(Grid { cuts, shared, rounds, slots, pieces, way });
     let labels = values.map(|value| plan.values[value].labels.clone());
     let lie = grid.distributions(&labels[0], &labels[1], &labels[2], plan.ranks()).unwrap();
     for (value, distribution) in values.into_iter().zip([lie.left, lie.right, lie.out]) {
@@ -96,7 +98,8 @@ impl<'a> Tiles<'a> {
         tile_bounds(self.plan.extents[label.0 as usize], parts, at).len()
     }
 
-    /// What a rank lacks of its tiles of the operands, and its part of out from each of those who sum up the same tile.
+    /// What a rank lacks of its tiles of the operands, and its part of out from each of those who sum up the same tile, if these
+    /// send it directly.
     fn by_grid(&self, grid: &Grid, rank: usize) -> u64 {
         if rank >= grid.ranks() {
             return 0;
@@ -109,8 +112,20 @@ impl<'a> Tiles<'a> {
         }
         let tile = |label| tiles.iter().find(|(cut, _)| *cut == label).map(|cut| cut.1);
         let operands: u64 = [0, 1].map(|operand| self.volume(operand, tile) - self.held(operand, rank)).iter().sum();
-        let summing: u64 = grid.cuts.iter().filter(|cut| self.summed(cut.0)).map(|cut| cut.1 as u64).product();
-        operands + self.held(2, rank) * (summing - 1)
+        let summing: usize = grid.cuts.iter().filter(|cut| self.summed(cut.0)).map(|cut| cut.1).product();
+        operands
+            + match grid.way {
+                Way::Direct => self.held(2, rank) * (summing as u64 - 1),
+                // What passes by is received, too.
+                Way::Ring | Way::Tree => {
+                    let group = grid.sharing(&self.plan.output().labels, rank);
+                    let me = group.iter().position(|&member| member == rank).unwrap();
+                    let pattern = Pattern::new(Collective::ReduceScatter, grid.way, summing);
+                    let received = (0..pattern.rounds()).filter_map(|round| pattern.step(me, round).received);
+                    let parts = received.flat_map(|message| message.parts.iter());
+                    parts.map(|part| self.held(2, group[part])).sum()
+                }
+            }
     }
 
     /// All tiles along k of both operands but those of the first step, where these are the rank's own.

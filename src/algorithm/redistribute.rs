@@ -9,9 +9,14 @@
 //! A rank takes what it has from itself, the rest from one replica of each source block, all boxes from one peer in one
 //! transfer. Summands of a partial source are added in ascending order, so bits repeat. Of a partial target, the first
 //! summand gets the values and the others zeros. Rounds pair rank r with r + round, so no rank is everybody's first target.
+//!
+//! From one rank to all of more than two, those who have it pass it on: a broadcast ([`collective`]), along a ring where it
+//! is large enough for many pieces, else along a tree. Every rank receives the same bytes as directly; the root sends 1 to
+//! log p times the tensor and not p - 1 times. Deliberately absent: other collectives, whose bytes no rank sends more than once.
 
-use super::contraction::Tensor;
-use crate::dist::{Bounds, Region};
+use super::contraction::{Tensor, most_pieces};
+use crate::dist::{Bounds, Region, Role};
+use crate::schedule::collective::{self, Collective, Group, Parts, Way};
 use crate::schedule::{Builder, View, Work};
 
 /// The boxes that `target` takes from `source` (ranks), in coordinates of the tensor.
@@ -30,8 +35,45 @@ fn views(tensor: &Tensor, rank: usize, boxes: &[Bounds]) -> Vec<View> {
     boxes.iter().filter_map(|bounds| tensor.view(rank, bounds)).collect()
 }
 
+/// The ranks that get all of a tensor which one of them has, and which of them that is; `None` where it is not so, or where
+/// nobody could pass it on.
+fn broadcasts(from: &Tensor, to: &Tensor) -> Option<(usize, Vec<usize>)> {
+    let (from, to) = (&from.distribution, &to.distribution);
+    let replicates = to.axes().iter().all(|axis| axis.ranks == 1 || axis.role == Role::Replicate);
+    if from.places() != 1 || !replicates {
+        return None;
+    }
+    let root = from.rank_at(&vec![0; from.axes().len()]);
+    let ranks = to.same_as(root);
+    let member = ranks.iter().position(|&rank| rank == root)?;
+    (ranks.len() > 2).then_some((member, ranks))
+}
+
+/// In how many pieces so many elements travel to `ranks` ranks, and which way: that on which the last one has them sooner.
+fn passed_on(elements: usize, ranks: usize) -> (Way, usize) {
+    let pieces = most_pieces(elements as f64);
+    // In times of a piece: along a ring the last piece passes all others; of a tree the root sends every level one by one.
+    let (ring, tree) = (ranks - 2 + pieces, pieces * ranks.next_power_of_two().ilog2() as usize);
+    if ring < tree { (Way::Ring, pieces) } else { (Way::Tree, pieces) }
+}
+
+fn broadcast(builder: &mut Builder, from: &Tensor, to: &Tensor, root: usize, ranks: Vec<usize>) {
+    let me = builder.rank();
+    let (Some(group), Some(out)) = (Group::new(ranks, me), to.own(me, &[])) else { return };
+    let have = from.own(me, &[]);
+    if let Some(input) = have.clone().filter(|input| input.elements() > 0) {
+        builder.work(Work::Unary { input, out: out.clone() });
+    }
+    let (way, pieces) = passed_on(out.elements(), group.ranks().len());
+    let parts = Parts { at: vec![vec![have.unwrap_or(out)]], ..Parts::default() };
+    collective::append(builder, (Collective::Broadcast { root }, way), &group, &parts, pieces);
+}
+
 /// Appends this rank's part of moving `from` to `to`: the same tensor in two distributions.
 pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
+    if let Some((root, ranks)) = broadcasts(from, to) {
+        return broadcast(builder, from, to, root, ranks);
+    }
     let (rank, ranks) = (builder.rank(), builder.ranks());
     let summands = from.distribution.summands();
     let need = to.distribution.block(&to.shape, rank).filter(|_| to.distribution.summand(rank) == Some(0));
@@ -92,5 +134,81 @@ impl Peers {
         rounds.sort_unstable();
         rounds.dedup();
         Peers { sources, rounds }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dims::Label;
+    use crate::dist::{Axis, Distribution, Owners};
+    use crate::schedule::verify::{self, Facts, Order, Origin, Value};
+    use crate::schedule::{Buffer, Factor, Home, Place, Schedule};
+
+    /// Schedules of all ranks, proved.
+    fn proved(shape: &[usize], from: &Distribution, to: &Distribution, ranks: usize) -> Vec<Schedule> {
+        let labels: Vec<Label> = (0..shape.len()).map(|at| Label(at as u32)).collect();
+        let value = |distribution: &Distribution, origin| {
+            let (labels, shape, order) = (labels.clone(), shape.to_vec(), Order::Ascending);
+            Value { labels, shape, distribution: distribution.clone(), origin, order }
+        };
+        let values = vec![value(from, Origin::Operand(0)), value(to, Origin::Same { input: 0 })];
+        let schedule = |rank| {
+            let mut builder = Builder::new(rank, ranks, 4);
+            let homes = [Home::Operand(0), Home::Output];
+            let [from, to] = [0, 1].map(|node| {
+                let Value { labels, shape, distribution, .. } = values[node].clone();
+                let buffer = distribution.block(&shape, rank).map(|region| {
+                    let summand = (distribution.summand(rank).unwrap_or(0), distribution.summands());
+                    let (labels, extents) = (labels.clone(), region.extents());
+                    let (within, place) = (extents.clone(), Some(Place { region, summand }));
+                    builder.declare(Buffer { node, labels, extents, within, home: homes[node], place })
+                });
+                Tensor { node, labels, shape, distribution, buffer }
+            });
+            redistribute(&mut builder, &from, &to);
+            if let Some(out) = to.own(rank, &[]).filter(|out| out.elements() > 0) {
+                builder.work(Work::Scale { out, factor: Factor::Alpha });
+            }
+            builder.finish()
+        };
+        let schedules: Vec<Schedule> = (0..ranks).map(schedule).collect();
+        let facts = Facts { values: values.clone(), output: 1, accumulate: false };
+        verify::whole(&schedules, &facts, None).unwrap_or_else(|error| panic!("{error}: {from:?} to {to:?}"));
+        schedules
+    }
+
+    #[test]
+    fn those_who_have_it_pass_it_on() {
+        for ranks in 1..=9 {
+            for root in 0..ranks {
+                for shape in [vec![], vec![0, 3], vec![5, 7], vec![700, 300]] {
+                    let single = Distribution::single().owned_by(Owners::From(root));
+                    let schedules = proved(&shape, &single, &Distribution::replicated(ranks), ranks + 1);
+                    let bytes = 4 * shape.iter().product::<usize>() as u64;
+                    let moved = schedules.iter().map(Schedule::bytes_received).collect::<Vec<_>>();
+                    let due = |rank: usize| if rank < ranks && rank != root { bytes } else { 0 };
+                    assert_eq!(moved, (0..=ranks).map(due).collect::<Vec<_>>());
+                    let levels = u64::from(ranks.next_power_of_two().ilog2());
+                    assert!(schedules[root].bytes_sent() <= levels * bytes);
+                    // Eight pieces along a ring are sooner than three levels.
+                    if (5..=9).contains(&ranks) && bytes > 4 << 17 {
+                        assert_eq!(schedules[root].bytes_sent(), bytes);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn others_do_not() {
+        let axes = |roles: [Role; 2]| Distribution::new(roles.map(|role| Axis { ranks: 3, role }).to_vec());
+        let rows = Role::Cut { dim: 0, how: crate::dist::Cut::Even };
+        for to in
+            [axes([rows.clone(), Role::Replicate]), axes([Role::Replicate, Role::Partial]), axes([rows, Role::Partial])]
+        {
+            proved(&[700, 300], &Distribution::single(), &to, 9);
+            proved(&[700, 300], &Distribution::single().owned_by(Owners::From(9)), &Distribution::replicated(9), 10);
+        }
     }
 }

@@ -1,54 +1,49 @@
-//! Adds up what the replicas of a block have: a reduce-scatter of parts of the block, then an all-gather of these.
+//! Adds up what the replicas of a block have: an all-reduce of parts of the block ([`collective`]).
 //!
 //! ```text
 //! a block of 4 rows on ranks 0 and 1          reduce-scatter          all-gather
 //!   rank 0: a0 a1 a2 a3                       a0+b0 a1+b1             all four sums
-//!   rank 1: b0 b1 b2 b3                       a2+b2 a3+b3             all four sums
+//!   rank 1: b0 b1 b2 b3                       b2+a2 b3+a3             all four sums
 //! ```
 //!
-//! Each of r replicas receives 2 (r - 1) / r of the block. It adds its own part first, then those of the replicas before it,
-//! the nearest first, so bits repeat and all replicas hold the same.
+//! Each of r replicas receives 2 (r - 1) / r of the block, by a ring or directly; all hold the same bits.
 
 use super::contraction::Tensor;
-use crate::dist::{Bounds, tile_bounds};
-use crate::schedule::{Builder, View, Work};
+use crate::dist::{Intervals, Region, tile_bounds};
+use crate::schedule::collective::{self, Collective, Group, Parts, Pattern, Sum, Way};
+use crate::schedule::verify::Summand;
+use crate::schedule::{Builder, View};
 
 /// Makes each replica's block of `out` the sum of the blocks of all replicas in `sums`; `onto`: beta times what is there is
 /// added.
-pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bool) {
+pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bool, way: Way) {
     let me = builder.rank();
     let (Some(source), Some(target)) = (sums.own(me, &[]), out.own(me, &[])) else { return };
-    let group = out.distribution.same_as(me);
-    let (replicas, Some(number)) = (group.len(), group.iter().position(|&rank| rank == me)) else { return };
-    // Cut along the longest dimension; a number has none, and belongs to the first replica.
-    let longest = (0..target.bounds.len()).min_by_key(|&dim| std::cmp::Reverse(target.bounds[dim].len()));
-    let part = |view: &View, which: usize| -> Option<View> {
-        let mut bounds: Bounds = view.bounds.clone();
-        match longest {
-            Some(dim) => bounds[dim] = tile_bounds(bounds[dim].len(), replicas, which),
-            None if which > 0 => return None,
-            None => {}
-        }
-        Some(View { buffer: view.buffer, bounds }).filter(|view| view.elements() > 0)
+    let Some(group) = Group::new(out.distribution.same_as(me), me) else { return };
+    let replicas = group.ranks().len();
+    let parts = |view: &View| (0..replicas).map(|part| view.tile(replicas, part).into_iter().collect()).collect();
+    let parts = Parts { at: parts(&target), summands: parts(&source), onto };
+    collective::append(builder, (Collective::AllReduce, way), &group, &parts, 1);
+}
+
+/// By rank, the summands that meet there: those that it makes itself (`made`), then those of other replicas.
+pub fn order(out: &Tensor, made: &[Vec<Summand>], way: Way) -> Vec<Vec<Summand>> {
+    let replicas = out.distribution.replicas();
+    let sums: Vec<Vec<Sum>> = Pattern::new(Collective::AllReduce, way, replicas).sums();
+    let meets = |rank: usize| {
+        let Some(group) = Group::new(out.distribution.same_as(rank), rank) else { return Vec::new() };
+        let block = out.distribution.block_or_empty(&out.shape, rank);
+        let made = |member: usize| made[group.ranks()[member]].clone();
+        collective::listed(&sums[group.me()], group.me(), made, |part| Some(tile(&block, replicas, part)))
     };
-    let largest = part(&target, 0).map(|view| view.bounds.iter().map(ExactSizeIterator::len).collect::<Vec<_>>());
-    let Some(largest) = largest else { return };
-    let slots = [0, 1].map(|_| out.scratch(builder, largest.clone()));
-    if let (Some(input), Some(out)) = (part(&source, number), part(&target, number)) {
-        builder.work(if onto { Work::Update { input, out } } else { Work::Unary { input, out } });
+    (0..made.len()).map(meets).collect()
+}
+
+/// The tile of a block that [`View::tile`] is of its buffer.
+fn tile(block: &Region, parts: usize, index: usize) -> Region {
+    let mut dims: Vec<Intervals> = block.dims().to_vec();
+    if let Some(dim) = dims.iter_mut().min_by_key(|dim| std::cmp::Reverse(dim.len())) {
+        *dim = dim.select(&tile_bounds(dim.len(), parts, index));
     }
-    for distance in 1..replicas {
-        let (to, from) = ((number + distance) % replicas, (number + replicas - distance) % replicas);
-        builder.send(group[to], part(&source, to).into_iter().collect());
-        let Some(out) = part(&target, number) else { continue };
-        let bounds: Bounds = out.bounds.iter().map(|range| 0..range.len()).collect();
-        let input = View { buffer: slots[distance % 2], bounds };
-        builder.recv(group[from], vec![input.clone()]);
-        builder.work(Work::Add { input, out });
-    }
-    for distance in 1..replicas {
-        let (to, from) = ((number + distance) % replicas, (number + replicas - distance) % replicas);
-        builder.send(group[to], part(&target, number).into_iter().collect());
-        builder.recv(group[from], part(&target, from).into_iter().collect());
-    }
+    Region::from(dims)
 }

@@ -21,6 +21,7 @@
 pub mod arena;
 mod buffer;
 mod builder;
+pub mod collective;
 mod laid_out;
 mod lasting;
 mod section;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::BufferId;
-use crate::dist::{Bounds, volume};
+use crate::dist::{Bounds, tile_bounds, volume};
 
 /// A task of one rank, by its place in the schedule.
 pub type TaskId = usize;
@@ -20,6 +20,21 @@ pub struct View {
 impl View {
     pub fn elements(&self) -> usize {
         volume(&self.bounds)
+    }
+
+    /// Tile `index` of `parts` even ones along the longest dimension, if it has elements; a number is its first tile. Boxes of
+    /// the same extents have tiles of the same extents.
+    pub fn tile(&self, parts: usize, index: usize) -> Option<View> {
+        let mut bounds = self.bounds.clone();
+        match bounds.iter_mut().min_by_key(|range| std::cmp::Reverse(range.len())) {
+            Some(range) => {
+                let tile = tile_bounds(range.len(), parts, index);
+                *range = range.start + tile.start..range.start + tile.end;
+            }
+            None if index > 0 => return None,
+            None => {}
+        }
+        Some(View { buffer: self.buffer, bounds }).filter(|view| view.elements() > 0)
     }
 
     /// Whether the two share an element.

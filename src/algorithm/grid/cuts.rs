@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dims::Label;
 use crate::dist::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
+use crate::schedule::collective::Way;
 
 /// Cuts of a contraction's dimensions. Ranks are numbered row-major, the last cut fastest; ranks beyond it are idle.
 ///
@@ -15,15 +16,16 @@ use crate::dist::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
 /// use einsum_dist::algorithm::Grid;
 /// use einsum_dist::dims::Label;
 /// use einsum_dist::algorithm::Sharing;
+/// use einsum_dist::schedule::collective::Way;
 /// // mk,kn->mn on 2 x 3 x 1 ranks over m, n and k: left and right are shared along k.
 /// let [m, n, k] = [0, 1, 2].map(Label);
-/// let shared = [(n, 3), (m, 2)].map(|(cut, ranks)| vec![Sharing { cut, along: k, ranks }]);
-/// let [left, right] = shared;
-/// let grid = Grid { cuts: vec![(m, 2), (n, 3)], shared: [left, right, vec![]], rounds: 1, slots: 3, pieces: 1 };
+/// let [left, right] = [(n, 3), (m, 2)].map(|(cut, ranks)| vec![Sharing { cut, along: k, ranks }]);
+/// let (cuts, shared) = (vec![(m, 2), (n, 3)], [left, right, vec![]]);
+/// let grid = Grid { cuts, shared, rounds: 1, slots: 3, pieces: 1, way: Way::Direct };
 /// assert_eq!(grid.ranks(), 6);
 /// assert_eq!(grid.tile(4, m, 10), 5..10);
 /// let left = grid.distribution(&[m, k], 0);
-/// assert_eq!(left.describe(&["m", "k"]), "m/2 k/3 by 3,1");
+/// assert_eq!(left.describe(&["m", "k"]), "m/2 k/3");
 /// // Ranks 3, 4 and 5 need the same rows; rank 4 holds a third of them.
 /// assert_eq!(grid.sharing(&[m, k], 4), [3, 4, 5]);
 /// assert_eq!(left.block(&[10, 9], 4).unwrap().dims()[1].ranges(), [3..6]);
@@ -40,6 +42,8 @@ pub struct Grid {
     pub slots: usize,
     /// In how many pieces each summand of a part of out travels.
     pub pieces: usize,
+    /// Along which messages. The planner takes direct ones.
+    pub way: Way,
 }
 
 /// The ranks along one cut share a tile of a tensor that lacks it, along a dimension that it has.

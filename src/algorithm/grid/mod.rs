@@ -27,8 +27,9 @@ use super::contraction::{Contraction, Tensor, contract};
 use super::pieces::{Pieces, Rounds};
 use crate::dims::Label;
 use crate::dist::{Bounds, Intervals, Region, tile_bounds};
+use crate::schedule::collective::{self, Collective, Group, Parts, Pattern, Sum};
 use crate::schedule::verify::Summand;
-use crate::schedule::{Accumulate, Builder, View, Work};
+use crate::schedule::{Accumulate, Builder, View};
 
 /// What a rank of the grid works on, round by round; that of its neighbours along m and n differs in the order only.
 struct Tiles<'a> {
@@ -192,7 +193,7 @@ pub fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
         }
     }
     if group.len() > 1 {
-        reduce_scatter(builder, &sums, out, &group, Reduction { pieces: grid.pieces, onto: *onto });
+        reduce_scatter(builder, &sums, contraction, grid, group);
     }
 }
 
@@ -204,8 +205,8 @@ fn summands(builder: &mut Builder, grid: &Grid, out: &Tensor) -> Tensor {
     Tensor { distribution, buffer, ..out.clone() }
 }
 
-/// Makes each rank's block of `out` the sum of what those of its group have of it in `sums`: its own first, then those of the
-/// ranks before it, the nearest first. `onto`: beta times what is there is added.
+/// Makes each rank's block of `out` the sum of what those of its group have of it in `sums`. `onto`: beta times what is there is
+/// added.
 ///
 /// ```text
 /// a tile of 2 rows, summands a and b of it on ranks 0 and 1; out has row 0 on rank 0 and row 1 on rank 1
@@ -213,71 +214,34 @@ fn summands(builder: &mut Builder, grid: &Grid, out: &Tensor) -> Tensor {
 ///   rank 1: b0 b1        sends b0, receives a1        b1 + a1
 /// ```
 ///
-/// Each of s ranks receives (s - 1) / s of the tile.
-fn reduce_scatter(builder: &mut Builder, sums: &Tensor, out: &Tensor, group: &[usize], how: Reduction) {
-    let me = builder.rank();
-    let Some(number) = group.iter().position(|&rank| rank == me) else { return };
-    let part = |owner: usize| out.distribution.block(&out.shape, owner).and_then(|part| sums.stored(me, &part));
-    let mine = out.own(me, &[]).zip(part(me)).filter(|(out, _)| out.elements() > 0);
-    let slots = mine.as_ref().map(|(out_view, _)| {
-        let first = how.piece(out_view, 0).into_iter().flat_map(|piece| piece.bounds);
-        let extents: Vec<usize> = first.map(|range| range.len()).collect();
-        [0, 1].map(|_| out.scratch(builder, extents.clone()))
-    });
-    if let Some((out, input)) = mine.clone() {
-        builder.work(if how.onto { Work::Update { input, out } } else { Work::Unary { input, out } });
-    }
-    let mut slot = 0;
-    for distance in 1..group.len() {
-        let (to, from) = ((number + distance) % group.len(), (number + group.len() - distance) % group.len());
-        let theirs = part(group[to]);
-        for piece in 0..how.pieces {
-            builder.send(group[to], theirs.iter().filter_map(|theirs| how.piece(theirs, piece)).collect());
-            let (Some((out, _)), Some(slots)) = (&mine, &slots) else { continue };
-            if let Some(out) = how.piece(out, piece).filter(|out| out.elements() > 0) {
-                let bounds = out.bounds.iter().map(|range| 0..range.len()).collect();
-                let input = View { buffer: slots[slot % 2], bounds };
-                slot += 1;
-                builder.recv(group[from], vec![input.clone()]);
-                builder.work(Work::Add { input, out });
-            }
-        }
-    }
-}
-
-/// How parts of out are summed.
-#[derive(Clone, Copy)]
-struct Reduction {
-    pieces: usize,
-    onto: bool,
-}
-
-impl Reduction {
-    /// A piece of a part, cut along the longest dimension; a number is the first piece.
-    fn piece(self, part: &View, piece: usize) -> Option<View> {
-        let mut bounds = part.bounds.clone();
-        let Some(range) = bounds.iter_mut().min_by_key(|range| std::cmp::Reverse(range.len())) else {
-            return (piece == 0).then(|| part.clone());
-        };
-        let tile = tile_bounds(range.len(), self.pieces, piece);
-        *range = range.start + tile.start..range.start + tile.end;
-        Some(View { buffer: part.buffer, bounds })
-    }
+/// Each of s ranks receives (s - 1) / s of the tile, by a ring or directly.
+fn reduce_scatter(builder: &mut Builder, sums: &Tensor, contraction: &Contraction, grid: &Grid, group: Vec<usize>) {
+    let (me, out) = (builder.rank(), &contraction.out);
+    let Some(group) = Group::new(group, me) else { return };
+    let summand = |owner: usize| out.distribution.block(&out.shape, owner).and_then(|part| sums.stored(me, &part));
+    let own = |owner: usize| out.own(me, &[]).filter(|_| owner == me);
+    let parts = Parts {
+        at: group.ranks().iter().map(|&owner| own(owner).into_iter().collect()).collect(),
+        summands: group.ranks().iter().map(|&owner| summand(owner).into_iter().collect()).collect(),
+        onto: contraction.onto,
+    };
+    collective::append(builder, (Collective::ReduceScatter, grid.way), &group, &parts, grid.pieces);
 }
 
 /// In which order summands meet on every rank: what the verifier compares schedules with.
 pub fn order(contraction: &Contraction, grid: &Grid, ranks: usize) -> Vec<Vec<Summand>> {
-    let out = &contraction.out.labels;
-    let busy = grid.ranks();
-    let made: Vec<Vec<Summand>> = (0..busy).map(|rank| Tiles::new(grid, contraction, rank).made(rank)).collect();
-    let meets = |rank: usize| -> Vec<Summand> {
-        if rank >= busy {
+    let out = &contraction.out;
+    let made: Vec<Vec<Summand>> =
+        (0..grid.ranks()).map(|rank| Tiles::new(grid, contraction, rank).made(rank)).collect();
+    let together = grid.sharing(&out.labels, 0).len();
+    let sums: Vec<Vec<Sum>> = Pattern::new(Collective::ReduceScatter, grid.way, together).sums();
+    let meets = |rank: usize| {
+        let Some(group) = Group::new(grid.sharing(&out.labels, rank), rank).filter(|_| rank < grid.ranks()) else {
             return Vec::new();
-        }
-        let group = grid.sharing(out, rank);
-        let number = group.iter().position(|&other| other == rank).unwrap_or(0);
-        let before = (0..group.len()).map(|distance| group[(number + group.len() - distance) % group.len()]);
-        before.flat_map(|other| made[other].clone()).collect()
+        };
+        let made = |member: usize| made[group.ranks()[member]].clone();
+        let part = |part: usize| out.distribution.block(&out.shape, group.ranks()[part]);
+        collective::listed(&sums[group.me()], group.me(), made, part)
     };
     (0..ranks).map(meets).collect()
 }

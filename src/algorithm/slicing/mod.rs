@@ -34,10 +34,13 @@ use self::products::Products;
 use super::contraction::{Contraction, Tensor, contract};
 use super::pieces::Pieces;
 use super::replicas::add_replicas;
+use crate::schedule::collective::Way;
 use crate::schedule::{Accumulate, Builder, Factor, View, Work};
 
 /// Pieces in memory at once: one that is contracted, and two on their way.
 const SLOTS: usize = 3;
+/// How replicas of out add up what they have.
+const REPLICAS: Way = Way::Direct;
 
 /// The tensor that does not move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -104,7 +107,7 @@ pub fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Sta
         }
     }
     if sums.replicated {
-        add_replicas(builder, &sums.tensor, out, *onto);
+        add_replicas(builder, &sums.tensor, out, *onto, REPLICAS);
     }
 }
 

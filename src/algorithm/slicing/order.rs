@@ -1,15 +1,16 @@
 //! In which order summands meet on every rank: what the verifier compares schedules with.
 
-use super::Stationary;
 use super::geometry::{Geometry, Share};
+use super::{REPLICAS, Stationary};
 use crate::algorithm::contraction::Contraction;
 use crate::algorithm::pieces::Rounds;
+use crate::algorithm::replicas;
 use crate::dims::Label;
 use crate::dist::{Intervals, Region};
 use crate::schedule::verify::Summand;
 
 /// By rank, the summands of out that it adds: those of its own, or also those of others round by round, and then what the other
-/// replicas of its block have, the nearest before it first.
+/// replicas of its block have.
 pub fn order(contraction: &Contraction, stationary: Stationary, ranks: usize) -> Vec<Vec<Summand>> {
     let geometry = Geometry::new(contraction, stationary, ranks);
     let summed: Vec<Label> =
@@ -39,12 +40,5 @@ pub fn order(contraction: &Contraction, stationary: Stationary, ranks: usize) ->
             met
         })
         .collect();
-    let distribution = &contraction.out.distribution;
-    let with_replicas = |rank: usize| {
-        let group = distribution.same_as(rank);
-        let number = group.iter().position(|&other| other == rank).unwrap_or(0);
-        let replicas = (0..group.len()).map(|distance| group[(number + group.len() - distance) % group.len()]);
-        replicas.flat_map(|other| own[other].clone()).collect()
-    };
-    (0..ranks).map(with_replicas).collect()
+    replicas::order(&contraction.out, &own, REPLICAS)
 }

@@ -9,6 +9,7 @@ mod words;
 
 use crate::algorithm::{Grid, most_pieces};
 use crate::dims::{Kinds, Label};
+use crate::schedule::collective::Way;
 use words::{OPERANDS, SUMMANDS, Volumes};
 
 /// Grids that are counted to the word.
@@ -97,7 +98,7 @@ impl Fit<'_> {
             rounds = rounds.max((slots as f64 * volumes.travelling() / room).min(k).ceil() as usize);
             pieces = pieces.max((SUMMANDS * summed / room).min(m.max(n)).ceil() as usize);
         }
-        Some(Grid { cuts, shared, rounds, slots, pieces })
+        Some(Grid { cuts, shared, rounds, slots, pieces, way: Way::Direct })
     }
 
     /// How many ranks may be idle where that moves less: one, and of more than 33 ranks 3 %.

@@ -111,20 +111,22 @@ impl Contents {
     }
 }
 
-/// Appends `more` to a sum; `follows` says whether some products may come after others.
+/// Appends `more` to a sum; `follows` says whether its first products may come after the last ones. Those of `more` were found
+/// in order where they were added up, which may be another rank with an order of its own.
 ///
 /// # Errors
 /// The sum has some of it already, or it comes out of order.
 pub fn add(sum: &mut Vec<Region>, more: &[Region], follows: impl Fn(&Region, &Region) -> bool) -> Result<(), Fault> {
-    for products in more.iter().filter(|products| !products.is_empty()) {
-        if sum.iter().any(|have| have.meets(products)) {
-            return Err(Fault::Twice);
-        }
-        if sum.last().is_some_and(|last| !follows(last, products)) {
-            return Err(Fault::Order);
-        }
-        sum.push(products.clone());
+    let more: Vec<&Region> = more.iter().filter(|products| !products.is_empty()).collect();
+    if more.iter().any(|products| sum.iter().any(|have| have.meets(products))) {
+        return Err(Fault::Twice);
     }
+    if let (Some(last), Some(next)) = (sum.last(), more.first())
+        && !follows(last, next)
+    {
+        return Err(Fault::Order);
+    }
+    sum.extend(more.into_iter().cloned());
     Ok(())
 }
 

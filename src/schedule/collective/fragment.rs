@@ -1,0 +1,129 @@
+//! From a pattern to the tasks of one rank.
+//!
+//! ```text
+//! a ring reduce-scatter of 3 parts, member 1          lane      after
+//!   0   own part of out = own summand of it            work      -
+//!   1   send summand of part 0 to member 0             send      -
+//!   2   recv part 2 of member 2 into slot 0            receive   -
+//!   3   add slot 0 to summand of part 2                work      2
+//!   4   send the sum of part 2 to member 0             send      3
+//!   5   recv part 1 of member 2 into slot 1            receive   -
+//!   6   add slot 1 to own part of out                  work      0, 5
+//! ```
+//!
+//! Copies go in place. Summands come into one of two scratch places in turn, so that one arrives while the other is added.
+//! A message in several pieces is as many transfers: what a member passes on leaves piece by piece as it comes, and scratch
+//! places are that much smaller.
+//!
+//! Invariant: all members pass views of the same extents for a part, the same way and the same number of pieces.
+
+use super::pattern::{Message, Pattern};
+use super::{Collective, Group, Way};
+use crate::schedule::{Buffer, BufferId, Builder, Home, View, Work};
+
+/// Where the parts of a collective lie in this rank's buffers, each as any number of boxes.
+#[derive(Debug, Clone, Default)]
+pub struct Parts {
+    /// Copies: where a part is, or is put. Parts that only pass by need a place, too. Of a reduction: where the sum goes.
+    pub at: Vec<Vec<View>>,
+    /// Reductions: this rank's summand of each part. Sums that pass by (ring, tree) are made there.
+    pub summands: Vec<Vec<View>>,
+    /// Beta times what is there is added to the sum.
+    pub onto: bool,
+}
+
+impl Parts {
+    /// One piece of what a message holds, as the receiver puts it or the sender has it.
+    fn views(&self, message: &Message, piece: usize, pieces: usize, own: Option<usize>) -> Vec<View> {
+        let views = message.parts.iter().flat_map(|part| {
+            let place = if message.reduce && own != Some(part) { &self.summands } else { &self.at };
+            place[part].iter().filter_map(move |view| view.tile(pieces, piece))
+        });
+        views.collect()
+    }
+}
+
+/// Appends this rank's tasks of a collective, each message in `pieces` pieces.
+///
+/// # Panics
+/// When `parts` has not a list for each part that passes this rank.
+pub fn append(
+    builder: &mut Builder,
+    (collective, way): (Collective, Way),
+    group: &Group,
+    parts: &Parts,
+    pieces: usize,
+) {
+    let pattern = Pattern::new(collective, way, group.ranks().len());
+    let (me, rank) = (group.me(), |member: usize| group.ranks()[member]);
+    if pattern.reduces() {
+        for (input, out) in parts.summands[me].iter().zip(&parts.at[me]).filter(|(_, out)| out.elements() > 0) {
+            let (input, out) = (input.clone(), out.clone());
+            builder.work(if parts.onto { Work::Update { input, out } } else { Work::Unary { input, out } });
+        }
+    }
+    let arriving = |message: &Message, piece: usize| parts.views(message, piece, pieces, Some(me));
+    let slots = slots(builder, &pattern, me, pieces, arriving);
+    let mut turn = 0;
+    for round in 0..pattern.rounds() {
+        let step = pattern.step(me, round);
+        for piece in 0..pieces {
+            if let Some(message) = &step.sent {
+                builder.send(rank(message.to), parts.views(message, piece, pieces, None));
+            }
+            let Some(message) = &step.received else { continue };
+            let targets = arriving(message, piece);
+            if !message.reduce {
+                builder.recv(rank(message.from), targets);
+            } else if !targets.is_empty() {
+                let inputs: Vec<View> =
+                    slots[turn % slots.len()].iter().zip(&targets).map(|(&slot, view)| corner(slot, view)).collect();
+                turn += 1;
+                builder.recv(rank(message.from), inputs.clone());
+                for (input, out) in inputs.into_iter().zip(targets) {
+                    builder.work(Work::Add { input, out });
+                }
+            }
+        }
+    }
+}
+
+fn corner(buffer: BufferId, like: &View) -> View {
+    View { buffer, bounds: like.bounds.iter().map(|range| 0..range.len()).collect() }
+}
+
+/// Two scratch places, one where only one message comes; each a buffer per box of the message with the most.
+fn slots(
+    builder: &mut Builder,
+    pattern: &Pattern,
+    me: usize,
+    pieces: usize,
+    arriving: impl Fn(&Message, usize) -> Vec<View>,
+) -> Vec<Vec<BufferId>> {
+    let mut count = 0;
+    let mut boxes: Vec<Buffer> = Vec::new();
+    for round in 0..pattern.rounds() {
+        let Some(message) = pattern.step(me, round).received.filter(|message| message.reduce) else { continue };
+        for targets in (0..pieces).map(|piece| arriving(&message, piece)).filter(|targets| !targets.is_empty()) {
+            count += 1;
+            for (at, view) in targets.iter().enumerate() {
+                if at == boxes.len() {
+                    let extents = vec![0; view.bounds.len()];
+                    boxes.push(Buffer {
+                        extents,
+                        home: Home::Exchange,
+                        place: None,
+                        ..builder.buffer(view.buffer).clone()
+                    });
+                }
+                let extents = boxes[at].extents.iter_mut().zip(&view.bounds);
+                extents.for_each(|(extent, range)| *extent = (*extent).max(range.len()));
+            }
+        }
+    }
+    let slot = |_| {
+        let boxes = boxes.iter().map(|buffer| Buffer { within: buffer.extents.clone(), ..buffer.clone() });
+        boxes.map(|buffer| builder.declare(buffer)).collect()
+    };
+    (0..count.min(2)).map(slot).collect()
+}

@@ -1,0 +1,138 @@
+//! The messages of a collective, from the number of members, the root and the way alone.
+//!
+//! Invariant: every member receives each part at most once in a phase (a reduction, a distribution), and sends of a sum only
+//! when all that is added to it there has come. A member's messages of a round are found without looking at others, in
+//! time logarithmic in their number, so that a rank's schedule costs no more than its own tasks.
+
+use super::steps::{exchange, rounds, spread};
+use super::{Collective, Way};
+
+/// Some parts, `step` apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Numbers {
+    pub first: usize,
+    pub step: usize,
+    pub count: usize,
+}
+
+impl Numbers {
+    /// This one only.
+    pub const fn one(first: usize) -> Numbers {
+        Numbers { first, step: 1, count: 1 }
+    }
+
+    /// All, in ascending order.
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        (0..self.count).map(move |at| self.first + at * self.step)
+    }
+}
+
+/// One message between members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    pub from: usize,
+    pub to: usize,
+    pub parts: Numbers,
+    /// They are summands, which the receiver adds to what it has of these parts.
+    pub reduce: bool,
+}
+
+impl Message {
+    /// The way back: of a gather for a scatter, of sums for copies.
+    fn back(self, reduce: bool) -> Message {
+        Message { from: self.to, to: self.from, reduce, ..self }
+    }
+}
+
+/// What one member does in one round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Step {
+    pub sent: Option<Message>,
+    pub received: Option<Message>,
+}
+
+impl Step {
+    fn back(self, reduce: bool) -> Step {
+        let back = |message: Option<Message>| message.map(|message| message.back(reduce));
+        Step { sent: back(self.received), received: back(self.sent) }
+    }
+}
+
+/// A collective of so many members, in one of the ways.
+///
+/// ```
+/// use einsum_dist::schedule::collective::{Collective, Pattern, Way};
+/// // Four members exchange what they have: first 0 with 2 and 1 with 3, then twice as much with their neighbours.
+/// let pattern = Pattern::new(Collective::AllGather, Way::Tree, 4);
+/// let to = |round| pattern.step(2, round).sent.map(|m| (m.to, m.parts.iter().collect::<Vec<_>>()));
+/// assert_eq!((to(0), to(2)), (Some((0, vec![2])), Some((3, vec![0, 2]))));
+/// assert_eq!(pattern.messages().count(), 8);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pattern {
+    collective: Collective,
+    way: Way,
+    members: usize,
+}
+
+impl Pattern {
+    /// # Panics
+    /// When there is no member, or the root is none.
+    pub fn new(collective: Collective, way: Way, members: usize) -> Pattern {
+        let root = match collective {
+            Collective::Broadcast { root } | Collective::Scatter { root } | Collective::Gather { root } => root,
+            Collective::AllGather | Collective::ReduceScatter | Collective::AllReduce => 0,
+        };
+        assert!(root < members, "the root is a member");
+        Pattern { collective, way, members }
+    }
+
+    pub fn members(&self) -> usize {
+        self.members
+    }
+
+    /// How many parts there are.
+    pub fn parts(&self) -> usize {
+        if matches!(self.collective, Collective::Broadcast { .. }) { 1 } else { self.members }
+    }
+
+    /// Whether summands are added.
+    pub fn reduces(&self) -> bool {
+        matches!(self.collective, Collective::ReduceScatter | Collective::AllReduce)
+    }
+
+    /// How many rounds there are; of a tree some may be empty.
+    pub fn rounds(&self) -> usize {
+        let all = rounds(self.collective, self.way, self.members);
+        if self.collective == Collective::AllReduce { 2 * all } else { all }
+    }
+
+    /// What a member does in a round.
+    pub fn step(&self, member: usize, round: usize) -> Step {
+        let Pattern { collective, way, members } = *self;
+        let once = rounds(collective, way, members);
+        if round >= self.rounds() {
+            return Step::default();
+        }
+        match collective {
+            Collective::Broadcast { root } => spread(way, members, root, false, member, round),
+            Collective::Scatter { root } => spread(way, members, root, true, member, round),
+            Collective::Gather { root } => spread(way, members, root, true, member, once - 1 - round).back(false),
+            Collective::ReduceScatter | Collective::AllReduce if round < once => {
+                exchange(way, members, member, once - 1 - round).back(true)
+            }
+            Collective::AllReduce => exchange(way, members, member, round - once),
+            Collective::AllGather | Collective::ReduceScatter => exchange(way, members, member, round),
+        }
+    }
+
+    /// All messages of all members in their total order. Cost: members times rounds.
+    pub fn messages(self) -> impl Iterator<Item = Message> {
+        (0..self.rounds()).flat_map(move |round| self.round(round))
+    }
+
+    /// The messages of a round, which are independent of each other.
+    pub fn round(self, round: usize) -> impl Iterator<Item = Message> {
+        (0..self.members).filter_map(move |member| self.step(member, round).sent)
+    }
+}

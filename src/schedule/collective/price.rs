@@ -1,0 +1,148 @@
+//! What a collective costs: its messages played on lanes, without schedules.
+//!
+//! Every member has a send lane, a receive lane and workers. A transfer occupies a lane at both ends, for its latency and its
+//! bytes. What is added waits in one of two scratch places until the workers come to it.
+//!
+//! ```text
+//! a ring broadcast of 12 bytes in 2 pieces, 3 members; latency 1, 3 bytes a second
+//!   0 -> 1   piece 0  0..3   piece 1  3..6
+//!   1 -> 2   piece 0  3..6   piece 1  6..9          9 seconds; in one piece 2 (1 + 12/3) = 10
+//! ```
+//!
+//! Deliberately absent: links that messages share. Who cares for them compares [`Price::carried`].
+
+use super::pattern::{Message, Pattern};
+use crate::dist::tile_bounds;
+use crate::machine::Machine;
+
+/// What moving and adding takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// Seconds of a transfer whatever its size.
+    pub latency: f64,
+    /// Bytes per second that one member receives.
+    pub bandwidth: f64,
+    /// Bytes per second that the workers of one member read or write in memory.
+    pub memory: f64,
+}
+
+impl From<&Machine> for Rates {
+    fn from(machine: &Machine) -> Rates {
+        Rates {
+            latency: machine.link_latency,
+            bandwidth: machine.link_bandwidth,
+            memory: machine.memory_bandwidth * machine.workers as f64,
+        }
+    }
+}
+
+/// What it comes to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Price {
+    /// Until the last member has all.
+    pub seconds: f64,
+    /// Bytes that the busiest member receives.
+    pub received: usize,
+    /// Bytes times how many places of the group each travels, of all messages. On a ring the last place is next to the first.
+    pub carried: usize,
+}
+
+/// An addition reads both summands and writes the sum, as a copy reads, reads what it writes to, and writes.
+const BYTES_MOVED: f64 = 3.0;
+
+/// The price of a pattern whose parts have `sizes` bytes, each message in `pieces` pieces. Cost: linear in the parts of all
+/// messages and pieces, which of rings and direct ways are as many as the square of the number of members.
+///
+/// # Panics
+/// When there is not one size for each part.
+pub fn price(pattern: &Pattern, sizes: &[usize], pieces: usize, rates: Rates) -> Price {
+    assert_eq!(sizes.len(), pattern.parts(), "one size for each part");
+    let mut play = Play::new(pattern, sizes, pieces, rates);
+    for round in 0..pattern.rounds() {
+        let messages: Vec<Message> = pattern.round(round).collect();
+        for piece in 0..pieces {
+            messages.iter().for_each(|message| play.transfer(message, piece));
+        }
+    }
+    let received = play.members.iter().map(|member| member.received).max().unwrap_or(0);
+    Price { seconds: play.end, received, carried: play.carried }
+}
+
+/// One member's lanes.
+#[derive(Debug, Clone)]
+struct Member {
+    send: f64,
+    receive: f64,
+    work: f64,
+    /// When the scratch places are free, the next one first.
+    slots: [f64; 2],
+    received: usize,
+    /// By part and piece, since when it is here.
+    since: Vec<f64>,
+}
+
+struct Play<'a> {
+    sizes: &'a [usize],
+    pieces: usize,
+    rates: Rates,
+    members: Vec<Member>,
+    carried: usize,
+    end: f64,
+}
+
+impl<'a> Play<'a> {
+    fn new(pattern: &Pattern, sizes: &'a [usize], pieces: usize, rates: Rates) -> Play<'a> {
+        let since = vec![0.0; sizes.len() * pieces];
+        let idle = Member { send: 0.0, receive: 0.0, work: 0.0, slots: [0.0; 2], received: 0, since };
+        let mut play = Play { sizes, pieces, rates, members: vec![idle; pattern.members()], carried: 0, end: 0.0 };
+        // Its own summand is copied to where a member's sum will be.
+        if pattern.reduces() {
+            for (number, &size) in sizes.iter().enumerate() {
+                let seconds = play.work(size);
+                let member = &mut play.members[number];
+                member.work = seconds;
+                member.since[number * pieces..(number + 1) * pieces].fill(seconds);
+                play.end = play.end.max(seconds);
+            }
+        }
+        play
+    }
+
+    fn work(&self, bytes: usize) -> f64 {
+        BYTES_MOVED * bytes as f64 / self.rates.memory
+    }
+
+    fn transfer(&mut self, message: &Message, piece: usize) {
+        let parts: Vec<usize> = message.parts.iter().collect();
+        let bytes: usize = parts.iter().map(|&part| tile_bounds(self.sizes[part], self.pieces, piece).len()).sum();
+        if bytes == 0 {
+            return;
+        }
+        let at = |part: usize| part * self.pieces + piece;
+        let (from, to) = (&self.members[message.from], &self.members[message.to]);
+        let here = parts.iter().map(|&part| from.since[at(part)]).fold(0.0, f64::max);
+        let mut start = from.send.max(to.receive).max(here);
+        if message.reduce {
+            start = start.max(to.slots[0]);
+        }
+        let end = start + self.rates.latency + bytes as f64 / self.rates.bandwidth;
+        let mut there = end;
+        let seconds = self.work(bytes);
+        let members = self.members.len();
+        self.members[message.from].send = end;
+        let to = &mut self.members[message.to];
+        to.receive = end;
+        to.received += bytes;
+        if message.reduce {
+            there = to.work.max(end) + seconds;
+            to.work = there;
+            to.slots = [to.slots[1], there];
+        }
+        for &part in &parts {
+            to.since[part * self.pieces + piece] = there;
+        }
+        let apart = message.from.abs_diff(message.to);
+        self.carried += bytes * apart.min(members - apart);
+        self.end = self.end.max(there);
+    }
+}

@@ -1,0 +1,123 @@
+//! Two patterns, of which the others are the way back or both: spreading from a root, and exchange among all.
+//!
+//! ```text
+//! spread as a tree, 5 members, root 3          exchange as a tree, 5 members
+//!   round 0   3 -> 2        halves 012 | 34      rounds 0, 1   0 <-> 4          level 2: {0 4}
+//!   round 1   2 -> 1  3 -> 4      01|2  3|4      rounds 2, 3   0 <-> 2  1 <-> 3   2 -> 4      level 1: {0 4 | 2} {1 | 3}
+//!   round 2   1 -> 0               0|1           rounds 4, 5   0 <-> 1  2 <-> 3   3 -> 4      level 0: {0 2 4 | 1 3}
+//! ```
+//!
+//! Deliberately absent: lists of all messages; each member finds its own.
+
+use super::pattern::{Message, Numbers, Step};
+use super::{Collective, Way};
+
+/// How often a group is halved until nobody has company.
+fn levels(members: usize) -> usize {
+    members.next_power_of_two().trailing_zeros() as usize
+}
+
+/// How many rounds a collective has, of an all-reduce one half.
+pub fn rounds(collective: Collective, way: Way, members: usize) -> usize {
+    match (way, collective) {
+        (Way::Ring | Way::Direct, _) => members - 1,
+        (Way::Tree, Collective::Broadcast { .. } | Collective::Scatter { .. } | Collective::Gather { .. }) => {
+            levels(members)
+        }
+        // The second one of a level is for a member without a partner.
+        (Way::Tree, _) => 2 * levels(members),
+    }
+}
+
+/// The part of a message that has `member` at one of its ends.
+fn step(member: usize, from: usize, to: usize, parts: Numbers) -> Step {
+    let message = Message { from, to, parts, reduce: false };
+    Step { sent: (member == from).then_some(message), received: (member == to).then_some(message) }
+}
+
+/// From the root to everybody: one part for all, or each its own (`scatter`).
+pub fn spread(way: Way, members: usize, root: usize, scatter: bool, member: usize, round: usize) -> Step {
+    let parts = |own: Numbers| if scatter { own } else { Numbers::one(0) };
+    match way {
+        Way::Direct => {
+            let to = (root + round + 1) % members;
+            step(member, root, to, parts(Numbers::one(to)))
+        }
+        Way::Ring => {
+            let behind = (member + members - root) % members;
+            let at = |behind: usize| (root + behind) % members;
+            let message = |from: usize| {
+                // The part with the longest way leaves first, so that all arrive in the last round.
+                let own = Numbers::one(at(members - 1 - round + from));
+                let goes = if scatter { from <= round } else { from == round };
+                let message = Message { from: at(from), to: at(from + 1), parts: parts(own), reduce: false };
+                (goes && from + 1 < members).then_some(message)
+            };
+            Step { sent: message(behind), received: behind.checked_sub(1).and_then(message) }
+        }
+        Way::Tree => {
+            let (mut group, mut holder) = (0..members, root);
+            for level in 0..=round {
+                if group.len() <= 1 {
+                    break;
+                }
+                let middle = group.start + group.len().div_ceil(2);
+                let halves = [group.start..middle, middle..group.end];
+                // What is on its way to others of that half passes its nearest member anyway.
+                let (other, nearest) = if holder < middle { (&halves[1], middle) } else { (&halves[0], middle - 1) };
+                if level == round {
+                    let own = Numbers { first: other.start, step: 1, count: other.len() };
+                    return step(member, holder, nearest, parts(own));
+                }
+                if other.contains(&member) {
+                    holder = nearest;
+                }
+                group = halves[usize::from(member >= middle)].clone();
+            }
+            Step::default()
+        }
+    }
+}
+
+/// Everybody's part to everybody.
+pub fn exchange(way: Way, members: usize, member: usize, round: usize) -> Step {
+    let copy = |from: usize, to: usize, parts: Numbers| Some(Message { from, to, parts, reduce: false });
+    let [next, previous] = [1, members - 1].map(|distance| (member + distance) % members);
+    match way {
+        Way::Ring => {
+            let part = |of: usize| Numbers::one((of + members - round) % members);
+            Step { sent: copy(member, next, part(member)), received: copy(previous, member, part(previous)) }
+        }
+        Way::Direct => {
+            let distance = round + 1;
+            let (to, from) = ((member + distance) % members, (member + members - distance) % members);
+            let part = Numbers::one;
+            Step { sent: copy(member, to, part(member)), received: copy(from, member, part(from)) }
+        }
+        Way::Tree => {
+            let level = levels(members) - 1 - round / 2;
+            // Members of a group: `first`, then every `apart`-th, `count` of them; this one is number `at`.
+            let (mut first, mut apart, mut count, mut at) = (0, 1, members, member);
+            for _ in 0..level {
+                let odd = at % 2;
+                (first, count) = (first + odd * apart, (count + 1 - odd) / 2);
+                (apart, at) = (2 * apart, at / 2);
+            }
+            let half =
+                |odd: usize| Numbers { first: first + odd * apart, step: 2 * apart, count: (count + 1 - odd) / 2 };
+            let number = |at: usize| first + at * apart;
+            if round.is_multiple_of(2) {
+                let partner = at ^ 1;
+                if partner >= count {
+                    return Step::default();
+                }
+                let sent = copy(member, number(partner), half(at % 2));
+                return Step { sent, received: copy(number(partner), member, half(partner % 2)) };
+            }
+            if count.is_multiple_of(2) || count == 1 {
+                return Step::default();
+            }
+            step(member, number(count - 2), number(count - 1), half(1))
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Patterns played on sets; bytes, distances and seconds against numbers reckoned by hand.
+
+use super::{Collective, Message, Pattern, Price, Rates, Way, price};
+
+/// Every collective of so many members, with every root.
+fn collectives(members: usize) -> Vec<Collective> {
+    let rooted = |root| [Collective::Broadcast { root }, Collective::Scatter { root }, Collective::Gather { root }];
+    let all = [Collective::AllGather, Collective::ReduceScatter, Collective::AllReduce];
+    (0..members).flat_map(rooted).chain(all).collect()
+}
+
+/// By member and part: whose summands are in what it has (of a copy, one: the owner's); `None` where it has nothing.
+type Held = Vec<Vec<Option<Vec<usize>>>>;
+
+fn at_first(collective: Collective, members: usize) -> Held {
+    let has = |member: usize, part: usize| match collective {
+        Collective::Broadcast { root } | Collective::Scatter { root } => (member == root).then(|| vec![part]),
+        Collective::Gather { .. } | Collective::AllGather => (member == part).then(|| vec![part]),
+        Collective::ReduceScatter | Collective::AllReduce => Some(vec![member]),
+    };
+    let parts = if matches!(collective, Collective::Broadcast { .. }) { 1 } else { members };
+    (0..members).map(|member| (0..parts).map(|part| has(member, part)).collect()).collect()
+}
+
+/// Whether a member is to have a part in the end.
+fn is_due(collective: Collective, member: usize, part: usize) -> bool {
+    match collective {
+        Collective::Broadcast { .. } | Collective::AllGather | Collective::AllReduce => true,
+        Collective::Scatter { .. } | Collective::ReduceScatter => member == part,
+        Collective::Gather { root } => member == root,
+    }
+}
+
+fn play(collective: Collective, way: Way, members: usize) {
+    let what = format!("{collective:?} {way:?} of {members}");
+    let pattern = Pattern::new(collective, way, members);
+    let mut held = at_first(collective, members);
+    let all: Vec<usize> = (0..members).collect();
+    for round in 0..pattern.rounds() {
+        let before = held.clone();
+        for message in pattern.round(round) {
+            let Message { from, to, parts, reduce } = message;
+            assert!(from != to && to < members && parts.count > 0, "{what}: {message:?}");
+            assert_eq!(pattern.step(to, round).received, Some(message), "{what}: both ends know it");
+            for part in parts.iter() {
+                // Of earlier rounds: messages of a round do not depend on each other.
+                let sent = before[from][part].clone();
+                let sent = sent.unwrap_or_else(|| panic!("{what}: {from} does not have {part} in round {round}"));
+                let here = &mut held[to][part];
+                if reduce {
+                    held[from][part] = None;
+                    let here = held[to][part].as_mut();
+                    here.unwrap_or_else(|| panic!("{what}: {to} has given {part} away")).extend(sent);
+                } else {
+                    assert!(collective == Collective::AllReduce && sent.len() == members || sent.len() == 1, "{what}");
+                    assert!(here.is_none() || collective == Collective::AllReduce, "{what}: {to} has {part} already");
+                    *here = Some(sent);
+                }
+            }
+        }
+        for member in 0..members {
+            if let Some(message) = pattern.step(member, round).received {
+                assert_eq!(pattern.step(message.from, round).sent, Some(message), "{what}: both ends know it");
+            }
+        }
+    }
+    let sums = pattern.sums();
+    for (member, parts) in held.into_iter().enumerate() {
+        for (part, here) in parts.into_iter().enumerate().filter(|(part, _)| is_due(collective, member, *part)) {
+            let Some(mut here) = here else { panic!("{what}: {member} does not get {part}") };
+            if !pattern.reduces() {
+                assert_eq!(here, [part], "{what}");
+                continue;
+            }
+            if member == part {
+                let listed = sums[member].iter().find(|sum| sum.part == part).map(|sum| &sum.members);
+                assert_eq!(listed, Some(&here), "{what}: the order is known");
+            }
+            here.sort_unstable();
+            assert_eq!(here, all, "{what}: every summand once");
+        }
+    }
+}
+
+#[test]
+fn everybody_gets_what_it_should() {
+    for members in 1..=17 {
+        for collective in collectives(members) {
+            Way::ALL.into_iter().for_each(|way| play(collective, way, members));
+        }
+    }
+}
+
+/// By member, what it receives of parts of these sizes.
+fn received(collective: Collective, way: Way, sizes: &[usize]) -> Vec<usize> {
+    let mut received = vec![0; sizes.len()];
+    let pattern = Pattern::new(collective, way, sizes.len());
+    for message in pattern.messages() {
+        received[message.to] += message.parts.iter().map(|part| sizes[part]).sum::<usize>();
+    }
+    received
+}
+
+#[test]
+fn words_of_exchanges() {
+    for members in 1..=17 {
+        let sizes: Vec<usize> = (0..members).map(|part| 7 * part % 5).collect();
+        let whole: usize = sizes.iter().sum();
+        let but = |without: &dyn Fn(usize) -> usize| -> Vec<usize> {
+            (0..members).map(|member| whole - sizes[without(member)]).collect()
+        };
+        for way in Way::ALL {
+            // Each part once, whatever the way.
+            assert_eq!(received(Collective::AllGather, way, &sizes), but(&|member| member));
+            let all: usize = received(Collective::ReduceScatter, way, &sizes).iter().sum();
+            assert_eq!(all, (members - 1) * whole, "{way:?}");
+            let even = received(Collective::ReduceScatter, way, &vec![3; members]);
+            if way != Way::Tree || members.is_power_of_two() {
+                // (s - 1) / s of the whole.
+                assert_eq!(even, vec![3 * (members - 1); members], "{way:?}");
+            }
+        }
+        let own = sizes.iter().map(|size| size * (members - 1)).collect::<Vec<_>>();
+        assert_eq!(received(Collective::ReduceScatter, Way::Direct, &sizes), own);
+        assert_eq!(received(Collective::ReduceScatter, Way::Ring, &sizes), but(&|member| (member + 1) % members));
+    }
+    // Who stands before the last of an odd number takes what that one has for its half; others add for larger halves.
+    assert_eq!(received(Collective::ReduceScatter, Way::Tree, &[1; 3]), [3, 2, 1]);
+    assert_eq!(received(Collective::ReduceScatter, Way::Tree, &[1; 5]), [6, 3, 5, 5, 1]);
+    assert_eq!(received(Collective::ReduceScatter, Way::Tree, &[1; 7]), [7, 6, 7, 5, 7, 7, 3]);
+}
+
+#[test]
+fn words_from_and_to_a_root() {
+    let sizes = [1, 2, 4, 8, 16, 32];
+    let scatter = Collective::Scatter { root: 1 };
+    assert_eq!(received(scatter, Way::Direct, &sizes), [1, 0, 4, 8, 16, 32]);
+    assert_eq!(received(scatter, Way::Ring, &sizes), [1, 0, 61, 57, 49, 33]);
+    // 1 -> 3 with 3, 4 and 5; 1 -> 2 and 3 -> 5; 1 -> 0 and 3 -> 4.
+    assert_eq!(received(scatter, Way::Tree, &sizes), [1, 0, 4, 56, 16, 32]);
+    let gather = Collective::Gather { root: 1 };
+    assert_eq!(received(gather, Way::Direct, &sizes), [0, 61, 0, 0, 0, 0]);
+    assert_eq!(received(gather, Way::Ring, &sizes), [0, 61, 57, 49, 33, 1]);
+    assert_eq!(received(gather, Way::Tree, &sizes), [0, 61, 0, 48, 0, 0]);
+    for way in Way::ALL {
+        let pattern = Pattern::new(Collective::Broadcast { root: 4 }, way, 6);
+        let mut to: Vec<usize> = pattern.messages().map(|message| message.to).collect();
+        to.sort_unstable();
+        assert_eq!(to, [0, 1, 2, 3, 5], "{way:?}");
+    }
+}
+
+#[test]
+fn rounds_of_trees_are_logarithms() {
+    for members in 1..=17usize {
+        let levels = (0..).find(|&levels| 1 << levels >= members).unwrap_or(0);
+        let used = |collective| {
+            let pattern = Pattern::new(collective, Way::Tree, members);
+            (0..pattern.rounds()).filter(|&round| pattern.round(round).next().is_some()).count()
+        };
+        assert_eq!(used(Collective::Broadcast { root: members / 2 }), levels);
+        assert_eq!(used(Collective::Gather { root: 0 }), levels);
+        if members.is_power_of_two() {
+            assert_eq!(used(Collective::AllGather), levels);
+            assert_eq!(used(Collective::AllReduce), 2 * levels);
+        }
+    }
+}
+
+#[test]
+fn trees_go_the_least_distance() {
+    for members in 1..=17 {
+        for root in 0..members {
+            // Parts go straight to their owners, and a broadcast nowhere twice.
+            let far = |message: &Message| message.from.abs_diff(message.to);
+            let scatter = Pattern::new(Collective::Scatter { root }, Way::Tree, members);
+            let carried: usize = scatter.messages().map(|message| message.parts.count * far(&message)).sum();
+            assert_eq!(carried, (0..members).map(|part| part.abs_diff(root)).sum::<usize>());
+        }
+        // The messages of a later level are twice as large and go half as far.
+        let exchange = Pattern::new(Collective::AllGather, Way::Tree, members);
+        for message in exchange.messages() {
+            assert_eq!(message.from.abs_diff(message.to) * 2, message.parts.step);
+            assert!(message.parts.count * message.parts.step < members + message.parts.step);
+        }
+    }
+    let carried = |way| price(&Pattern::new(Collective::AllGather, way, 8), &[1; 8], 1, RATES).carried;
+    // 8 (1 4 + 2 2 + 4 1); 8 (1 + 2 + 3 + 4 + 3 + 2 + 1); 8 7.
+    assert_eq!([Way::Tree, Way::Direct, Way::Ring].map(carried), [96, 128, 56]);
+}
+
+/// A transfer of 6 bytes takes 3 seconds, adding them 1.
+const RATES: Rates = Rates { latency: 1.0, bandwidth: 3.0, memory: 18.0 };
+
+fn seconds(collective: Collective, sizes: &[usize], pieces: usize) -> [f64; 3] {
+    let members = if matches!(collective, Collective::Broadcast { .. }) { 3 } else { sizes.len() };
+    Way::ALL.map(|way| price(&Pattern::new(collective, way, members), sizes, pieces, RATES).seconds)
+}
+
+#[test]
+fn prices_of_copies() {
+    // Ring: two hops; tree: 0 -> 2, then 0 -> 1; direct: one after the other.
+    assert_eq!(seconds(Collective::Broadcast { root: 0 }, &[12], 1), [10.0, 10.0, 10.0]);
+    // Of two pieces of 3 seconds each the ring passes one on while the other comes.
+    assert_eq!(seconds(Collective::Broadcast { root: 0 }, &[12], 2), [9.0, 12.0, 12.0]);
+    // Tree: 12 bytes to member 2, then two transfers at once.
+    assert_eq!(seconds(Collective::Scatter { root: 0 }, &[6; 4], 1), [9.0, 8.0, 9.0]);
+    assert_eq!(seconds(Collective::Gather { root: 0 }, &[6; 4], 1), [9.0, 8.0, 9.0]);
+    // Tree: 6 bytes, then 12.
+    assert_eq!(seconds(Collective::AllGather, &[6; 4], 1), [9.0, 8.0, 9.0]);
+    // Nothing is no message; the part that there is travels twice in a ring and in a tree of three.
+    assert_eq!(seconds(Collective::AllGather, &[0, 6, 0], 1), [6.0, 6.0, 6.0]);
+    assert_eq!(seconds(Collective::AllGather, &[0; 5], 1), [0.0; 3]);
+}
+
+#[test]
+fn prices_of_reductions() {
+    // Direct: three transfers, the last one is added. Ring: each is added before the next leaves. Tree: 5 and 2 seconds for two
+    // parts, 3 and 1 for one.
+    assert_eq!(seconds(Collective::ReduceScatter, &[6; 4], 1), [12.0, 11.0, 10.0]);
+    // The ring adds half of a part while the other half comes: 6 transfers of 2 seconds, and half an addition.
+    assert_eq!(seconds(Collective::ReduceScatter, &[6; 4], 2)[0], 12.5);
+    assert_eq!(seconds(Collective::AllReduce, &[6; 4], 1), [21.0, 19.0, 19.0]);
+    // Adding takes 10 seconds and the copy of the own summand as many; messages wait for a scratch place.
+    let slow = Rates { memory: 1.8, ..RATES };
+    let direct = Pattern::new(Collective::ReduceScatter, Way::Direct, 5);
+    assert_eq!(price(&direct, &[6; 5], 1, slow), Price { seconds: 50.0, received: 24, carried: 5 * 6 * 6 });
+    // One part only: two levels of a tree, three transfers of a ring, one member that gets three.
+    assert_eq!(seconds(Collective::ReduceScatter, &[6, 0, 0, 0], 1), [12.0, 8.0, 10.0]);
+}
