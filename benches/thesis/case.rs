@@ -1,70 +1,113 @@
 //! What is contracted, and how large.
 
-/// An expression of named dimensions, whose extents grow together.
+/// An expression of named dimensions, in several sizes.
 pub struct Case {
     pub name: &'static str,
-    /// Names say the extent: c0 has two, those that end in 0 the outer extent, those that end in 1 the inner one.
+    /// Names say the extent.
     pub expression: &'static str,
-    /// Outer and inner extents.
-    pub sizes: &'static [[usize; 2]],
+    pub sizes: Sizes,
 }
 
-/// The thesis's two contractions, with its inner extent but for the smallest, and the plain product, which has no c.
+pub enum Sizes {
+    /// Outer and inner extents: c0 has two, names that end in 0 have the outer extent, those that end in 1 the inner one.
+    Growing(&'static [[usize; 2]]),
+    /// Those of m, n and k.
+    Products(&'static [[usize; 3]]),
+}
+
+impl Sizes {
+    fn len(&self) -> usize {
+        match self {
+            Sizes::Growing(sizes) => sizes.len(),
+            Sizes::Products(sizes) => sizes.len(),
+        }
+    }
+}
+
+/// The thesis's two contractions, with its inner extent but for the smallest, and the plain product, which has no c, also of shapes
+/// that are long in one dimension or two.
 ///
 /// The thesis compares `c` with `master-worker` on the first one only up to where counts became too large for its messages.
-pub const CASES: [Case; 3] = [
+pub const CASES: [Case; 4] = [
     Case {
         name: "figure 5",
         expression: "[c0,m0,k0,k1,m1],[c0,n0,k0,n1,k1]->[c0,m0,n0,n1,m1]",
-        sizes: &[[2, 16], [1, 70], [2, 70], [4, 70], [8, 70], [16, 70], [32, 70]],
+        sizes: Sizes::Growing(&[[2, 16], [1, 70], [2, 70], [4, 70], [8, 70], [16, 70], [32, 70]]),
     },
     Case {
         name: "figure 6",
         expression: "[m0,c0,k0,k1,m1],[n0,c0,k0,n1,k1]->[m0,n0,c0,n1,m1]",
-        sizes: &[[2, 16], [1, 70], [2, 70], [4, 70], [8, 70], [16, 70], [32, 70], [58, 70]],
+        sizes: Sizes::Growing(&[[2, 16], [1, 70], [2, 70], [4, 70], [8, 70], [16, 70], [32, 70], [58, 70]]),
     },
     Case {
         name: "product",
         expression: "[m0,k0],[k0,n0]->[m0,n0]",
-        sizes: &[[32, 1], [64, 1], [128, 1], [256, 1], [512, 1], [1024, 1], [2048, 1], [4096, 1]],
+        sizes: Sizes::Growing(&[[32, 1], [64, 1], [128, 1], [256, 1], [512, 1], [1024, 1], [2048, 1], [4096, 1]]),
+    },
+    Case {
+        name: "shapes",
+        expression: "mk,kn->mn",
+        sizes: Sizes::Products(&[[4096, 4096, 4096], [512, 512, 65_536], [16_384, 1024, 1024], [8192, 8192, 256]]),
     },
 ];
 
 /// A case of one size.
 pub struct Size {
     pub case: &'static Case,
-    pub outer: usize,
-    pub inner: usize,
+    at: usize,
 }
 
 impl Size {
-    /// All sizes of all cases up to a product of this many rows, with the numbers that stand for them.
-    pub fn all(rows: usize) -> impl Iterator<Item = ([usize; 2], Size)> {
+    /// All sizes of all cases up to so many products of numbers, with the numbers that stand for them.
+    pub fn all(most: f64) -> impl Iterator<Item = ([usize; 2], Size)> {
         let numbers =
             CASES.iter().enumerate().flat_map(|(case, sizes)| (0..sizes.sizes.len()).map(move |at| [case, at]));
-        numbers.map(|at| (at, Size::numbered(at))).filter(move |(_, size)| size.rows() <= rows)
+        numbers.map(|at| (at, Size::numbered(at))).filter(move |(_, size)| size.products() <= most)
     }
 
     pub fn numbered([case, at]: [usize; 2]) -> Size {
-        let case = &CASES[case];
-        let [outer, inner] = case.sizes[at];
-        Size { case, outer, inner }
+        Size { case: &CASES[case], at }
     }
 
-    /// Of the matrix product that one index of c is.
-    pub fn rows(&self) -> usize {
-        self.outer * self.inner
+    /// In the table.
+    pub fn name(&self) -> String {
+        match self.case.sizes {
+            Sizes::Growing(sizes) => sizes[self.at].map(|extent| extent.to_string()).join(" "),
+            Sizes::Products(sizes) => sizes[self.at].map(|extent| extent.to_string()).join(" x "),
+        }
+    }
+
+    fn extent(&self, name: &str) -> usize {
+        match self.case.sizes {
+            Sizes::Growing(sizes) => match name {
+                "c0" => 2,
+                name if name.ends_with('0') => sizes[self.at][0],
+                _ => sizes[self.at][1],
+            },
+            Sizes::Products(sizes) => {
+                let place = ["m", "n", "k"].iter().position(|label| *label == name);
+                sizes[self.at][place.unwrap_or_default()]
+            }
+        }
+    }
+
+    fn terms(&self) -> Vec<Vec<&'static str>> {
+        let operands = self.case.expression.split("->").next().unwrap_or_default();
+        if !operands.contains('[') {
+            return operands.split(',').map(|term| term.split("").filter(|name| !name.is_empty()).collect()).collect();
+        }
+        operands.split("],[").map(|term| term.trim_matches(['[', ']']).split(',').collect()).collect()
+    }
+
+    fn products(&self) -> f64 {
+        let mut names: Vec<&str> = self.terms().concat();
+        names.sort_unstable();
+        names.dedup();
+        names.into_iter().map(|name| self.extent(name) as f64).product()
     }
 
     /// Of the two operands.
     pub fn shapes(&self) -> Vec<Vec<usize>> {
-        let extent = |name: &str| match name {
-            "c0" => 2,
-            name if name.ends_with('0') => self.outer,
-            _ => self.inner,
-        };
-        let operands = self.case.expression.split("->").next().unwrap_or_default();
-        let terms = operands.split("],[").map(|term| term.trim_matches(['[', ']']));
-        terms.map(|term| term.split(',').map(extent).collect()).collect()
+        self.terms().into_iter().map(|term| term.into_iter().map(|name| self.extent(name)).collect()).collect()
     }
 }

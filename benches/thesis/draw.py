@@ -5,6 +5,7 @@ draw.py [THESIS.csv]: benches/results/thesis.csv if none is named; the plot is b
 
 import csv
 import sys
+from math import prod
 from pathlib import Path
 
 import matplotlib
@@ -30,6 +31,8 @@ def main():
     table = Path(sys.argv[1]) if len(sys.argv) > 1 else RESULTS / "thesis.csv"
     lines = table.read_text().splitlines()
     rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    # Shapes that are long in one dimension or two are no points of a curve.
+    rows = [row for row in rows if " x " not in row["size"]]
     cases, places = (list(dict.fromkeys(row[column] for row in rows)) for column in ("case", "ranks"))
     shape = (2 * len(places), len(cases))
     figure, axes = plt.subplots(*shape, figsize=(13, 3.2 * shape[0]), sharex=True, squeeze=False)
@@ -37,7 +40,7 @@ def main():
         for plot, case in zip(axes[down], cases):
             some = [row for row in rows if row["case"] == case and row["ranks"] == place]
             for column, style in STYLES.items():
-                points = [(int(row["outer"]) * int(row["inner"]),
+                points = [(prod(map(int, row["size"].split())),
                            float(row[column]) / (float(row["one rank"]) if over else 1)) for row in some if row[column]]
                 plot.plot(*zip(*sorted(points)), **{"label": column, **style}) if points else None
             plot.set(xscale="log", title=f"{case}, ranks {place}" if place == "in process" else f"{case}, {place} ranks")

@@ -49,21 +49,28 @@ const RUNS: usize = 10;
 /// Says how much is measured, on what machine.
 struct Settings {
     quick: bool,
-    /// What the planner takes this machine for, as two ranks.
-    machine: Machine,
+    /// What the planner takes this machine for; if nothing is said, what it measures.
+    machine: Option<Machine>,
+    workers: usize,
 }
 
 impl Settings {
     fn of(arguments: &[String]) -> Settings {
         let file = arguments.iter().find(|argument| argument.ends_with(".toml"));
-        let rates = file.map_or_else(Machine::default, |file| {
+        let machine = file.map(|file| {
             let text = std::fs::read_to_string(file).expect("a file that can be read");
             Machine::from_toml(&text).expect("a machine")
         });
         let cores = arguments.iter().find_map(|argument| argument.strip_prefix("cores=")?.parse().ok());
         let workers = cores.unwrap_or_else(|| host::cpus().len()).max(RANKS) / RANKS;
         let quick = arguments.iter().any(|argument| argument == "quick");
-        Settings { quick, machine: Machine { ranks: RANKS, workers, ..rates } }
+        Settings { quick, machine, workers }
+    }
+
+    /// The machine that a world is. Collective.
+    fn machine(&self, world: &World) -> Machine {
+        let machine = self.machine.clone().unwrap_or_else(|| world.machine(self.workers).expect("a machine"));
+        Machine { ranks: world.ranks(), workers: self.workers, ..machine }
     }
 
     /// The least and most rounds, and the seconds that say how many it is.
@@ -73,7 +80,8 @@ impl Settings {
 
     /// All that ranks are asked for, compiled. Collective.
     fn variants(&self, world: &World, size: &Size) -> Vec<Option<Variant>> {
-        FORCED.iter().map(|&(_, algorithm)| Variant::new(world, &self.machine, size, algorithm)).collect()
+        let machine = self.machine(world);
+        FORCED.iter().map(|&(_, algorithm)| Variant::new(world, &machine, size, algorithm)).collect()
     }
 }
 
@@ -84,7 +92,7 @@ fn main() {
     if arguments.first().is_some_and(|argument| argument == ranks::MPI_RANK) {
         return ranks::rank(&arguments[1], &settings);
     }
-    let Machine { workers, .. } = settings.machine;
+    let workers = settings.workers;
     // The pool of whoever calls is what one rank works in.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(RANKS * workers).build_global();
     pool.expect("nobody has used it yet");
@@ -92,13 +100,13 @@ fn main() {
     let told: Vec<String> = arguments.iter().cloned().chain([format!("cores={}", RANKS * workers)]).collect();
     let mut mpi = Ranks::start(&told);
     println!(
-        "# GFLOP/s in f32, medians of rounds; {RANKS} ranks, workers of each: {workers}; `one rank` has all of them"
+        "# GFLOP/s in f32, medians of rounds; {RANKS} ranks, workers of each: {workers}; `one rank` has all of them, `part` those of one"
     );
-    print!("case,outer,inner,ranks,rounds,one rank");
+    print!("case,size,ranks,rounds,one rank,part");
     FORCED.iter().for_each(|(name, _)| print!(",{name}"));
-    println!(",best,auto over best,verdict,auto chose");
+    println!(",best,auto over best,verdict,auto over {RANKS} parts,auto chose");
     let (mut rows, mut near) = (0, 0);
-    for (at, size) in Size::all(if settings.quick { 300 } else { usize::MAX }) {
+    for (at, size) in Size::all(if settings.quick { 3e7 } else { f64::INFINITY }) {
         for row in measured(&settings, at, &size, &mut mpi) {
             rows += 1;
             near += usize::from(row);
@@ -110,24 +118,29 @@ fn main() {
     }
 }
 
-/// Who has a turn: the one rank, ranks in this process, MPI ranks, by the number of the variant.
+/// Who has a turn: the one rank with all workers, with its part of them, ranks in this process, MPI ranks, by the number of the
+/// variant.
 #[derive(Clone, Copy)]
 enum Turn {
     One,
+    Part,
     InProcess(usize),
     Mpi(usize),
 }
 
 /// Measures one size and prints its rows; whether `auto` is near the best, for each.
 fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<Ranks>) -> Vec<bool> {
-    let whole = Machine { ranks: 1, workers: RANKS * settings.machine.workers, ..settings.machine.clone() };
+    let whole = Machine::new(1, RANKS * settings.workers);
     let one = Variant::new(&World::single(), &whole, size, Some(AlgorithmName::Local));
     let mut one = one.expect("one rank contracts everything");
+    // A rank in a world of its own has a pool of its own.
+    let part = Machine::new(1, settings.workers);
+    let mut part = Variant::new(&World::in_process(1), &part, size, Some(AlgorithmName::Local)).expect("as above");
     let mut ours = settings.variants(&World::in_process(RANKS), size);
     let mut places: Vec<(&str, Vec<Option<Facts>>)> =
         vec![("in process", ours.iter().map(|variant| variant.as_ref().map(|v| v.facts.clone())).collect())];
     places.extend(mpi.as_mut().map(|mpi| ("MPI", mpi.open(at))));
-    let mut turns = vec![Turn::One];
+    let mut turns = vec![Turn::One, Turn::Part];
     for ((_, facts), turn) in places.iter().zip([Turn::InProcess as fn(usize) -> Turn, Turn::Mpi]) {
         for (variant, facts) in facts.iter().enumerate() {
             let Some(facts) = facts else { continue };
@@ -140,6 +153,7 @@ fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<R
     let mut run = |turn: Turn| match (turn, mpi.as_mut()) {
         (Turn::InProcess(variant), _) => ours[variant].as_mut().map_or(f64::NAN, |variant| variant.turn(runs)),
         (Turn::Mpi(variant), Some(mpi)) => mpi.run(variant, runs),
+        (Turn::Part, _) => part.turn(runs),
         _ => one.turn(runs),
     };
     let start = Instant::now();
@@ -154,20 +168,21 @@ fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<R
         }
     }
     let mut medians = times.into_iter().map(median);
-    let single = medians.next().unwrap_or(f64::NAN);
+    let [single, part] = [(); 2].map(|()| medians.next().unwrap_or(f64::NAN));
     let gflop = one.facts.gflop;
     places
         .iter()
         .map(|(place, facts)| {
             let timed = |facts: &Option<Facts>| facts.as_ref().and_then(|_| medians.next());
             let seconds: Vec<Option<f64>> = facts.iter().map(timed).collect();
-            let label = format!("{},{},{},{place},{rounds}", size.case.name, size.outer, size.inner);
-            print_row(&format!("{label},{:.4}", gflop / single), gflop, &seconds, facts)
+            let label = format!("{},{},{place},{rounds}", size.case.name, size.name());
+            let label = format!("{label},{:.4},{:.4}", gflop / single, gflop / part);
+            print_row(&label, [gflop, part], &seconds, facts)
         })
         .collect()
 }
 
-fn print_row(label: &str, gflop: f64, seconds: &[Option<f64>], facts: &[Option<Facts>]) -> bool {
+fn print_row(label: &str, [gflop, part]: [f64; 2], seconds: &[Option<f64>], facts: &[Option<Facts>]) -> bool {
     let forced = (1..FORCED.len()).filter_map(|at| Some((at, seconds[at]?)));
     let (best, least) = forced.min_by(|a, b| a.1.total_cmp(&b.1)).expect("local always applies");
     let (auto, chosen) = (seconds[0].zip(facts[0].as_ref())).expect("the planner always chooses");
@@ -180,7 +195,8 @@ fn print_row(label: &str, gflop: f64, seconds: &[Option<f64>], facts: &[Option<F
         _ => "no",
     };
     let rates: String = seconds.iter().map(|s| s.map_or(",".to_owned(), |s| format!(",{:.4}", gflop / s))).collect();
-    println!("{label}{rates},{},{over:.3},{verdict},\"{}\"", FORCED[best].0, chosen.plan);
+    let speedup = part / auto / RANKS as f64;
+    println!("{label}{rates},{},{over:.3},{verdict},{speedup:.3},\"{}\"", FORCED[best].0, chosen.plan);
     verdict != "no"
 }
 

@@ -8,6 +8,7 @@
 
 #![warn(missing_docs)]
 
+mod calibration;
 mod dist_tensor;
 mod einsum;
 mod error;

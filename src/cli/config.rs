@@ -54,7 +54,8 @@ impl RunConfig {
         let text = inputs::expression(world, args.expression.as_deref().unwrap_or_default())?;
         let workers = default_workers(world, &args)?;
         let target = shared_target(world, &args, workers)?;
-        agree(world, RunConfig::local(world, args, &text, workers, target))
+        let machine = if runs_here(world, &args) { world.machine(workers)? } else { Machine::new(1, workers) };
+        agree(world, RunConfig::local(world, args, &text, machine, target))
     }
 
     /// The name of what multiplies, of the ranks that are looked at.
@@ -64,7 +65,7 @@ impl RunConfig {
     }
 
     /// What one rank can find out by itself. `target`: what the kernels of rank 0 have.
-    fn local(world: &World, args: Args, text: &str, workers: usize, target: Option<Target>) -> Result<RunConfig> {
+    fn local(world: &World, args: Args, text: &str, here: Machine, target: Option<Target>) -> Result<RunConfig> {
         let problem = Problem::parse(text)?;
         let expression = problem.expression();
         let sizes = Sizes::parse(&args.size, expression)?;
@@ -101,7 +102,7 @@ impl RunConfig {
                 let workers = args.workers.map_or(machine.workers, usize::from);
                 Machine { ranks, workers, ..machine }
             }
-            None => Machine::new(ranks, workers),
+            None => Machine { ranks, ..here },
         };
         let tree = shaped.tree(&machine, &options)?;
         check_extents(&tree, dtype, ranks)?;
@@ -133,6 +134,11 @@ impl RunConfig {
             quiet: args.quiet,
         })
     }
+}
+
+/// Whether the plan is for this world, whose machine can be measured.
+fn runs_here(world: &World, args: &Args) -> bool {
+    args.machine.is_none() && (args.ranks.is_none() || args.ranks.map(usize::from) == Some(world.ranks()))
 }
 
 /// The machine that a file describes.

@@ -5,8 +5,8 @@
 
 use std::fmt::Write;
 
-use einsum_dist::World;
 use einsum_dist::plan::{NodeReport, Report};
+use einsum_dist::{Plan, World};
 
 use super::config::RunConfig;
 use super::failure::Failure;
@@ -97,7 +97,7 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
         let more = counted(report.nodes.len() - steps.len(), "smaller step");
         lines.push(("", format!("and {more} (--explain and --json have all)")));
     }
-    lines.push(("time", time(outcome)));
+    lines.push(("time", time(plan, outcome)));
     if let Some(gflops) = report.gflops.filter(|&gflops| gflops > 0.0) {
         let flop = format!("{} GFLOP", digits(plan.total_gflop()));
         lines.push(("rate", format!("{} GFLOP/s ({flop})", digits(gflops))));
@@ -146,9 +146,10 @@ fn shortened(text: String) -> String {
     }
 }
 
-fn time(outcome: &Outcome) -> String {
+/// Measured, and what was predicted of it.
+fn time(plan: &Plan, outcome: &Outcome) -> String {
     let times = &outcome.seconds;
-    match times.runs {
+    let measured = match times.runs {
         1 => seconds(times.median),
         runs => format!(
             "{} (median of {runs} runs from {} to {})",
@@ -156,7 +157,8 @@ fn time(outcome: &Outcome) -> String {
             seconds(times.min),
             seconds(times.max)
         ),
-    }
+    };
+    format!("{measured}, {} predicted", seconds(plan.seconds()))
 }
 
 /// Bytes on the busiest rank, and how much of the time for them was hidden.

@@ -28,8 +28,15 @@ impl Machine {
         if let Some((name, rate)) = rates.into_iter().find(|(_, rate)| !(rate.is_finite() && *rate > 0.0)) {
             return Err(format!("{name} is {rate}, and must be above 0"));
         }
-        if !(link_latency.is_finite() && link_latency >= 0.0) {
-            return Err(format!("link_latency is {link_latency}, and must not be below 0"));
+        for (name, seconds) in [("link_latency", link_latency), ("start", machine.start)] {
+            if !(seconds.is_finite() && seconds >= 0.0) {
+                return Err(format!("{name} is {seconds}, and must not be below 0"));
+            }
+        }
+        let blocks = &machine.block_rates;
+        let positive = blocks.iter().flatten().all(|number| number.is_finite() && *number > 0.0);
+        if !positive || !blocks.is_sorted_by(|a, b| a[0] < b[0]) {
+            return Err("block_rates are sides in ascending order, each with its rate, all above 0".to_owned());
         }
         Ok(machine)
     }

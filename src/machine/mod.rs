@@ -1,7 +1,8 @@
 //! The machine that a plan is for: a plain value.
 //!
-//! Plans depend on a machine only through this value, so a laptop plans for a cluster. Deliberately absent: probing and
-//! calibration; the default rates are of one common server core and its memory, and only their ratios matter to a choice.
+//! Plans depend on a machine only through this value, so a laptop plans for a cluster. The default rates are of one common
+//! server core and its memory; [`World::machine`](crate::World::machine) has those of the host. Deliberately absent: measuring, which
+//! takes a world to run in.
 
 mod file;
 
@@ -23,11 +24,24 @@ pub struct Machine {
     pub link_bandwidth: f64,
     /// Seconds that a transfer takes whatever its size.
     pub link_latency: f64,
+    /// Seconds that a run takes whatever it does.
+    pub start: f64,
+    /// Where small products are slower: sides of cubes in ascending order, and operations per second of one worker on each.
+    pub block_rates: Vec<[f64; 2]>,
 }
 
 impl Default for Machine {
     fn default() -> Machine {
-        Machine { ranks: 1, workers: 1, flops: 8e10, memory_bandwidth: 1e10, link_bandwidth: 4e9, link_latency: 1e-5 }
+        Machine {
+            ranks: 1,
+            workers: 1,
+            flops: 8e10,
+            memory_bandwidth: 1e10,
+            link_bandwidth: 4e9,
+            link_latency: 1e-5,
+            start: 0.0,
+            block_rates: Vec::new(),
+        }
     }
 }
 
@@ -35,5 +49,30 @@ impl Machine {
     /// This many ranks of this many workers, with default rates.
     pub fn new(ranks: usize, workers: usize) -> Machine {
         Machine { ranks, workers, ..Machine::default() }
+    }
+
+    /// Operations per second of one worker on products as large as a cube of this side: by powers of the side between those that are
+    /// known, and [`Machine::flops`] beyond the largest.
+    ///
+    /// ```
+    /// use einsum_dist::Machine;
+    /// let machine = Machine { flops: 8e10, block_rates: vec![[16.0, 1e10], [64.0, 4e10]], ..Machine::default() };
+    /// let rates = [8.0, 16.0, 32.0, 64.0, 100.0].map(|side| (machine.rate(side) / 1e9).round());
+    /// assert_eq!(rates, [5.0, 10.0, 20.0, 40.0, 80.0]);
+    /// ```
+    pub fn rate(&self, side: f64) -> f64 {
+        let (Some([first, slowest]), Some([last, _])) = (self.block_rates.first(), self.block_rates.last()) else {
+            return self.flops;
+        };
+        if side > *last {
+            return self.flops;
+        }
+        // What takes the same time whatever it does.
+        if side <= *first {
+            return slowest * side.max(1.0) / first;
+        }
+        let between = self.block_rates.windows(2).find(|pair| side <= pair[1][0]);
+        let [[low, slow], [high, fast]] = between.map_or([[*first, *slowest]; 2], |pair| [pair[0], pair[1]]);
+        slow * (fast / slow).powf((side / low).ln() / (high / low).ln())
     }
 }

@@ -42,7 +42,7 @@ impl Cost<'_> {
     /// Seconds of a product of this many multiply-adds that touches this many elements, on all workers of one rank.
     fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
         let slower = (self.dtype.size() as f64 / 4.0).min(if self.dtype.is_complex() { 1.0 } else { 2.0 });
-        let rate = self.machine.flops * self.machine.workers as f64 / slower.max(1.0);
+        let rate = self.machine.rate(multiply_adds.cbrt()) * self.machine.workers as f64 / slower.max(1.0);
         let compute = multiply_adds * self.dtype.flops_per_multiply_add() as f64 / rate;
         compute.max(self.stream(touched))
     }

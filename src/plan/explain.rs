@@ -56,8 +56,7 @@ impl fmt::Display for Explain<'_> {
         let of =
             if looked_at.len() < plan.ranks() { format!(" of {} looked at", looked_at.len()) } else { String::new() };
         writeln!(f, "memory    {} on the busiest rank{of}", megabytes(peak as f64))?;
-        let seconds: f64 = plan.values.iter().map(|value| value.seconds * plan.times(value) as f64).sum();
-        writeln!(f, "predicted {}", duration(seconds))?;
+        writeln!(f, "predicted {}", duration(plan.seconds()))?;
         write!(f, "fingerprint {:016x}", plan.fingerprint())
     }
 }

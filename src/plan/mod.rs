@@ -388,6 +388,12 @@ impl Plan {
         steps.fold(slices - 1 + u64::from(self.accumulate), u64::saturating_add)
     }
 
+    /// Predicted seconds of one run.
+    pub fn seconds(&self) -> f64 {
+        let steps = self.values.iter().map(|value| value.seconds * self.times(value) as f64);
+        self.machine.start + steps.sum::<f64>()
+    }
+
     /// Operations of a value's step in all slices and on all ranks, 2 per multiply-add (8 for complex numbers), in
     /// units of 10^9.
     pub fn gflop(&self, value: &Value) -> f64 {

@@ -81,6 +81,8 @@ pub fn program(folder: &Folder, arguments: &[&str]) -> Command {
     for name in LAUNCHERS {
         command.env_remove(name);
     }
+    // Plans that are the same on every host.
+    command.env("EINSUM_DIST_RATES", "default");
     command.current_dir(folder.path()).args(arguments);
     command
 }

@@ -1,0 +1,166 @@
+//! Measures the rates of the machine that a world runs on, with the engine itself, and remembers them per host.
+//!
+//! | rate | from |
+//! |---|---|
+//! | `start` | a run that has next to nothing to do, all ranks at work |
+//! | `flops`, `block_rates` | products of cubes, one on each rank at the same time |
+//! | `memory_bandwidth` | a copy on each rank |
+//! | `link_latency`, `link_bandwidth` | blocks that move from each rank to the next |
+//!
+//! Each is the quickest of a few runs: what else the machine does only makes them slower. Files lie in the directory of
+//! `EINSUM_DIST_CACHE`, else in `einsum-dist` of the user's cache; one for each host, number of ranks and workers, transport and
+//! version. `EINSUM_DIST_RATES=default` neither measures nor reads: plans are then the same on every host.
+//!
+//! Invariant: all processes have the same numbers, those of rank 0. Deliberately absent: links of several kinds, element types
+//! other than f32 (others are reckoned from it), and what other programs take.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use super::{DistTensor, Error, Problem, Result, World, host};
+use crate::dist::{Axis, Cut, Distribution, Owners, Role};
+use crate::machine::Machine;
+use crate::plan::{AlgorithmName, Fixed, Options, Plan};
+
+/// Sides of cubes: up to where rates no longer change.
+const SIDES: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
+/// Elements that each rank copies, and receives.
+const COPIED: usize = 1 << 22;
+/// Threads for each core beyond which nothing that is measured would mean anything.
+const CROWDED: usize = 4;
+
+impl World {
+    /// The machine that this world is, with measured rates: remembered ones where there are any. Collective. Cost: once per host
+    /// some tenths of a second.
+    ///
+    /// ```
+    /// use einsum_dist::{Options, Problem, World};
+    /// let world = World::in_process(2);
+    /// let machine = world.machine(1)?;
+    /// assert_eq!((machine.ranks, machine.workers), (2, 1));
+    /// let plan = Problem::parse("mk,kn->mn")?.shapes(&[vec![60, 40], vec![40, 50]])?.plan(&machine, &Options::default())?;
+    /// println!("predicted: {} s", plan.seconds());
+    /// # Ok::<(), einsum_dist::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A run that measures fails.
+    pub fn machine(&self, workers: usize) -> Result<Machine> {
+        let plain = Machine::new(self.ranks(), workers);
+        let default = std::env::var("EINSUM_DIST_RATES").is_ok_and(|rates| rates == "default");
+        let crowded = self.local_ranks().len() * workers > CROWDED * host::cpus().len().max(1);
+        let file = self.remembered(workers);
+        let known = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
+        let known = known.filter(|text| Machine::from_toml(text).is_ok());
+        let mine = if default || crowded { plain.to_toml() } else { known.unwrap_or_default() };
+        let shared = self.of_root(&mine)?;
+        if let Ok(machine) = Machine::from_toml(&shared)
+            && !shared.is_empty()
+        {
+            return Ok(Machine { ranks: self.ranks(), workers, ..machine });
+        }
+        let measured = self.of_root(&self.calibrate(workers)?.to_toml())?;
+        if let Some(file) = file.filter(|_| self.is_root()) {
+            // A host that nothing can be written on measures every time.
+            let folder = file.parent().map_or(Ok(()), std::fs::create_dir_all);
+            let _ = folder.and_then(|()| std::fs::write(&file, &measured));
+        }
+        Machine::from_toml(&measured).map_err(Error::Usage)
+    }
+
+    /// What rank 0 says. Collective.
+    fn of_root(&self, mine: &str) -> Result<String> {
+        let all = self.all_gather(mine.as_bytes())?;
+        Ok(all.first().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default())
+    }
+
+    /// The file of this host.
+    fn remembered(&self, workers: usize) -> Option<PathBuf> {
+        let folder = std::env::var_os("EINSUM_DIST_CACHE").map(PathBuf::from).or_else(|| {
+            let user = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+            Some(user.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?.join("einsum-dist"))
+        })?;
+        let (name, ranks, transport, version) =
+            (host::name(), self.ranks(), self.transport(), env!("CARGO_PKG_VERSION"));
+        Some(folder.join(format!("{name}-{ranks}x{workers}-{transport}-{version}.toml")))
+    }
+
+    /// Measures, whatever is remembered. Collective.
+    ///
+    /// # Errors
+    /// A run fails.
+    pub fn calibrate(&self, workers: usize) -> Result<Machine> {
+        let machine = Machine::new(self.ranks(), workers);
+        let per_worker = |amount: f64, seconds: f64| amount / (seconds.max(1e-9) * workers as f64);
+        let start = self.quickest(&self.cubes(&machine, 4)?, 20)?;
+        let mut block_rates = Vec::new();
+        for side in SIDES {
+            let operations = 2.0 * (side as f64).powi(3);
+            let runs = (1e8 / operations).clamp(3.0, 20.0) as usize;
+            let seconds = self.quickest(&self.cubes(&machine, side)?, runs)? - start;
+            block_rates.push([side as f64, per_worker(operations, seconds)]);
+        }
+        let flops = block_rates.iter().map(|[_, rate]| *rate).fold(0.0, f64::max);
+        let stay = self.rows(0);
+        let copied = self.quickest(&self.moves(&machine, COPIED, &stay)?, 3)? - start;
+        let memory_bandwidth = per_worker((2 * COPIED * size_of::<f32>()) as f64, copied);
+        let measured = Machine { flops, memory_bandwidth, start, block_rates, ..machine };
+        if self.ranks() == 1 {
+            return Ok(measured);
+        }
+        let next = self.rows(1);
+        let link_latency = (self.quickest(&self.moves(&measured, 1, &next)?, 20)? - start).max(1e-7);
+        let moved = self.quickest(&self.moves(&measured, COPIED, &next)?, 3)? - start - link_latency;
+        let link_bandwidth = (COPIED * size_of::<f32>()) as f64 / moved.max(1e-9);
+        Ok(Machine { link_latency, link_bandwidth, ..measured })
+    }
+
+    /// A cube of this side on each rank.
+    fn cubes(&self, machine: &Machine, side: usize) -> Result<Plan> {
+        let algorithm = if self.ranks() > 1 { AlgorithmName::C } else { AlgorithmName::Local };
+        let options = Options { algorithm: Some(algorithm), ..Options::default() };
+        let shape = vec![self.ranks(), side, side];
+        Ok(Problem::parse("cmk,ckn->cmn")?.shapes(&[shape.clone(), shape])?.plan(machine, &options)?)
+    }
+
+    /// So many elements on each rank that go where `to` says.
+    fn moves(&self, machine: &Machine, elements: usize, to: &Distribution) -> Result<Plan> {
+        let fixed = Fixed { operands: vec![Some(self.rows(0))], output: Some(to.clone()) };
+        let options = Options { fixed, ..Options::default() };
+        Ok(Problem::parse("ij->ij")?.shapes(&[vec![self.ranks(), elements]])?.plan(machine, &options)?)
+    }
+
+    /// A row for each rank, or for the one so many after it.
+    fn rows(&self, after: usize) -> Distribution {
+        let ranks = self.ranks();
+        let rows = Distribution::new(vec![Axis { ranks, role: Role::Cut { dim: 0, how: Cut::Even } }]);
+        if after == 0 {
+            rows
+        } else {
+            rows.owned_by(Owners::Listed((0..ranks).map(|at| (at + after) % ranks).collect()))
+        }
+    }
+
+    /// Seconds of the quickest of some runs of a plan. Collective.
+    fn quickest(&self, plan: &Plan, runs: usize) -> Result<f64> {
+        let operands: Vec<DistTensor<f32>> = (0..plan.operands)
+            .map(|index| {
+                let value = plan.operand(index);
+                DistTensor::random(self, &value.shape, &value.distribution, 1, index as u32)
+            })
+            .collect();
+        let operands: Vec<&DistTensor<f32>> = operands.iter().collect();
+        let mut out = DistTensor::zeros(self, &plan.output().shape, &plan.output().distribution);
+        let mut program = self.compile::<f32>(plan)?;
+        let mut quickest = f64::INFINITY;
+        // The first run touches memory.
+        for run in 0..=runs {
+            let started = Instant::now();
+            program.run_dist(1.0, &operands, 0.0, &mut out)?;
+            if run > 0 {
+                quickest = quickest.min(started.elapsed().as_secs_f64());
+            }
+        }
+        Ok(quickest)
+    }
+}
