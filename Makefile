@@ -60,6 +60,7 @@ bench: packages $(if $(PEERS_PYTHON),,target/peers/ready)
 	$(BUILD) build --release --features $(FEATURES)
 	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/overhead.py $(PROGRAM)
 	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features $(FEATURES) --bench overlap
+	$(BUILD) bench --features $(FEATURES) --bench pipeline
 
 target/peers/ready: benches/requirements.txt
 	@python3 -c "import ensurepip" 2> /dev/null || ./.ci/packages python

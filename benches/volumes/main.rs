@@ -53,7 +53,7 @@ fn received(grid: &Grid, extents: &[usize; 3], ranks: usize, rank: usize) -> u64
     let tensors = [lie.left, lie.right, lie.out].into_iter().zip(labels).enumerate();
     let tensors = tensors.map(|(node, (distribution, labels))| {
         let shape = labels.iter().map(|label| extents[label.0 as usize]).collect();
-        Tensor { node, labels, shape, distribution, buffer: None }.declared(&mut builder)
+        Tensor { node, labels, shape, distribution, buffer: None, window: None }.declared(&mut builder)
     });
     let tensors: Vec<Tensor> = tensors.collect();
     let [left, right, out] = tensors.try_into().unwrap_or_else(|_| unreachable!("there are three"));

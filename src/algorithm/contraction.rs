@@ -14,6 +14,9 @@ pub struct Tensor {
     pub shape: Vec<usize>,
     pub distribution: Distribution,
     pub buffer: Option<BufferId>,
+    /// Of a piece of a larger tensor: the dimension, and where the piece begins along it in the buffer, which has all of it on
+    /// every rank.
+    pub window: Option<(usize, usize)>,
 }
 
 /// `left, right -> out`, as one rank sees it.
@@ -50,7 +53,14 @@ impl Tensor {
     pub fn view(&self, rank: usize, bounds: &[Range<usize>]) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;
         let bounds = if is_empty(bounds) { bounds.iter().map(|_| 0..0).collect() } else { region.locate(bounds)? };
-        Some(View { buffer: self.buffer?, bounds })
+        Some(View { buffer: self.buffer?, bounds: self.shifted(bounds) })
+    }
+
+    fn shifted(&self, mut bounds: Bounds) -> Bounds {
+        if let Some((dim, start)) = self.window {
+            bounds[dim] = bounds[dim].start + start..bounds[dim].end + start;
+        }
+        bounds
     }
 
     /// This rank's block, restricted, as a view of its buffer. A dimension that is empty does not lose the extents of the
@@ -63,13 +73,18 @@ impl Tensor {
                 kept[dim] = kept[dim].intersect(&Intervals::from(range.clone()));
             }
         }
-        Some(View { buffer: self.buffer?, bounds: region.positions(&Region::from(kept))? })
+        Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(&Region::from(kept))?) })
     }
 
     /// A piece of the tensor as a view of this rank's block, if it is one box there.
     pub fn stored(&self, rank: usize, piece: &Region) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;
-        Some(View { buffer: self.buffer?, bounds: region.positions(piece)? })
+        Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(piece)?) })
+    }
+
+    /// As the ranks from `first` on see it, to whom that is rank 0.
+    pub fn relative_to(self, first: usize) -> Tensor {
+        Tensor { distribution: self.distribution.moved(first, 0), ..self }
     }
 
     /// The tensor with a buffer for this rank's block, as an operand that somebody gives.

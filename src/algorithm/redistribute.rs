@@ -84,7 +84,9 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     let largest = need.as_ref().map(Region::extents).filter(|_| summands > 1);
     let scratch: Vec<_> = largest
         .iter()
-        .flat_map(|extents| [0, 1].map(|_| Tensor { buffer: Some(to.scratch(builder, extents.clone())), ..to.clone() }))
+        .flat_map(|extents| {
+            [0, 1].map(|_| Tensor { buffer: Some(to.scratch(builder, extents.clone())), window: None, ..to.clone() })
+        })
         .collect();
 
     let peers = Peers::new(from, to, rank, ranks);
@@ -164,7 +166,7 @@ mod tests {
                     let (within, place) = (extents.clone(), Some(Place { region, summand }));
                     builder.declare(Buffer { node, labels, extents, within, home: homes[node], place })
                 });
-                Tensor { node, labels, shape, distribution, buffer }
+                Tensor { node, labels, shape, distribution, buffer, window: None }
             });
             redistribute(&mut builder, &from, &to);
             if let Some(out) = to.own(rank, &[]).filter(|out| out.elements() > 0) {

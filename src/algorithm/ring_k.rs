@@ -103,9 +103,8 @@ impl Ring<'_> {
 
     /// A piece of the rank's own block as a view of it.
     fn own(&self, piece: &[Range<usize>]) -> View {
-        let block = self.tensor().block(self.rank);
-        let bounds = piece.iter().zip(&block).map(|(p, b)| p.start - b.start..p.end - b.start).collect();
-        View { buffer: self.out, bounds }
+        let view = self.tensor().view(self.rank, piece);
+        view.unwrap_or_else(|| unreachable!("the rank has a block of out, which the piece is of"))
     }
 
     fn place(&self, slot: Slot, piece: &[Range<usize>]) -> View {

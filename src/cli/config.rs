@@ -178,6 +178,7 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options>
         memory_limit: memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?,
         in_parts: true,
         forbid_redistribution: args.forbid_redistribution,
+        batches: None,
         step_by_step: false,
         path: args.path.parse().map_err(|error: String| usage(format!("--path: {error}")))?,
         target,

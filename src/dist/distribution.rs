@@ -73,6 +73,22 @@ impl Distribution {
         self
     }
 
+    /// The same grid, with rank `to` in place of rank `from`, and all others as far from it.
+    ///
+    /// # Panics
+    /// When that would be before rank 0.
+    ///
+    /// ```
+    /// # use einsum_dist::dist::Distribution;
+    /// let rows = Distribution::cut(0, 3).moved(0, 4);
+    /// assert_eq!(rows.block(&[6], 5).unwrap().dims()[0].ranges(), [2..4]);
+    /// assert_eq!(rows.moved(4, 0), Distribution::cut(0, 3));
+    /// ```
+    pub fn moved(&self, from: usize, to: usize) -> Distribution {
+        let owners = self.owners.moved(&self.extents(), from, to);
+        Distribution { axes: self.axes.clone(), owners }
+    }
+
     /// All of the tensor on rank 0.
     pub fn single() -> Distribution {
         Distribution::new(Vec::new())

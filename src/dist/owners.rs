@@ -45,6 +45,27 @@ impl Owners {
         }
     }
 
+    /// The same places with rank `to` for rank `from`, and all others as far from it.
+    pub(super) fn moved(&self, axes: &[usize], from: usize, to: usize) -> Owners {
+        let place = |rank: usize| rank + to - from;
+        match self {
+            same if from == to => same.clone(),
+            Owners::From(first) => Owners::From(place(*first)),
+            Owners::Listed(ranks) => Owners::Listed(ranks.iter().map(|&rank| place(rank)).collect()),
+            Owners::Strided(_) => {
+                let coordinates = |mut at: usize| {
+                    let mut coordinates = vec![0; axes.len()];
+                    for (coordinate, axis) in coordinates.iter_mut().zip(axes).rev() {
+                        (*coordinate, at) = (at % axis, at / axis);
+                    }
+                    coordinates
+                };
+                let places = 0..axes.iter().product::<usize>();
+                Owners::Listed(places.map(|at| place(self.rank(axes, &coordinates(at)))).collect())
+            }
+        }
+    }
+
     /// Where a rank stands; `None` beyond the grid. Cost: that of a search through the list, where there is one.
     pub fn coordinates(&self, axes: &[usize], rank: usize) -> Option<Vec<usize>> {
         let places = axes.iter().product();

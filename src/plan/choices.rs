@@ -90,6 +90,6 @@ impl Choices<'_> {
     fn tensor(&self, node: NodeId, distribution: &Distribution) -> Tensor {
         let labels = self.tree.nodes[node].labels.clone();
         let shape = self.tree.shape(&labels);
-        Tensor { node, labels, shape, distribution: distribution.clone(), buffer: None }
+        Tensor { node, labels, shape, distribution: distribution.clone(), buffer: None, window: None }
     }
 }

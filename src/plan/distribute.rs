@@ -9,8 +9,9 @@ use std::ops::Range;
 use super::choices::Choices;
 use super::cost::Cost;
 use super::dynamic::Choice;
+use super::pipeline::{Pipelining, Stages};
 use super::{Held, Options, Plan, PlanError, Source, Value, dynamic, path};
-use crate::algorithm::carried;
+use crate::algorithm::{Algorithm, Distributions, carried};
 use crate::dims::Label;
 use crate::dist::{Axis, Distribution, Role};
 use crate::machine::Machine;
@@ -33,11 +34,13 @@ struct Planner<'a> {
     choices: Choices<'a>,
     /// Of each node.
     chosen: Vec<Choice>,
+    stages: Option<&'a Stages>,
     placed: Vec<Placed>,
     values: Vec<Value>,
 }
 
-/// Plans a tree whose dimensions in `uncut` no rank is to have a part of, and of which ranges of nodes run side by side.
+/// Plans a tree whose dimensions in `uncut` no rank is to have a part of, and of which ranges of nodes run side by side; if nobody
+/// asks for either, in a pipeline where that takes less time.
 pub fn distribute(
     expression: &str,
     tree: &Tree,
@@ -45,6 +48,23 @@ pub fn distribute(
     options: &Options,
     uncut: &[Label],
     lanes: &[Range<NodeId>],
+) -> Result<Plan, PlanError> {
+    let plan = planned(expression, (tree, machine, options), uncut, lanes, None)?;
+    if !uncut.is_empty() || !lanes.is_empty() {
+        return Ok(plan);
+    }
+    match (Pipelining { tree, machine, options }).best(plan.seconds() - machine.start) {
+        Some(stages) => planned(expression, (tree, machine, options), &[stages.pipeline.label], &[], Some(&stages)),
+        None => Ok(plan),
+    }
+}
+
+fn planned(
+    expression: &str,
+    (tree, machine, options): (&Tree, &Machine, &Options),
+    uncut: &[Label],
+    lanes: &[Range<NodeId>],
+    stages: Option<&Stages>,
 ) -> Result<Plan, PlanError> {
     if machine.ranks == 0 || machine.workers == 0 {
         return Err(PlanError::NoRanks);
@@ -62,13 +82,20 @@ pub fn distribute(
     fits(tree, machine, options, uncut)?;
     let cost = Cost { machine, dtype: options.dtype, extents: &tree.extents };
     let choices = Choices { tree, machine, options, cost, uncut };
-    let chosen = dynamic::algorithms(&choices)?;
+    let chosen = match stages {
+        None => dynamic::algorithms(&choices)?,
+        Some(Stages { contractions, .. }) => {
+            let algorithm = |of: &Option<(_, Algorithm)>| of.as_ref().map(|(_, algorithm)| algorithm.clone());
+            contractions.iter().map(|of| Choice { algorithm: algorithm(of), considered: Vec::new() }).collect()
+        }
+    };
     let mut planner = Planner {
         tree,
         machine,
         options,
         choices,
         chosen,
+        stages,
         placed: Vec::with_capacity(tree.nodes.len()),
         values: Vec::with_capacity(tree.nodes.len()),
     };
@@ -111,6 +138,7 @@ pub fn distribute(
         constant: options.constant.clone(),
         values: planner.values,
         lanes: planned,
+        pipeline: stages.map(|stages| stages.pipeline.clone()),
         accumulate: options.accumulate,
         path: path::path(tree),
         memory_limit: options.memory_limit,
@@ -262,10 +290,22 @@ impl Planner<'_> {
             Placed::Free => None,
             Placed::At(value) => Some(&self.values[value].distribution),
         });
-        let (needs, seconds) = self.choices.contraction(node, [left, right], &algorithm, lies);
+        let group = self.stages.and_then(|stages| Some(stages.contractions[node].as_ref()?.0.clone()));
+        let (needs, seconds) = match &group {
+            None => self.choices.contraction(node, [left, right], &algorithm, lies),
+            Some(group) => {
+                let machine = Machine { ranks: group.len(), ..self.machine.clone() };
+                let cost = Cost { machine: &machine, ..self.choices.cost };
+                let choices = Choices { machine: &machine, cost, ..self.choices };
+                let (Distributions { left: l, right: r, out }, seconds) =
+                    choices.contraction(node, [left, right], &algorithm, [None, None]);
+                let [left, right, out] = [l, r, out].map(|lies| lies.moved(0, group.start));
+                (Distributions { left, right, out }, seconds)
+            }
+        };
         let left = self.bring(left, needs.left, &text)?;
         let right = self.bring(right, needs.right, &text)?;
-        let source = Source::Contract { left, right, kinds: kinds.clone(), algorithm };
+        let source = Source::Contract { left, right, kinds: kinds.clone(), algorithm, group };
         let value = self.push(tree.nodes[node].labels.clone(), needs.out, source, seconds);
         self.values[value].considered = considered;
         Ok(value)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Candidate, Held, KernelChoice, Packing, PathReport, Plan, Source, Value};
+use super::{Candidate, Held, KernelChoice, Packing, PathReport, Pipeline, Plan, Source, Value};
 use crate::schedule::{Lasts, Schedule};
 
 /// Prints a plan; see [`Plan::explain`].
@@ -30,6 +30,10 @@ impl fmt::Display for Explain<'_> {
         if !plan.lanes.is_empty() {
             let steps = plan.lanes.iter().map(|lane| format!("{} to {}", lane.start, lane.end - 1));
             writeln!(f, "lanes     {}: steps {}", plan.lanes.len(), steps.collect::<Vec<_>>().join(", "))?;
+        }
+        if let Some(Pipeline { label, pieces, groups, .. }) = &plan.pipeline {
+            let name = plan.name(*label);
+            writeln!(f, "pipeline  {pieces} batches of {name} through {groups} groups of ranks")?;
         }
         if plan.result == Held::InParts {
             writeln!(f, "result    leaves in {}, one held at a time", counted(plan.part_count(), "part"))?;

@@ -1,10 +1,23 @@
 //! From a plan to the tasks of one rank.
+//!
+//! Step by step; where batches follow each other ([`super::Pipeline`]), all steps of one batch before those of the next. Then
+//! intermediates have two places that take turns, so that one batch arrives while the one before is contracted.
 
 use std::ops::Range;
 
 use super::{Held, Plan, Source, Value};
 use crate::algorithm::{Contraction, Tensor, redistribute, unary};
+use crate::dist::tile_bounds;
 use crate::schedule::{Buffer, BufferId, Builder, Factor, Home, Place, Schedule, View, Work};
+
+/// Where a rank has its block of a value.
+#[derive(Clone, Copy)]
+enum Block {
+    /// All of it; nothing beyond the value's grid of ranks.
+    Whole(Option<BufferId>),
+    /// One batch, in turns.
+    Turns([Option<BufferId>; 2]),
+}
 
 pub fn lower(plan: &Plan, rank: usize) -> Schedule {
     let lasting = plan.values.iter().map(|value| value.lasts).collect();
@@ -12,39 +25,62 @@ pub fn lower(plan: &Plan, rank: usize) -> Schedule {
     let last = plan.values.len() - 1;
     // A contraction adds onto the output itself; other steps need a place of their own for the new values.
     let onto = plan.accumulate && matches!(plan.values[last].source, Source::Contract { .. });
-    let mut buffers: Vec<Option<BufferId>> = Vec::with_capacity(plan.values.len());
-    let tensor = |id: usize, buffers: &[Option<BufferId>]| {
-        let Value { labels, shape, distribution, .. } = plan.values[id].clone();
-        Tensor { node: id, labels, shape, distribution, buffer: buffers[id] }
-    };
+    let mut blocks: Vec<Block> = Vec::with_capacity(plan.values.len());
     let mut starts = Vec::with_capacity(plan.values.len());
-    for (id, value) in plan.values.iter().enumerate() {
-        builder.serve(id);
-        starts.push(builder.tasks());
-        let home = match value.source {
-            Source::Operand(index) => Home::Operand(index),
-            _ if id == last && (onto || !plan.accumulate) => Home::Output,
-            _ => Home::Arena,
-        };
-        buffers.push(declare(&mut builder, plan, id, home));
-        match &value.source {
-            Source::Operand(_) => {}
-            Source::Contract { left, right, algorithm, .. } => {
-                let [left, right, out] = [*left, *right, id].map(|id| tensor(id, &buffers));
-                algorithm.generate(&mut builder, &Contraction { left, right, out, onto: onto && id == last });
+    for piece in 0..plan.pipeline.as_ref().map_or(1, |pipeline| pipeline.pieces) {
+        // What has no batches is there since the first one.
+        for (id, value) in plan.values.iter().enumerate().filter(|(id, _)| piece < plan.pieces_of(*id)) {
+            builder.serve(id);
+            if piece == 0 {
+                starts.push(builder.tasks());
+                let home = match value.source {
+                    Source::Operand(index) => Home::Operand(index),
+                    _ if id == last && (onto || !plan.accumulate) => Home::Output,
+                    _ => Home::Arena,
+                };
+                blocks.push(if plan.pieces_of(id) > 1 && home == Home::Arena && id < last {
+                    Block::Turns([(); 2].map(|()| turn(&mut builder, plan, id)))
+                } else {
+                    Block::Whole(declare(&mut builder, plan, id, home))
+                });
             }
-            Source::Unary { input, .. } => unary(&mut builder, &tensor(*input, &buffers), &tensor(id, &buffers)),
-            Source::Redistribute { input } => {
-                redistribute(&mut builder, &tensor(*input, &buffers), &tensor(id, &buffers));
-            }
+            step(&mut builder, plan, (id, piece), &blocks, onto && id == last);
         }
     }
     let lanes: Vec<Range<usize>> = plan.lanes.iter().map(|lane| starts[lane.start]..starts[lane.end]).collect();
     if lanes.len() > 1 {
         builder.side_by_side(lanes);
     }
-    finish(plan, &mut builder, buffers[last], onto);
+    if let Block::Whole(result) = blocks[last] {
+        builder.serve(last);
+        finish(plan, &mut builder, result, onto);
+    }
     builder.finish()
+}
+
+/// Appends one step of a batch.
+fn step(builder: &mut Builder, plan: &Plan, (id, piece): (usize, usize), blocks: &[Block], onto: bool) {
+    let tensor = |id: usize| {
+        let window = plan.pieces(id, piece).map(|(dim, range)| (dim, range.start));
+        let (buffer, window) = match blocks[id] {
+            Block::Whole(buffer) => (buffer, window),
+            Block::Turns(buffers) => (buffers[piece % 2], None),
+        };
+        Tensor { buffer, window, ..plan.tensor(id, piece) }
+    };
+    match &plan.values[id].source {
+        Source::Operand(_) => {}
+        Source::Contract { left, right, algorithm, group, .. } => {
+            let group = group.clone().unwrap_or(0..plan.ranks());
+            if group.contains(&builder.rank()) {
+                let [left, right, out] = [*left, *right, id].map(|id| tensor(id).relative_to(group.start));
+                let contraction = Contraction { left, right, out, onto };
+                builder.within(group, |builder| algorithm.generate(builder, &contraction));
+            }
+        }
+        Source::Unary { input, .. } => unary(builder, &tensor(*input), &tensor(id)),
+        Source::Redistribute { input } => redistribute(builder, &tensor(*input), &tensor(id)),
+    }
 }
 
 /// Applies alpha and beta where no contraction has.
@@ -83,4 +119,36 @@ fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Optio
     let summand = (value.distribution.summand(rank)?, value.distribution.summands());
     let (labels, extents) = (value.labels.clone(), region.extents());
     Some(builder.declare(Buffer { node, labels, extents, within, home, place: Some(Place { region, summand }) }))
+}
+
+/// A buffer for this rank's block of any batch of a value, of which the first is the largest.
+fn turn(builder: &mut Builder, plan: &Plan, node: usize) -> Option<BufferId> {
+    let tensor = plan.tensor(node, 0);
+    let region = tensor.distribution.block(&tensor.shape, builder.rank())?;
+    Some(tensor.scratch(builder, region.extents()))
+}
+
+impl Plan {
+    /// In how many batches a value comes.
+    pub(super) fn pieces_of(&self, id: usize) -> usize {
+        let has = |label| self.values[id].labels.contains(&label);
+        self.pipeline.as_ref().filter(|pipeline| has(pipeline.label)).map_or(1, |pipeline| pipeline.pieces)
+    }
+
+    /// Which dimension of a value comes in batches, and its indices of one.
+    pub(super) fn pieces(&self, id: usize, piece: usize) -> Option<(usize, Range<usize>)> {
+        let Value { labels, shape, .. } = &self.values[id];
+        let pipeline = self.pipeline.as_ref()?;
+        let dim = labels.iter().position(|&label| label == pipeline.label)?;
+        Some((dim, tile_bounds(shape[dim], pipeline.pieces, piece)))
+    }
+
+    /// A batch of a value, or all of it where it does not come in batches, without a buffer.
+    pub(super) fn tensor(&self, id: usize, piece: usize) -> Tensor {
+        let Value { labels, mut shape, distribution, .. } = self.values[id].clone();
+        if let Some((dim, range)) = self.pieces(id, piece) {
+            shape[dim] = range.len();
+        }
+        Tensor { node: id, labels, shape, distribution, buffer: None, window: None }
+    }
 }

@@ -13,6 +13,7 @@
 //! | what it would take | `cost`, `bound` |
 //! | where tensors lie, redistributions between nodes | `distribute`, `fixed` |
 //! | tasks of one rank | `lower` |
+//! | batches through ranks in groups | `pipeline` |
 //! | what they pack into | `packing` |
 //! | in slices, where memory is limited | `slice`, `fitting` |
 //! | what later slices and runs leave out | `lasting` |
@@ -20,7 +21,7 @@
 //! | words and JSON | `explain`, `report` |
 //!
 //! Invariants: values come after their inputs; every input of a contraction lies as its algorithm requires. Deliberately
-//! absent: ranks in groups; every step has all of them.
+//! absent: groups of ranks for subtrees that do not depend on each other.
 
 #![warn(missing_docs)]
 
@@ -40,8 +41,10 @@ mod lasting;
 mod layout;
 mod lower;
 mod options;
+mod order;
 mod packing;
 mod path;
+mod pipeline;
 mod report;
 mod simulate;
 mod slice;
@@ -54,6 +57,7 @@ pub use grids::Fit;
 pub use options::{AlgorithmName, KernelChoice, Options};
 use packing::Packing;
 pub use path::{PathChoice, PathReport};
+pub use pipeline::Pipeline;
 pub use report::{Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
 pub use simulate::{Simulation, Span};
 pub use slice::{Held, Slice};
@@ -62,7 +66,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::algorithm::{Algorithm, Contraction, Tensor};
+use crate::algorithm::Algorithm;
 use crate::dims::{Kinds, Label};
 use crate::dist::Distribution;
 use crate::dtype::Dtype;
@@ -79,8 +83,8 @@ use crate::tree::{self, EinsumSource, Einsums, Tree, UnaryOp};
 pub enum Source {
     /// The operand of this number.
     Operand(usize),
-    /// A contraction of two values.
-    Contract { left: usize, right: usize, kinds: Kinds, algorithm: Algorithm },
+    /// A contraction of two values, by a range of ranks that know each other by their places in it; `None`: by all.
+    Contract { left: usize, right: usize, kinds: Kinds, algorithm: Algorithm, group: Option<Range<usize>> },
     /// A step with one input.
     Unary { input: usize, op: UnaryOp },
     /// The same tensor in another distribution.
@@ -168,6 +172,8 @@ pub struct Plan {
     /// Steps of one rank that run side by side: ranges of values, one lane behind another from the first value on. None: all run
     /// one after the other.
     pub lanes: Vec<Range<usize>>,
+    /// Batches that go through the steps one behind another, each step with ranks of its own.
+    pub pipeline: Option<Pipeline>,
     /// The result is added onto an output that holds values.
     pub accumulate: bool,
     /// Contraction order as positions in the list of operands, results appended at its end (as opt_einsum writes it); where
@@ -231,6 +237,7 @@ impl Plan {
             constant: Vec::new(),
             values: vec![value(from, Source::Operand(0)), value(to, Source::Redistribute { input: 0 })],
             lanes: Vec::new(),
+            pipeline: None,
             accumulate: false,
             path: Vec::new(),
             memory_limit: None,
@@ -266,10 +273,6 @@ impl Plan {
 
     /// What a correct run must do.
     pub fn facts(&self) -> Facts {
-        let tensor = |id: usize| {
-            let Value { labels, shape, distribution, .. } = self.values[id].clone();
-            Tensor { node: id, labels, shape, distribution, buffer: None }
-        };
         let values = self.values.iter().enumerate().map(|(id, value)| verify::Value {
             labels: value.labels.clone(),
             shape: value.shape.clone(),
@@ -282,11 +285,7 @@ impl Plan {
             },
             order: match &value.source {
                 Source::Contract { algorithm: Algorithm::RingK { cut, .. }, .. } => Order::RingDown(*cut),
-                Source::Contract { left, right, algorithm, .. } => {
-                    let [left, right, out] = [*left, *right, id].map(tensor);
-                    let contraction = Contraction { left, right, out, onto: false };
-                    algorithm.order(&contraction, self.ranks()).map_or(Order::Ascending, Order::Listed)
-                }
+                Source::Contract { .. } => order::listed(self, id).map_or(Order::Ascending, Order::Listed),
                 _ => Order::Ascending,
             },
         });
@@ -310,7 +309,8 @@ impl Plan {
     /// # Errors
     /// As [`Plan::verify`].
     pub fn verify_by_classes(&self) -> Result<Classes, VerifyError> {
-        verify::by_classes(self.ranks(), &|rank| self.schedule(rank), &self.facts(), self.memory_limit)
+        let (facts, together) = (self.facts(), self.pipeline.is_some());
+        verify::by_classes(self.ranks(), &|rank| self.schedule(rank), &facts, self.memory_limit, together)
     }
 
     /// A number that two plans share only if they are the same, for all practical purposes. Ranks compare it before the
@@ -391,7 +391,7 @@ impl Plan {
     /// Predicted seconds of one run.
     pub fn seconds(&self) -> f64 {
         let steps = self.values.iter().map(|value| value.seconds * self.times(value) as f64);
-        self.machine.start + steps.sum::<f64>()
+        self.machine.start + self.pipeline.as_ref().map_or_else(|| steps.sum::<f64>(), |pipeline| pipeline.seconds)
     }
 
     /// Operations of a value's step in all slices and on all ranks, 2 per multiply-add (8 for complex numbers), in

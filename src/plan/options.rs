@@ -178,6 +178,9 @@ pub struct Options {
     pub in_parts: bool,
     /// Redistribution of an intermediate is an error.
     pub forbid_redistribution: bool,
+    /// Steps work on so many batches of a dimension that they all have, one behind another, each with ranks of its own
+    /// ([`Pipeline`](super::Pipeline)); 1 never does, `None` where it takes clearly less time.
+    pub batches: Option<usize>,
     /// Every contraction gets what is cheapest up to there, whatever uses its result: what very large trees get anyway, and to
     /// compare with.
     pub step_by_step: bool,
@@ -204,6 +207,7 @@ impl Default for Options {
             memory_limit: None,
             in_parts: false,
             forbid_redistribution: false,
+            batches: None,
             step_by_step: false,
             kernel: KernelChoice::Auto,
             path: PathChoice::Auto,

@@ -17,6 +17,8 @@ pub struct Builder {
     /// Tasks that are the first to use some part of a buffer.
     fresh: Vec<(TaskId, BufferId)>,
     node: usize,
+    /// Those who take part, and know each other by their places among them.
+    group: Range<usize>,
 }
 
 impl Builder {
@@ -32,7 +34,7 @@ impl Builder {
             sections: Vec::new(),
             lasting: Vec::new(),
         };
-        Builder { schedule, live: Vec::new(), fresh: Vec::new(), node: 0 }
+        Builder { schedule, live: Vec::new(), fresh: Vec::new(), node: 0, group: 0..ranks }
     }
 
     /// Says how long the tensor of each node holds.
@@ -41,12 +43,22 @@ impl Builder {
         self
     }
 
+    /// This rank, by its place in the group.
     pub fn rank(&self) -> usize {
-        self.schedule.rank
+        self.schedule.rank - self.group.start
     }
 
+    /// How many ranks the group has.
     pub fn ranks(&self) -> usize {
-        self.schedule.ranks
+        self.group.len()
+    }
+
+    /// Tasks that only a range of ranks take part in, of which this must be one.
+    pub fn within(&mut self, group: Range<usize>, tasks: impl FnOnce(&mut Builder)) {
+        debug_assert!(group.contains(&self.schedule.rank), "only those who are in it have tasks of a group");
+        let all = std::mem::replace(&mut self.group, group);
+        tasks(self);
+        self.group = all;
     }
 
     /// The tasks from here on serve `node`.
@@ -85,11 +97,13 @@ impl Builder {
 
     /// Sends the boxes to `peer`; nothing where they hold no element.
     pub fn send(&mut self, peer: usize, from: Vec<View>) {
+        let peer = self.group.start + peer;
         self.transfer(from, |from| Action::Send { peer, from });
     }
 
     /// Receives into the boxes from `peer`; nothing where they hold no element.
     pub fn recv(&mut self, peer: usize, into: Vec<View>) {
+        let peer = self.group.start + peer;
         self.transfer(into, |into| Action::Recv { peer, into });
     }
 

@@ -202,7 +202,7 @@ fn summands(builder: &mut Builder, grid: &Grid, out: &Tensor) -> Tensor {
     let distribution = grid.summands(&out.labels);
     let extents = distribution.block_or_empty(&out.shape, builder.rank()).extents();
     let buffer = Some(out.scratch(builder, extents));
-    Tensor { distribution, buffer, ..out.clone() }
+    Tensor { distribution, buffer, window: None, ..out.clone() }
 }
 
 /// Makes each rank's block of `out` the sum of what those of its group have of it in `sums`. `onto`: beta times what is there is

@@ -122,14 +122,14 @@ impl Sums {
     fn new(builder: &mut Builder, geometry: &Geometry, onto: bool) -> Sums {
         let out = &geometry.contraction.out;
         let replicated = out.distribution.replicas() > 1;
-        let buffer = match out.own(builder.rank(), &[]) {
+        let tensor = match out.own(builder.rank(), &[]) {
             Some(own) if replicated => {
                 let extents = own.bounds.iter().map(ExactSizeIterator::len).collect();
-                Some(out.scratch(builder, extents))
+                Tensor { buffer: Some(out.scratch(builder, extents)), window: None, ..out.clone() }
             }
-            _ => out.buffer,
+            _ => out.clone(),
         };
-        Sums { tensor: Tensor { buffer, ..out.clone() }, replicated, onto }
+        Sums { tensor, replicated, onto }
     }
 
     /// Zeros, or what the user has, where the first chunk does not write all of it; returns how that one is written.

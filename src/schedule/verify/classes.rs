@@ -52,7 +52,8 @@ pub struct Outline {
     pub after: Vec<u32>,
 }
 
-/// Proves schedules, of one rank of each class where that is all that can be done.
+/// Proves schedules, of one rank of each class where that is all that can be done. `together`: steps do not leave blocks that stay,
+/// and are followed all at once.
 ///
 /// # Errors
 /// The first fault found, with its rank and task.
@@ -61,6 +62,7 @@ pub fn by_classes(
     schedule: &(dyn Fn(usize) -> Schedule + Sync),
     facts: &Facts,
     budget: Option<u64>,
+    together: bool,
 ) -> Result<Classes, VerifyError> {
     let outlined: Vec<(u64, Vec<Outline>)> = (0..ranks)
         .into_par_iter()
@@ -87,7 +89,7 @@ pub fn by_classes(
     let mut outlines: Vec<Vec<Outline>> = outlined.into_iter().map(|(_, outline)| outline).collect();
     play(&mut outlines)?;
     chosen.par_iter().try_for_each(|&rank| hazard::check(&schedule(rank), facts))?;
-    let followed = Cone { outlines: &outlines, chosen: &chosen, facts }.check(schedule)?;
+    let followed = Cone { outlines: &outlines, chosen: &chosen, facts, together }.check(schedule)?;
     Ok(Classes { ranks, classes: chosen.len(), followed })
 }
 

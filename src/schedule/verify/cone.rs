@@ -27,6 +27,8 @@ pub struct Cone<'a> {
     /// Whose blocks are followed.
     pub chosen: &'a [usize],
     pub facts: &'a Facts,
+    /// All steps are one.
+    pub together: bool,
 }
 
 /// The tasks of each rank that have to do with a step, in order.
@@ -55,6 +57,10 @@ impl Cone<'_> {
     /// Values that are followed together, the last of each its result.
     fn units(&self) -> Vec<Vec<usize>> {
         let values = &self.facts.values;
+        if self.together {
+            let made = |id: &usize| !matches!(values[*id].origin, Origin::Operand(_));
+            return vec![(0..values.len()).filter(made).collect()];
+        }
         let mut units: Vec<Vec<usize>> = Vec::new();
         for (id, value) in values.iter().enumerate() {
             let joins = match value.origin {

@@ -1,0 +1,96 @@
+//! A chain of three contractions on three ranks, in 16 batches one behind another: `cargo bench --bench pipeline -- [extent] [rounds]`.
+//!
+//! On the throttled transport, where a transfer takes time and no processor, at a rate that makes a batch's transfer take two times
+//! as long as its contraction: ranks that have no core each share the cores, and that must not be what is measured. A stage takes the
+//! longer of both. Batches through groups take (16 + 2) stages at least, but for the first contraction, which nothing is sent
+//! before.
+//!
+//! Beside it the plan that does without a pipeline, on the same transport, and whether both have the same bits.
+
+use std::time::Instant;
+
+use einsum_dist::plan::Pipeline;
+use einsum_dist::{DistTensor, Machine, Options, Problem, Program, World};
+
+const EXPRESSION: &str = "[[cbi,cij->cbj],cjk->cbk],ckl->cbl";
+const BATCHES: usize = 16;
+const GROUPS: usize = 3;
+/// Of (16 + 2) stages: what is asked for.
+const MOST: f64 = 1.15;
+
+/// A compiled chain with its tensors.
+struct Chain {
+    program: Program<f32>,
+    operands: Vec<DistTensor<f32>>,
+    out: DistTensor<f32>,
+    world: World,
+}
+
+impl Chain {
+    fn new(world: World, extent: usize, batches: usize) -> Chain {
+        let shapes = vec![vec![BATCHES, extent, extent]; GROUPS + 1];
+        let options = Options { batches: Some(batches), ..Options::default() };
+        let shaped = Problem::parse(EXPRESSION).and_then(|problem| problem.shapes(&shapes));
+        let plan = shaped.and_then(|shaped| shaped.plan(&Machine::new(world.ranks(), 1), &options)).expect("a chain");
+        let operand = |index: usize| {
+            let value = plan.operand(index);
+            DistTensor::random(&world, &value.shape, &value.distribution, 1, index as u32)
+        };
+        let operands = (0..plan.operands).map(operand).collect();
+        let out = DistTensor::zeros(&world, &plan.output().shape, &plan.output().distribution);
+        Chain { program: world.compile(&plan).expect("a program"), operands, out, world }
+    }
+
+    /// Seconds of one run.
+    fn run(&mut self) -> f64 {
+        let operands: Vec<&DistTensor<f32>> = self.operands.iter().collect();
+        let start = Instant::now();
+        self.program.run_dist(1.0, &operands, 0.0, &mut self.out).expect("a run");
+        start.elapsed().as_secs_f64()
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn main() {
+    let numbers: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    let (extent, rounds) = (numbers.first().copied().unwrap_or(512), numbers.get(1).copied().unwrap_or(7));
+    // A batch's contraction on its own, with as many ranks at work as in the pipeline.
+    let mut free = Chain::new(World::in_process(GROUPS), extent, BATCHES);
+    free.run();
+    let compute = median((0..rounds).map(|_| free.run()).collect()) / (BATCHES + GROUPS - 1) as f64;
+    let bytes = (extent * extent * size_of::<f32>()) as f64;
+    let transfer = 2.0 * compute;
+    let throttled = || World::throttled(GROUPS, bytes / transfer);
+    let mut pipelined = Chain::new(throttled(), extent, BATCHES);
+    let mut plain = Chain::new(throttled(), extent, 1);
+    let plan = pipelined.program.plan();
+    let Some(Pipeline { pieces, groups, .. }) = plan.pipeline else { panic!("a pipeline was asked for") };
+    assert_eq!((pieces, groups), (BATCHES, GROUPS));
+    let (mut batched, mut whole) = (vec![], vec![]);
+    for _ in 0..rounds {
+        batched.push(pipelined.run());
+        whole.push(plain.run());
+    }
+    let (batched, whole) = (median(batched), median(whole));
+    let same =
+        pipelined.out.gather(&pipelined.world).expect("a result") == plain.out.gather(&plain.world).expect("a result");
+    let stages = batched / transfer;
+    let ms = |seconds: f64| seconds * 1e3;
+    println!(
+        "f32, {BATCHES} batches of {extent}^3 through three contractions on {GROUPS} ranks, medians of {rounds} rounds; ms"
+    );
+    println!("compute {:.2}, transfer {:.2} a batch: a stage takes {:.2}", ms(compute), ms(transfer), ms(transfer));
+    println!(
+        "pipeline      {:8.1}   {stages:.2} stages, {:.3} of {}",
+        ms(batched),
+        stages / 18.0,
+        BATCHES + GROUPS - 1
+    );
+    println!("no pipeline   {:8.1}   same bits: {same}", ms(whole));
+    let verdict = |met: bool| if met { "PASS" } else { "FAIL" };
+    println!("{} at most {MOST} x {} stages; {} same bits", verdict(stages <= MOST * 18.0), 18, verdict(same));
+}
