@@ -45,7 +45,7 @@ fn kinds() -> Kinds {
 /// Words that a rank receives by its schedule.
 fn received(grid: &Grid, extents: &[usize; 3], ranks: usize, rank: usize) -> u64 {
     let mut builder = Builder::new(rank, ranks, 1);
-    let algorithm = Algorithm::Grid(grid.clone());
+    let algorithm = Algorithm::Grid(Box::new(grid.clone()));
     let labels = [vec![M, K], vec![K, N], vec![M, N]];
     let Some(lie) = algorithm.distributions(&labels[0], &labels[1], &labels[2], ranks) else {
         unreachable!("a grid says how tensors lie")

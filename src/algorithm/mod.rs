@@ -63,7 +63,7 @@ pub enum Algorithm {
     /// Any distributions of all three tensors: pieces travel to where the stationary one lies.
     Slicing { stationary: Stationary },
     /// A grid of ranks over any of the dimensions.
-    Grid(Grid),
+    Grid(Box<Grid>),
     /// Operands cut along one of these and `k` on `side` x `side` ranks, shifted past out.
     Cannon { m: Label, n: Label, k: Label, side: usize },
     /// Rank 0 has everything and hands out parts of `cut`, which end at `ends`, one for each rank.

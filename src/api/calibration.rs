@@ -120,14 +120,14 @@ impl World {
         let algorithm = if self.ranks() > 1 { AlgorithmName::C } else { AlgorithmName::Local };
         let options = Options { algorithm: Some(algorithm), ..Options::default() };
         let shape = vec![self.ranks(), side, side];
-        Ok(Problem::parse("cmk,ckn->cmn")?.shapes(&[shape.clone(), shape])?.plan(machine, &options)?)
+        Problem::parse("cmk,ckn->cmn")?.shapes(&[shape.clone(), shape])?.plan(machine, &options)
     }
 
     /// So many elements on each rank that go where `to` says.
     fn moves(&self, machine: &Machine, elements: usize, to: &Distribution) -> Result<Plan> {
         let fixed = Fixed { operands: vec![Some(self.rows(0))], output: Some(to.clone()) };
         let options = Options { fixed, ..Options::default() };
-        Ok(Problem::parse("ij->ij")?.shapes(&[vec![self.ranks(), elements]])?.plan(machine, &options)?)
+        Problem::parse("ij->ij")?.shapes(&[vec![self.ranks(), elements]])?.plan(machine, &options)
     }
 
     /// A row for each rank, or for the one so many after it.

@@ -76,7 +76,7 @@ impl Candidates<'_> {
         if grids.is_empty() {
             grids.extend(fit.widest());
         }
-        all.extend(grids.into_iter().map(Algorithm::Grid));
+        all.extend(grids.into_iter().map(|grid| Algorithm::Grid(Box::new(grid))));
         all
     }
 

@@ -139,12 +139,11 @@ impl Cone<'_> {
         for &id in tasks {
             let task = &whole.tasks[id];
             // What only others need of a rank that is looked at is not followed to them.
-            if let Action::Send { peer, .. } = task.action
-                && !needed
-                    .get(&peer)
-                    .is_some_and(|there| there.binary_search(&self.outlines[whole.rank][id].partner).is_ok())
-            {
-                continue;
+            if let Action::Send { peer, .. } = task.action {
+                let partner = self.outlines[whole.rank][id].partner;
+                if needed.get(&peer).is_none_or(|there| there.binary_search(&partner).is_err()) {
+                    continue;
+                }
             }
             places[id] = Some(kept.len());
             let after = task.after.iter().filter_map(|&before| places[before]).collect();
