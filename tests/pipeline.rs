@@ -25,7 +25,9 @@ fn chain(rng: &mut Rng, contractions: usize, batched: bool) -> (String, Vec<Vec<
 
 fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, batches: usize) -> Plan {
     let options = Options { batches: Some(batches), dtype: Dtype::Float64, ..Options::default() };
-    Problem::parse(expression).unwrap().shapes(shapes).unwrap().plan(&Machine::new(ranks, 1), &options).unwrap()
+    // Slow enough for ranks of their own to be worth it.
+    let machine = Machine { flops: 1e7, ..Machine::new(ranks, 1) };
+    Problem::parse(expression).unwrap().shapes(shapes).unwrap().plan(&machine, &options).unwrap()
 }
 
 fn run(plan: &Plan, operands: &[ArrayD<f64>]) -> ArrayD<f64> {

@@ -59,7 +59,6 @@ pub fn algorithms(choices: &Choices) -> Result<Vec<Choice>, PlanError> {
     let Choices { tree, cost, options, .. } = choices;
     let wanted = options.fixed.output.as_ref();
     let keep = match tree.nodes.len() {
-        _ if options.step_by_step => 1,
         steps if steps <= MANY => usize::MAX,
         steps if steps <= VERY_MANY => FEW,
         _ => 1,
@@ -198,6 +197,10 @@ impl Search<'_> {
                 from[side] = way.1;
             }
             entries.push(Entry { distribution: needs.out, seconds, own, algorithm: Some(algorithm), inputs: from });
+        }
+        if self.choices.options.step_by_step {
+            entries.sort_by(|a, b| a.own.total_cmp(&b.own));
+            entries.truncate(1);
         }
         Ok(entries)
     }

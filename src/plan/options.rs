@@ -181,7 +181,7 @@ pub struct Options {
     /// Steps work on so many batches of a dimension that they all have, one behind another, each with ranks of its own
     /// ([`Pipeline`](super::Pipeline)); 1 never does, `None` where it takes clearly less time.
     pub batches: Option<usize>,
-    /// Every contraction gets what is cheapest up to there, whatever uses its result: what very large trees get anyway, and to
+    /// Every contraction gets the algorithm that is cheapest for it alone, wherever its inputs lie and whatever uses its result: to
     /// compare with.
     pub step_by_step: bool,
     /// What contracts on each rank. One that a rank lacks is an error when the plan is compiled there.

@@ -1,5 +1,5 @@
 //! Where a rank's own buffers lie in one piece of memory: two of them share bytes if the last node that uses one comes before
-//! the first node that uses the other.
+//! the first node that uses the other. Of a pipeline, a node's turn for every batch counts as a node.
 //!
 //! ```text
 //! three nodes: t = ab, u = t c, v = u d        bytes 0 .. 100 .. 150
@@ -48,7 +48,18 @@ fn used(task: &Task) -> impl Iterator<Item = BufferId> + '_ {
     task.action.reads().into_iter().chain(task.action.writes()).map(|view| view.buffer)
 }
 
-/// A buffer that needs a place: its bytes, rounded up to whole lines, and the nodes that it lives from and to.
+/// By task, how many turns of nodes came before its own: nodes in order have one each.
+fn turns(schedule: &Schedule) -> Vec<usize> {
+    let mut turn = 0;
+    let before = schedule.tasks.iter().zip(schedule.tasks.iter().skip(1));
+    let next = before.map(|(task, next)| {
+        turn += usize::from(task.node != next.node);
+        turn
+    });
+    std::iter::once(0).chain(next).take(schedule.tasks.len()).collect()
+}
+
+/// A buffer that needs a place: its bytes, rounded up to whole lines, and the turns that it lives from and to.
 struct Tenant {
     buffer: BufferId,
     bytes: usize,
@@ -57,7 +68,7 @@ struct Tenant {
 
 /// Finds a place for every buffer that is not the user's.
 pub fn arrange(schedule: &Schedule) -> Arrangement {
-    let (lives, kept) = (lives(schedule), schedule.kept());
+    let (lives, kept, turns) = (lives(schedule), schedule.kept(), turns(schedule));
     let tenants: Vec<Tenant> = schedule
         .buffers
         .iter()
@@ -68,7 +79,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
             bytes: buffer.elements().saturating_mul(schedule.element).div_ceil(ALIGNMENT).saturating_mul(ALIGNMENT),
             life: match lives[id] {
                 _ if kept[id] => (0, usize::MAX),
-                Some((first, last)) => (schedule.tasks[first].node, schedule.tasks[last].node),
+                Some((first, last)) => (turns[first], turns[last]),
                 None => (0, 0),
             },
         })
@@ -88,7 +99,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
                     inner.entry((section, schedule.lane(first))).or_default().push(tenant);
                 } else {
                     // Beside everything in the other lanes.
-                    tenant.life.0 = schedule.tasks[schedule.sections[section].tasks().start].node;
+                    tenant.life.0 = turns[schedule.sections[section].tasks().start];
                     outer.push(tenant);
                 }
             }
@@ -97,7 +108,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     }
     for ((section, _), tenants) in inner {
         let tasks = schedule.sections[section].tasks();
-        let life = (schedule.tasks[tasks.start].node, schedule.tasks[tasks.end - 1].node);
+        let life = (turns[tasks.start], turns[tasks.end - 1]);
         let buffers = tenants.iter().map(|tenant| tenant.buffer).collect();
         let arrangement = place(tenants, schedule.buffers.len());
         // Stands for all of them, behind the numbers of buffers.

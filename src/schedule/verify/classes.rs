@@ -17,7 +17,6 @@
 
 use std::collections::HashMap;
 
-use rayon::prelude::*;
 use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -59,13 +58,12 @@ pub struct Outline {
 /// The first fault found, with its rank and task.
 pub fn by_classes(
     ranks: usize,
-    schedule: &(dyn Fn(usize) -> Schedule + Sync),
+    schedule: &dyn Fn(usize) -> Schedule,
     facts: &Facts,
     budget: Option<u64>,
     together: bool,
 ) -> Result<Classes, VerifyError> {
     let outlined: Vec<(u64, Vec<Outline>)> = (0..ranks)
-        .into_par_iter()
         .map(|rank| {
             let schedule = schedule(rank);
             let peak = schedule.peak_bytes();
@@ -88,7 +86,7 @@ pub fn by_classes(
     chosen.sort_unstable();
     let mut outlines: Vec<Vec<Outline>> = outlined.into_iter().map(|(_, outline)| outline).collect();
     play(&mut outlines)?;
-    chosen.par_iter().try_for_each(|&rank| hazard::check(&schedule(rank), facts))?;
+    chosen.iter().try_for_each(|&rank| hazard::check(&schedule(rank), facts))?;
     let followed = Cone { outlines: &outlines, chosen: &chosen, facts, together }.check(schedule)?;
     Ok(Classes { ranks, classes: chosen.len(), followed })
 }

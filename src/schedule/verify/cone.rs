@@ -13,8 +13,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rayon::prelude::*;
-
 use super::classes::Outline;
 use super::{Facts, Order, Origin, Value, VerifyError, run};
 use crate::schedule::{Action, Buffer, Home, Lane, Schedule, Task, TaskId};
@@ -36,7 +34,7 @@ type Needed = BTreeMap<usize, Vec<TaskId>>;
 
 impl Cone<'_> {
     /// Follows all steps; how many ranks had to do with them.
-    pub fn check(&self, schedule: &(dyn Fn(usize) -> Schedule + Sync)) -> Result<usize, VerifyError> {
+    pub fn check(&self, schedule: &dyn Fn(usize) -> Schedule) -> Result<usize, VerifyError> {
         let mut seen = vec![false; self.outlines.len()];
         let mut open: Vec<(Vec<usize>, Needed)> = Vec::new();
         let mut tasks = 0;
@@ -110,15 +108,11 @@ impl Cone<'_> {
         marked.into_iter().map(|(rank, marks)| (rank, listed(marks))).collect()
     }
 
-    fn follow(
-        &self,
-        units: &[(Vec<usize>, Needed)],
-        schedule: &(dyn Fn(usize) -> Schedule + Sync),
-    ) -> Result<(), VerifyError> {
+    fn follow(&self, units: &[(Vec<usize>, Needed)], schedule: &dyn Fn(usize) -> Schedule) -> Result<(), VerifyError> {
         let ranks: Vec<usize> =
             units.iter().flat_map(|(_, needed)| needed.keys().copied()).collect::<BTreeSet<_>>().into_iter().collect();
         let parts: Vec<Vec<Option<Schedule>>> = ranks
-            .into_par_iter()
+            .into_iter()
             .map(|rank| {
                 let whole = schedule(rank);
                 let part =
@@ -126,7 +120,7 @@ impl Cone<'_> {
                 units.iter().map(part).collect()
             })
             .collect();
-        units.par_iter().enumerate().try_for_each(|(at, (unit, _))| {
+        units.iter().enumerate().try_for_each(|(at, (unit, _))| {
             let parts: Vec<&Schedule> = parts.iter().filter_map(|of_rank| of_rank[at].as_ref()).collect();
             run::step(&parts, &self.facts_of(unit), self.chosen, unit.last() == Some(&self.facts.output))
         })
@@ -161,7 +155,17 @@ impl Cone<'_> {
             };
             Buffer { home, ..buffer.clone() }
         });
-        Schedule { buffers: buffers.collect(), tasks: kept, ..whole.clone() }
+        Schedule {
+            rank: whole.rank,
+            ranks: whole.ranks,
+            element: whole.element,
+            buffers: buffers.collect(),
+            tasks: kept,
+            offsets: Vec::new(),
+            arena_bytes: 0,
+            sections: Vec::new(),
+            lasting: Vec::new(),
+        }
     }
 
     /// The plan with all but one step as operands.
