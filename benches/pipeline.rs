@@ -9,7 +9,7 @@
 
 use std::time::Instant;
 
-use einsum_dist::plan::Pipeline;
+use einsum_dist::plan::{Pipeline, PipelineChoice};
 use einsum_dist::{DistTensor, Machine, Options, Problem, Program, World};
 
 const EXPRESSION: &str = "[[cbi,cij->cbj],cjk->cbk],ckl->cbl";
@@ -29,7 +29,8 @@ struct Chain {
 impl Chain {
     fn new(world: World, extent: usize, batches: usize) -> Chain {
         let shapes = vec![vec![BATCHES, extent, extent]; GROUPS + 1];
-        let options = Options { batches: Some(batches), ..Options::default() };
+        let pipeline = if batches > 1 { PipelineChoice::Of { batches, groups: GROUPS } } else { PipelineChoice::Off };
+        let options = Options { pipeline, ..Options::default() };
         let shaped = Problem::parse(EXPRESSION).and_then(|problem| problem.shapes(&shapes));
         let plan = shaped.and_then(|shaped| shaped.plan(&Machine::new(world.ranks(), 1), &options)).expect("a chain");
         let operand = |index: usize| {

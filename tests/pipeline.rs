@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Rng, random};
-use einsum_dist::plan::Source;
+use einsum_dist::plan::{PipelineChoice, Source};
 use einsum_dist::{Dtype, Machine, Operand, Options, Plan, Problem, World};
 use ndarray::ArrayD;
 
@@ -23,11 +23,9 @@ fn chain(rng: &mut Rng, contractions: usize, batched: bool) -> (String, Vec<Vec<
     (expression[1..expression.len() - 1].to_owned(), shapes)
 }
 
-fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, batches: usize) -> Plan {
-    let options = Options { batches: Some(batches), dtype: Dtype::Float64, ..Options::default() };
-    // Slow enough for ranks of their own to be worth it.
-    let machine = Machine { flops: 1e7, ..Machine::new(ranks, 1) };
-    Problem::parse(expression).unwrap().shapes(shapes).unwrap().plan(&machine, &options).unwrap()
+fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, pipeline: PipelineChoice) -> Plan {
+    let options = Options { pipeline, dtype: Dtype::Float64, ..Options::default() };
+    Problem::parse(expression).unwrap().shapes(shapes).unwrap().plan(&Machine::new(ranks, 1), &options).unwrap()
 }
 
 fn run(plan: &Plan, operands: &[ArrayD<f64>]) -> ArrayD<f64> {
@@ -47,11 +45,11 @@ fn batches_through_groups_of_ranks() {
     for number in 0..60 {
         let (contractions, ranks) = (2 + rng.below(3), 2 + rng.below(6));
         let (expression, shapes) = chain(&mut rng, contractions, number % 2 == 0);
-        let batches = 2 + rng.below(15);
-        let plan = plan(&expression, &shapes, ranks, batches);
+        let (batches, groups) = (2 + rng.below(15), 2 + rng.below(contractions.min(ranks) - 1));
+        let plan = plan(&expression, &shapes, ranks, PipelineChoice::Of { batches, groups });
         plan.verify().unwrap_or_else(|error| panic!("{error}: {}", plan.explain()));
         let pipeline = plan.pipeline.as_ref().unwrap();
-        assert_eq!(pipeline.pieces, batches);
+        assert_eq!((pipeline.pieces, pipeline.groups), (batches, groups));
         // Ranks of different groups, and all of them.
         let groups: Vec<_> = plan
             .values
@@ -68,7 +66,7 @@ fn batches_through_groups_of_ranks() {
         let operands: Vec<ArrayD<f64>> = shapes.iter().zip(0..).map(|(shape, at)| random(shape, 9, at)).collect();
         let got = run(&plan, &operands);
         // Extents are small: no kernel sums in another order for other batches.
-        let alone = self::plan(&expression, &shapes, 1, 1);
+        let alone = self::plan(&expression, &shapes, 1, PipelineChoice::Off);
         let want = run(&alone, &operands);
         let largest = want.iter().fold(1.0f64, |most, x| most.max(x.abs()));
         assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() <= 1e-12 * largest), "{}", plan.explain());
@@ -82,7 +80,8 @@ fn bits_do_not_depend_on_batches() {
     let expression = "[[cbi,cij->cbj],cjk->cbk],ckl->cbl";
     let shapes = [vec![16, 20, 24], vec![16, 24, 18], vec![16, 18, 22], vec![16, 22, 10]];
     let operands: Vec<ArrayD<f64>> = shapes.iter().zip(0..).map(|(shape, at)| random(shape, 3, at)).collect();
-    let plans = [plan(expression, &shapes, 3, 16), plan(expression, &shapes, 3, 4), plan(expression, &shapes, 3, 1)];
+    let of = |batches| PipelineChoice::Of { batches, groups: 3 };
+    let plans = [of(16), of(4), PipelineChoice::Off].map(|choice| plan(expression, &shapes, 3, choice));
     assert_eq!(
         plans.each_ref().map(|plan| plan.pipeline.as_ref().map(|p| (p.pieces, p.groups))),
         [Some((16, 3)), Some((4, 3)), None]

@@ -9,7 +9,7 @@ use einsum_dist::api::host;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::exec::{Contractor, kernel_name};
 use einsum_dist::local::Target;
-use einsum_dist::plan::{AlgorithmName, Fixed};
+use einsum_dist::plan::{AlgorithmName, Fixed, PipelineChoice};
 use einsum_dist::tree::Tree;
 use einsum_dist::{Machine, Options, Plan, Problem, World};
 
@@ -178,7 +178,7 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options>
         memory_limit: memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?,
         in_parts: true,
         forbid_redistribution: args.forbid_redistribution,
-        batches: None,
+        pipeline: PipelineChoice::Auto,
         step_by_step: false,
         path: args.path.parse().map_err(|error: String| usage(format!("--path: {error}")))?,
         target,

@@ -54,7 +54,7 @@ pub use error::PlanError;
 pub use explain::Explain;
 pub use fixed::Fixed;
 pub use grids::Fit;
-pub use options::{AlgorithmName, KernelChoice, Options};
+pub use options::{AlgorithmName, KernelChoice, Options, PipelineChoice};
 use packing::Packing;
 pub use path::{PathChoice, PathReport};
 pub use pipeline::Pipeline;

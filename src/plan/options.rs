@@ -139,6 +139,23 @@ impl FromStr for KernelChoice {
     }
 }
 
+/// Whether there is to be a pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PipelineChoice {
+    /// Where it takes clearly less time.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
+    /// So many batches through so many groups of ranks, where steps have a dimension for it.
+    Of {
+        /// Even tiles of one dimension.
+        batches: usize,
+        /// From 2 to as many as there are contractions and ranks.
+        groups: usize,
+    },
+}
+
 /// Choices of a plan; the default is float32 and lets the cost model choose.
 ///
 /// ```
@@ -178,9 +195,8 @@ pub struct Options {
     pub in_parts: bool,
     /// Redistribution of an intermediate is an error.
     pub forbid_redistribution: bool,
-    /// Steps work on so many batches of a dimension that they all have, one behind another, each with ranks of its own
-    /// ([`Pipeline`](super::Pipeline)); 1 never does, `None` where it takes clearly less time.
-    pub batches: Option<usize>,
+    /// Whether steps work on batches one behind another, each with ranks of its own ([`Pipeline`](super::Pipeline)).
+    pub pipeline: PipelineChoice,
     /// Every contraction gets the algorithm that is cheapest for it alone, wherever its inputs lie and whatever uses its result: to
     /// compare with.
     pub step_by_step: bool,
@@ -207,7 +223,7 @@ impl Default for Options {
             memory_limit: None,
             in_parts: false,
             forbid_redistribution: false,
-            batches: None,
+            pipeline: PipelineChoice::Auto,
             step_by_step: false,
             kernel: KernelChoice::Auto,
             path: PathChoice::Auto,

@@ -19,9 +19,9 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::Options;
 use super::choices::Choices;
 use super::cost::Cost;
+use super::{Options, PipelineChoice};
 use crate::algorithm::Algorithm;
 use crate::dims::Label;
 use crate::machine::Machine;
@@ -62,18 +62,21 @@ pub struct Pipelining<'a> {
 impl Pipelining<'_> {
     /// The quickest pipeline, if there is one that takes clearly less than `seconds`, or that is asked for.
     pub fn best(&self, seconds: f64) -> Option<Stages> {
-        let Options { batches, algorithm, fixed, memory_limit, forbid_redistribution, cut, .. } = self.options;
+        let Options { pipeline, algorithm, fixed, memory_limit, forbid_redistribution, cut, .. } = self.options;
         let plain = algorithm.is_none() && fixed.is_empty() && memory_limit.is_none() && cut.is_empty();
-        if *batches == Some(1) || !plain || *forbid_redistribution || self.machine.ranks < 2 {
+        if *pipeline == PipelineChoice::Off || !plain || *forbid_redistribution || self.machine.ranks < 2 {
             return None;
         }
         let nodes = self.contractions()?;
         let mut best: Option<Stages> = None;
         for label in self.labels(&nodes) {
             let extent = self.tree.extent(label);
-            let tried: Vec<usize> = batches.map_or_else(|| BATCHES.to_vec(), |batches| vec![batches]);
+            let (tried, groups) = match *pipeline {
+                PipelineChoice::Of { batches, groups } => (vec![batches.max(1)], groups..groups + 1),
+                _ => (BATCHES.to_vec(), 2..usize::MAX),
+            };
             for pieces in tried.into_iter().filter(|&pieces| pieces <= extent) {
-                for groups in self.groups(&nodes) {
+                for groups in self.groups(&nodes).into_iter().filter(|shares| groups.contains(&shares.len())) {
                     let Some(stages) = self.stages(&nodes, (label, pieces), &groups) else { continue };
                     if best.as_ref().is_none_or(|best| stages.pipeline.seconds < best.pipeline.seconds) {
                         best = Some(stages);
@@ -81,7 +84,8 @@ impl Pipelining<'_> {
                 }
             }
         }
-        best.filter(|best| batches.is_some() || best.pipeline.seconds < GAIN * seconds)
+        let asked = *pipeline != PipelineChoice::Auto;
+        best.filter(|best| asked || best.pipeline.seconds < GAIN * seconds)
     }
 
     /// The contractions, if all other steps are over operands and there are several.

@@ -19,7 +19,8 @@ impl Fit<'_> {
         [(left, true), (right, true), (out, false)].map(|(labels, operand)| {
             let lacking: Vec<(Label, usize)> = cuts.iter().copied().filter(|(cut, _)| !labels.contains(cut)).collect();
             let sharing: usize = lacking.iter().map(|(_, parts)| parts).product();
-            let tile = Tile(labels.iter().map(|&label| (label, self.length(label, cuts))).collect());
+            let free = labels.iter().filter(|label| !self.uncut.contains(label));
+            let tile = Tile(free.map(|&label| (label, self.length(label, cuts))).collect());
             let summed = tile.longest(|label| operand && k.contains(&label)).filter(|(_, length)| *length >= sharing);
             let ways = match summed.or_else(|| tile.longest(|_| true)) {
                 None => return Vec::new(),
@@ -83,6 +84,16 @@ impl Tile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_are_not_cut_along_what_nobody_is_to_have_a_part_of() {
+        let [m, n, k] = [0, 1, 2].map(Label);
+        let kinds = Kinds { c: vec![], m: vec![m], n: vec![n], k: vec![k] };
+        let fit = Fit { kinds: &kinds, extents: &[64, 8, 64], uncut: &[m], ranks: 4, memory: None };
+        assert_eq!(fit.shared(&[(k, 4)])[2], [Sharing { cut: k, along: n, ranks: 4 }]);
+        let fit = Fit { uncut: &[m, n], ..fit };
+        assert_eq!(fit.shared(&[(k, 4)])[2], []);
+    }
 
     #[test]
     fn parts_of_many_ranks_are_cut_along_several_dimensions() {
