@@ -50,19 +50,17 @@ fn bytes(plan: &Plan) -> u64 {
 #[test]
 fn whole_trees_move_no_more_than_step_by_step() {
     let mut saved: f64 = 0.0;
-    let mut faults = 0;
     for network in trees().into_iter().chain([network()]) {
         for ranks in [2, 4, 6] {
             let [whole, steps] = [false, true].map(|by_step| bytes(&plan(&network, ranks, by_step, Dtype::Float32)));
             println!("{} on {ranks}: {whole} bytes, step by step {steps}", network.name);
-            faults += usize::from(whole > steps);
-            if whole > steps { println!("{}\n{}", plan(&network, ranks, false, Dtype::Float32).explain(), plan(&network, ranks, true, Dtype::Float32).explain()); }
+            assert!(whole <= steps, "{} on {ranks}: {whole} bytes, step by step {steps}", network.name);
             if steps > 0 {
                 saved = saved.max(1.0 - whole as f64 / steps as f64);
             }
         }
     }
-    assert!(saved >= 0.2 && faults == 0, "{saved} {faults}");
+    assert!(saved >= 0.2, "{saved}");
 }
 
 /// The same with smaller extents.

@@ -6,6 +6,7 @@
 //! | `flops`, `block_rates` | products of cubes, one on each rank at the same time |
 //! | `memory_bandwidth` | a copy on each rank |
 //! | `link_latency`, `link_bandwidth` | blocks that move from each rank to the next |
+//! | `interference` | a ring that computes and receives for as long |
 //!
 //! Each is the quickest of a few runs: what else the machine does only makes them slower. Files lie in the directory of
 //! `EINSUM_DIST_CACHE`, else in `einsum-dist` of the user's cache; one for each host, number of ranks and workers, transport and
@@ -112,7 +113,26 @@ impl World {
         let link_latency = (self.quickest(&self.moves(&measured, 1, &next)?, 20)? - start).max(1e-7);
         let moved = self.quickest(&self.moves(&measured, COPIED, &next)?, 3)? - start - link_latency;
         let link_bandwidth = (COPIED * size_of::<f32>()) as f64 / moved.max(1e-9);
-        Ok(Machine { link_latency, link_bandwidth, ..measured })
+        self.interference(Machine { link_latency, link_bandwidth, ..measured })
+    }
+
+    /// What computing and receiving together take more than the longer of both, as a share of the shorter.
+    fn interference(&self, machine: Machine) -> Result<Machine> {
+        const SIDE: usize = 1024;
+        let ranks = machine.ranks as f64;
+        let bytes = (ranks - 1.0) / ranks * (SIDE * SIDE * size_of::<f32>()) as f64;
+        let receive = bytes / machine.link_bandwidth;
+        // As many rows of left as take as long.
+        let rate = machine.flops * machine.workers as f64 / (2 * SIDE * SIDE) as f64;
+        let rows = ((receive * rate) as usize).clamp(16, 4096);
+        let compute = rows as f64 / rate;
+        let options =
+            Options { algorithm: Some(AlgorithmName::RingMn), cut: vec!["m".to_owned()], ..Options::default() };
+        let shapes = [vec![rows * machine.ranks, SIDE], vec![SIDE, SIDE]];
+        let ring = Problem::parse("mk,kn->mn")?.shapes(&shapes)?.plan(&machine, &options)?;
+        let together = self.quickest(&ring, 5)? - machine.start;
+        let interference = ((together - compute.max(receive)) / compute.min(receive)).clamp(0.0, 1.0);
+        Ok(Machine { interference, ..machine })
     }
 
     /// A cube of this side on each rank.

@@ -33,6 +33,9 @@ impl Machine {
                 return Err(format!("{name} is {seconds}, and must not be below 0"));
             }
         }
+        if !(0.0..=1.0).contains(&machine.interference) {
+            return Err(format!("interference is {}, and must be from 0 to 1", machine.interference));
+        }
         let blocks = &machine.block_rates;
         let positive = blocks.iter().flatten().all(|number| number.is_finite() && *number > 0.0);
         if !positive || !blocks.is_sorted_by(|a, b| a[0] < b[0]) {

@@ -26,6 +26,9 @@ pub struct Machine {
     pub link_latency: f64,
     /// Seconds that a run takes whatever it does.
     pub start: f64,
+    /// The share of a transfer behind computing that computing pays for, from 0 to 1: transfers take memory bandwidth, and cores where
+    /// ranks have none to spare. Whoever knows nothing of it had better move few bytes: 1 is the default.
+    pub interference: f64,
     /// Where small products are slower: sides of cubes in ascending order, and operations per second of one worker on each.
     pub block_rates: Vec<[f64; 2]>,
 }
@@ -40,6 +43,7 @@ impl Default for Machine {
             link_bandwidth: 4e9,
             link_latency: 1e-5,
             start: 0.0,
+            interference: 1.0,
             block_rates: Vec::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! What steps take: operations, bytes and messages, priced by the rates of a machine.
 //!
 //! Overlap is a maximum: of a ring the longer of computing and receiving counts, and a piece of a block that has nothing to
-//! hide behind.
+//! hide behind; and of the shorter one as much as the two get in each other's way ([`Machine::interference`]).
 
 use crate::algorithm::{Algorithm, Contraction, Grid, Stationary, Tensor, most_pieces};
 use crate::dims::Label;
@@ -51,13 +51,18 @@ impl Cost<'_> {
         elements * self.dtype.size() as f64 / (self.machine.memory_bandwidth * self.machine.workers as f64)
     }
 
+    /// Seconds of computing and receiving at the same time.
+    fn overlapped(&self, compute: f64, receive: f64) -> f64 {
+        compute.max(receive) + self.machine.interference * compute.min(receive)
+    }
+
     /// A ring whose blocks of `elements` take `compute` seconds each: they travel in pieces (at least `fewest`) while the
     /// pieces before them are contracted, so computing or receiving goes on all the time, but for a piece that nothing
     /// hides.
     fn ring(&self, compute: f64, elements: f64, fewest: usize) -> f64 {
         let (ranks, pieces) = (self.machine.ranks as f64, most_pieces(elements).max(fewest) as f64);
         let receive = (ranks - 1.0) * pieces * self.transfer(elements / pieces);
-        (ranks * compute).max(receive + fewest as f64 * compute / pieces)
+        self.overlapped(ranks * compute, receive + fewest as f64 * compute / pieces)
     }
 
     /// Predicted seconds of a contraction by an algorithm, its inputs in place.
@@ -86,7 +91,7 @@ impl Cost<'_> {
                 let block = self.transfer(a) + self.transfer(b);
                 // To begin with, then one for each step but the last.
                 let skew = if side > 1 { block } else { 0.0 };
-                skew + compute.max((side as f64 - 1.0) * block)
+                skew + self.overlapped(compute, (side as f64 - 1.0) * block)
             }
             Algorithm::MasterWorker { cut, .. } => {
                 let (share, workers) = (self.share(cut), self.machine.ranks as f64 - 1.0);
@@ -96,7 +101,8 @@ impl Cost<'_> {
                 let compute = self.product(multiply_adds * share, a + b + c);
                 // Everything goes through one rank.
                 let through = workers * (self.transfer(a) + self.transfer(b) + self.transfer(c));
-                compute.max(through) + if workers > 0.0 { compute / most_pieces(a + b + c) as f64 } else { 0.0 }
+                self.overlapped(compute, through)
+                    + if workers > 0.0 { compute / most_pieces(a + b + c) as f64 } else { 0.0 }
             }
             Algorithm::C { cut } => {
                 let share = self.share(cut);
@@ -139,7 +145,7 @@ impl Cost<'_> {
         let gather = receive(left, sharing[0]) + receive(right, sharing[1]);
         let summands = if sharing[2] > 1.0 { receive(out, sharing[2]) + self.stream(3.0 * out) } else { 0.0 };
         let compute = self.product(tile(&all), left + right + out);
-        compute.max(gather) + gather / grid.rounds as f64 + summands
+        self.overlapped(compute, gather) + gather / grid.rounds as f64 + summands
     }
 
     /// Predicted seconds of `slicing`: the busiest rank of those looked at computes or receives, whichever takes longer, and
@@ -163,7 +169,7 @@ impl Cost<'_> {
             }
             let receive =
                 messages * self.machine.link_latency + schedule.bytes_received() as f64 / self.machine.link_bandwidth;
-            compute.max(receive) + receive / messages.max(1.0)
+            self.overlapped(compute, receive) + receive / messages.max(1.0)
         });
         busiest.fold(0.0, f64::max)
     }
