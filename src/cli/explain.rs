@@ -1,6 +1,6 @@
 //! `--explain`: the plan and its proof, for any number of ranks; no data.
 
-use einsum_dist::schedule::verify::{self, Classes};
+use einsum_dist::plan::{Classes, MOST_WHOLE};
 use einsum_dist::{Plan, World};
 
 use super::Result;
@@ -15,15 +15,15 @@ use super::units::{counted, seconds};
 pub fn explain(world: &World, config: &RunConfig) -> Result<Option<String>> {
     let plan = &config.plan;
     let ranks = plan.ranks();
-    let verified = if ranks <= verify::MOST_WHOLE {
+    let verified = if ranks <= MOST_WHOLE {
         plan.verify()?;
         format!("every element of the result, the transfers and the memory of {}, completely", counted(ranks, "rank"))
     } else {
-        let Classes { classes, followed, .. } = plan.verify_by_classes()?;
-        let of_each = if classes == 1 { "one rank".to_owned() } else { format!("one rank of each of {classes}") };
+        let Classes { steps, classes, followed } = plan.verify_by_classes()?;
         format!(
-            "transfers and memory of {ranks} ranks; by symmetry classes: every element of {of_each}, followed through \
-             {followed} ranks"
+            "by symmetry classes: one rank of each of {classes} in {}, every element of it, followed through up to {followed} of \
+             {ranks} ranks",
+            counted(steps, "step"),
         )
     };
     if !world.is_root() {

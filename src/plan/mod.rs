@@ -18,6 +18,7 @@
 //! | in slices, where memory is limited | `slice`, `fitting` |
 //! | what later slices and runs leave out | `lasting` |
 //! | what it takes, played without data | `simulate` |
+//! | proofs of thousands of ranks | `proof` |
 //! | words and JSON | `explain`, `report` |
 //!
 //! Invariants: values come after their inputs; every input of a contraction lies as its algorithm requires. Deliberately
@@ -45,6 +46,7 @@ mod order;
 mod packing;
 mod path;
 mod pipeline;
+mod proof;
 mod report;
 mod simulate;
 mod slice;
@@ -58,6 +60,7 @@ pub use options::{AlgorithmName, KernelChoice, Options, PipelineChoice};
 use packing::Packing;
 pub use path::{PathChoice, PathReport};
 pub use pipeline::Pipeline;
+pub use proof::{Classes, MOST_WHOLE};
 pub use report::{Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
 pub use simulate::{Simulation, Span};
 pub use slice::{Held, Slice};
@@ -72,7 +75,7 @@ use crate::dist::Distribution;
 use crate::dtype::Dtype;
 use crate::local::Target;
 use crate::machine::Machine;
-use crate::schedule::verify::{self, Classes, Facts, Order, Origin, VerifyError};
+use crate::schedule::verify::{self, Facts, Order, Origin, VerifyError};
 use crate::schedule::{Lasts, Schedule};
 use crate::tree::{self, EinsumSource, Einsums, Tree, UnaryOp};
 
@@ -273,7 +276,20 @@ impl Plan {
 
     /// What a correct run must do.
     pub fn facts(&self) -> Facts {
-        let values = self.values.iter().enumerate().map(|(id, value)| verify::Value {
+        let Facts { mut values, output, accumulate } = self.facts_without_order();
+        for (id, value) in values.iter_mut().enumerate() {
+            value.order = match &self.values[id].source {
+                Source::Contract { algorithm: Algorithm::RingK { cut, .. }, .. } => Order::RingDown(*cut),
+                Source::Contract { .. } => order::listed(self, id).map_or(Order::Ascending, Order::Listed),
+                _ => Order::Ascending,
+            };
+        }
+        Facts { values, output, accumulate }
+    }
+
+    /// The same, but for the order of sums, which takes a look at all ranks.
+    fn facts_without_order(&self) -> Facts {
+        let values = self.values.iter().map(|value| verify::Value {
             labels: value.labels.clone(),
             shape: value.shape.clone(),
             distribution: value.distribution.clone(),
@@ -283,11 +299,7 @@ impl Plan {
                 Source::Unary { input, .. } => Origin::Unary { input },
                 Source::Redistribute { input } => Origin::Same { input },
             },
-            order: match &value.source {
-                Source::Contract { algorithm: Algorithm::RingK { cut, .. }, .. } => Order::RingDown(*cut),
-                Source::Contract { .. } => order::listed(self, id).map_or(Order::Ascending, Order::Listed),
-                _ => Order::Ascending,
-            },
+            order: Order::Ascending,
         });
         Facts { values: values.collect(), output: self.values.len() - 1, accumulate: self.accumulate }
     }
@@ -301,16 +313,6 @@ impl Plan {
     pub fn verify(&self) -> Result<(), VerifyError> {
         let schedules: Vec<Schedule> = (0..self.ranks()).map(|rank| self.schedule(rank)).collect();
         verify::whole(&schedules, &self.facts(), self.memory_limit)
-    }
-
-    /// Proves the schedules of very many ranks: transfers and memory of all of them, the rest of one rank of each class of
-    /// schedules that are alike. Cost: linear in the tasks of all ranks, without holding them all.
-    ///
-    /// # Errors
-    /// As [`Plan::verify`].
-    pub fn verify_by_classes(&self) -> Result<Classes, VerifyError> {
-        let (facts, together) = (self.facts(), self.pipeline.is_some());
-        verify::by_classes(self.ranks(), &|rank| self.schedule(rank), &facts, self.memory_limit, together)
     }
 
     /// A number that two plans share only if they are the same, for all practical purposes. Ranks compare it before the

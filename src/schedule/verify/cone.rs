@@ -1,186 +1,116 @@
-//! What the blocks of some ranks come from, one step of a plan at a time.
+//! What the blocks of some ranks come from: only that is followed, and only ranks that have to do with it have schedules.
 //!
 //! ```text
-//! out of rank 0 after one step of a grid        from
-//!   rank 0   all its tasks of the step
+//! out of rank 0 after a product on a grid       from
+//!   rank 0   all its tasks
 //!   rank 1   the sends of its part of left      its own block: nothing else of rank 1 is followed
 //!   rank 4   the sends of its summand of out    its contractions, and what these received
 //! ```
 //!
-//! Invariant: a step's inputs are taken to be what the plan says they are, as the steps before were found to leave them. A sum in
-//! parts and the step that adds these up are one step here, and so are a contraction that makes the result and what brings it to
-//! where it is wanted, which is scaled on its way.
+//! Invariant: a transfer's ends are the same in number between two ranks, which is how lanes in order match them. Deliberately absent:
+//! whether other ranks end; they run the same algorithm.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
-use super::classes::Outline;
-use super::{Facts, Order, Origin, Value, VerifyError, run};
-use crate::schedule::{Action, Buffer, Home, Lane, Schedule, Task, TaskId};
+use super::{Facts, Fault, VerifyError, run};
+use crate::schedule::{Action, Schedule, TaskId};
 
-/// Tasks that are followed at once: what is in memory of their schedules.
-const AT_ONCE: usize = 1 << 20;
-
-pub struct Cone<'a> {
-    pub outlines: &'a [Vec<Outline>],
-    /// Whose blocks are followed.
-    pub chosen: &'a [usize],
-    pub facts: &'a Facts,
-    /// All steps are one.
-    pub together: bool,
+/// Proves the blocks of the result of some ranks, in ascending order; how many ranks had to do with them.
+///
+/// # Errors
+/// The first fault found, with its rank and task.
+pub fn follow(schedule: &dyn Fn(usize) -> Schedule, facts: &Facts, chosen: &[usize]) -> Result<usize, VerifyError> {
+    let mut cone = Cone { make: schedule, ranks: BTreeMap::new() };
+    cone.mark(chosen)?;
+    let parts: Vec<Schedule> = cone.ranks.values().map(|known| cone.part(known)).collect();
+    run::of_some(&parts.iter().collect::<Vec<_>>(), facts, chosen)?;
+    Ok(parts.len())
 }
 
-/// The tasks of each rank that have to do with a step, in order.
-type Needed = BTreeMap<usize, Vec<TaskId>>;
+/// A rank's schedule, and which of its tasks are followed.
+struct Known {
+    schedule: Schedule,
+    followed: Vec<bool>,
+    /// By peer, in order.
+    sends: BTreeMap<usize, Vec<TaskId>>,
+    recvs: BTreeMap<usize, Vec<TaskId>>,
+}
+
+impl Known {
+    fn new(schedule: Schedule) -> Known {
+        let (mut sends, mut recvs) = (BTreeMap::<usize, Vec<TaskId>>::new(), BTreeMap::<usize, Vec<TaskId>>::new());
+        for (id, task) in schedule.tasks.iter().enumerate() {
+            match task.action {
+                Action::Send { peer, .. } => sends.entry(peer).or_default().push(id),
+                Action::Recv { peer, .. } => recvs.entry(peer).or_default().push(id),
+                Action::Work(_) => {}
+            }
+        }
+        Known { followed: vec![false; schedule.tasks.len()], schedule, sends, recvs }
+    }
+}
+
+struct Cone<'a> {
+    make: &'a dyn Fn(usize) -> Schedule,
+    ranks: BTreeMap<usize, Known>,
+}
 
 impl Cone<'_> {
-    /// Follows all steps; how many ranks had to do with them.
-    pub fn check(&self, schedule: &dyn Fn(usize) -> Schedule) -> Result<usize, VerifyError> {
-        let mut seen = vec![false; self.outlines.len()];
-        let mut open: Vec<(Vec<usize>, Needed)> = Vec::new();
-        let mut tasks = 0;
-        for unit in self.units() {
-            let needed = self.needed(&unit);
-            needed.keys().for_each(|&rank| seen[rank] = true);
-            tasks += needed.values().map(Vec::len).sum::<usize>();
-            open.push((unit, needed));
-            if tasks > AT_ONCE {
-                self.follow(&std::mem::take(&mut open), schedule)?;
-                tasks = 0;
-            }
+    fn know(&mut self, rank: usize) -> &mut Known {
+        match self.ranks.entry(rank) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(Known::new((self.make)(rank))),
         }
-        self.follow(&open, schedule)?;
-        Ok(seen.into_iter().filter(|seen| *seen).count())
     }
 
-    /// Values that are followed together, the last of each its result.
-    fn units(&self) -> Vec<Vec<usize>> {
-        let values = &self.facts.values;
-        if self.together {
-            let made = |id: &usize| !matches!(values[*id].origin, Origin::Operand(_));
-            return vec![(0..values.len()).filter(made).collect()];
-        }
-        let mut units: Vec<Vec<usize>> = Vec::new();
-        for (id, value) in values.iter().enumerate() {
-            let joins = match value.origin {
-                Origin::Operand(_) => continue,
-                Origin::Same { input } => {
-                    let summed = values[input].distribution.summands() > 1;
-                    (summed || self.facts.is_result(id)) && !matches!(values[input].origin, Origin::Operand(_))
-                }
-                _ => false,
-            };
-            let before = match value.origin {
-                Origin::Same { input } if joins => units.iter_mut().find(|unit| unit.last() == Some(&input)),
-                _ => None,
-            };
-            match before {
-                Some(unit) => unit.push(id),
-                None => units.push(vec![id]),
-            }
-        }
-        units
-    }
-
-    /// Backwards from all tasks of the step on the chosen ranks.
-    fn needed(&self, unit: &[usize]) -> Needed {
-        let mut marked: BTreeMap<usize, Vec<bool>> = BTreeMap::new();
+    /// Backwards from all tasks of the chosen ranks.
+    fn mark(&mut self, chosen: &[usize]) -> Result<(), VerifyError> {
         let mut open: Vec<(usize, TaskId)> = Vec::new();
-        for &rank in self.chosen {
-            let tasks = self.outlines[rank].iter().enumerate();
-            marked.insert(rank, vec![false; tasks.len()]);
-            open.extend(tasks.filter(|(_, task)| unit.contains(&task.node)).map(|(id, _)| (rank, id)));
+        for &rank in chosen {
+            let tasks = self.know(rank).schedule.tasks.len();
+            open.extend((0..tasks).map(|id| (rank, id)));
         }
         while let Some((rank, id)) = open.pop() {
-            let tasks = &self.outlines[rank];
-            if !unit.contains(&tasks[id].node) {
+            let known = self.know(rank);
+            if std::mem::replace(&mut known.followed[id], true) {
                 continue;
             }
-            let marks = marked.entry(rank).or_insert_with(|| vec![false; tasks.len()]);
-            if std::mem::replace(&mut marks[id], true) {
-                continue;
-            }
-            open.extend(tasks[id].after.iter().map(|&before| (rank, before as usize)));
-            if tasks[id].lane == Lane::Recv {
-                open.push((tasks[id].peer, tasks[id].partner));
+            let task = &known.schedule.tasks[id];
+            open.extend(task.after.iter().map(|&before| (rank, before)));
+            if let Action::Recv { peer, .. } = task.action {
+                let number = known.recvs[&peer].partition_point(|&other| other < id);
+                let sent = self.know(peer).sends.get(&rank).and_then(|sends| sends.get(number)).copied();
+                let lacking = VerifyError { rank, task: Some(id), fault: Fault::Mismatch { peer } };
+                open.push((peer, sent.ok_or(lacking)?));
             }
         }
-        let listed = |marks: Vec<bool>| (0..marks.len()).filter(|&id| marks[id]).collect();
-        marked.into_iter().map(|(rank, marks)| (rank, listed(marks))).collect()
+        Ok(())
     }
 
-    fn follow(&self, units: &[(Vec<usize>, Needed)], schedule: &dyn Fn(usize) -> Schedule) -> Result<(), VerifyError> {
-        let ranks: Vec<usize> =
-            units.iter().flat_map(|(_, needed)| needed.keys().copied()).collect::<BTreeSet<_>>().into_iter().collect();
-        let parts: Vec<Vec<Option<Schedule>>> = ranks
-            .into_iter()
-            .map(|rank| {
-                let whole = schedule(rank);
-                let part =
-                    |(unit, needed): &(Vec<usize>, Needed)| Some(self.part(&whole, unit, needed.get(&rank)?, needed));
-                units.iter().map(part).collect()
+    /// The tasks of a rank that are followed, without sends to whom nobody follows.
+    fn part(&self, known: &Known) -> Schedule {
+        let Schedule { rank, ranks, element, ref buffers, ref tasks, .. } = known.schedule;
+        let received = |id: TaskId, peer: usize| {
+            let number = known.sends[&peer].partition_point(|&other| other < id);
+            self.ranks.get(&peer).is_some_and(|there| {
+                there.recvs.get(&rank).and_then(|recvs| recvs.get(number)).is_some_and(|&recv| there.followed[recv])
             })
-            .collect();
-        units.iter().enumerate().try_for_each(|(at, (unit, _))| {
-            let parts: Vec<&Schedule> = parts.iter().filter_map(|of_rank| of_rank[at].as_ref()).collect();
-            run::step(&parts, &self.facts_of(unit), self.chosen, unit.last() == Some(&self.facts.output))
-        })
-    }
-
-    /// The tasks of a rank that are followed, with what they read as operands.
-    fn part(&self, whole: &Schedule, unit: &[usize], tasks: &[TaskId], needed: &Needed) -> Schedule {
-        let mut places = vec![None; whole.tasks.len()];
-        let mut kept: Vec<Task> = Vec::with_capacity(tasks.len());
-        for &id in tasks {
-            let task = &whole.tasks[id];
-            // What only others need of a rank that is looked at is not followed to them.
-            if let Action::Send { peer, .. } = task.action {
-                let partner = self.outlines[whole.rank][id].partner;
-                if needed.get(&peer).is_none_or(|there| there.binary_search(&partner).is_err()) {
-                    continue;
-                }
+        };
+        let mut places = vec![None; tasks.len()];
+        let mut kept = Vec::new();
+        for (id, task) in tasks.iter().enumerate().filter(|(id, _)| known.followed[*id]) {
+            if let Action::Send { peer, .. } = task.action
+                && !received(id, peer)
+            {
+                continue;
             }
             places[id] = Some(kept.len());
-            let after = task.after.iter().filter_map(|&before| places[before]).collect();
-            kept.push(Task { after, ..task.clone() });
+            let mut task = task.clone();
+            task.after = task.after.iter().filter_map(|&before| places[before]).collect();
+            kept.push(task);
         }
-        let last = *unit.last().unwrap_or(&self.facts.output) == self.facts.output;
-        let buffers = whole.buffers.iter().map(|buffer| {
-            let made = unit.contains(&buffer.node);
-            let home = match buffer.home {
-                // Given, as far as this step goes.
-                Home::Arena if !made && buffer.place.is_some() => Home::Operand(0),
-                // Of no other step.
-                Home::Output if !last => Home::Arena,
-                home => home,
-            };
-            Buffer { home, ..buffer.clone() }
-        });
-        Schedule {
-            rank: whole.rank,
-            ranks: whole.ranks,
-            element: whole.element,
-            buffers: buffers.collect(),
-            tasks: kept,
-            offsets: Vec::new(),
-            arena_bytes: 0,
-            sections: Vec::new(),
-            lasting: Vec::new(),
-        }
-    }
-
-    /// The plan with all but one step as operands.
-    fn facts_of(&self, unit: &[usize]) -> Facts {
-        let values = self.facts.values.iter().enumerate().map(|(id, value)| {
-            let Value { labels, shape, distribution, origin, order } = value;
-            let (origin, order) = if unit.contains(&id) {
-                (origin.clone(), order.clone())
-            } else {
-                (Origin::Operand(0), Order::Ascending)
-            };
-            Value { labels: labels.clone(), shape: shape.clone(), distribution: distribution.clone(), origin, order }
-        });
-        let output = unit.last().copied().unwrap_or(self.facts.output);
-        let accumulate = self.facts.accumulate && output == self.facts.output;
-        Facts { values: values.collect(), output, accumulate }
+        let (buffers, offsets, sections, lasting) = (buffers.clone(), Vec::new(), Vec::new(), Vec::new());
+        Schedule { rank, ranks, element, buffers, tasks: kept, offsets, arena_bytes: 0, sections, lasting }
     }
 }

@@ -232,24 +232,6 @@ impl Meaning<'_> {
         self.add(contents, input, out)
     }
 
-    /// Whether this rank's block of an intermediate is all that it is said to be.
-    pub fn leaves(&self, contents: &Contents, value: usize) -> Result<(), Fault> {
-        let distribution = &self.facts.values[value].distribution;
-        if distribution.summand(self.schedule.rank).is_none_or(|summand| summand > 0) {
-            return Ok(());
-        }
-        let mut blocks = self.schedule.buffers.iter().enumerate().filter(|(_, b)| b.node == value && b.place.is_some());
-        let Some((buffer, Buffer { extents, place: Some(place), .. })) = blocks.next() else {
-            return Err(Fault::Result);
-        };
-        if place.region.is_empty() {
-            return Ok(());
-        }
-        let view = View { buffer, bounds: extents.iter().map(|&extent| 0..extent).collect() };
-        let whole = self.finished(contents, &view, value)? == place.region.dims();
-        if whole { Ok(()) } else { Err(Fault::Result) }
-    }
-
     /// Whether the output of this rank is what the expression asks for.
     pub fn result(&self, contents: &Contents) -> Result<(), Fault> {
         let needed: usize = self.facts.summed(self.facts.output).1.iter().product();

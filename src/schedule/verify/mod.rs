@@ -8,9 +8,8 @@
 //!
 //! Provenance is derived and never declared: a task says which boxes it reads and writes, not what is in them.
 //!
-//! The cost is linear in all tasks of all ranks; where these are thousands, [`by_classes`] follows one of each class.
+//! The cost is linear in all tasks of all ranks; where these are thousands, [`follow`] looks at the blocks of some only.
 
-mod classes;
 mod cone;
 mod content;
 mod error;
@@ -20,7 +19,7 @@ mod meaning;
 mod run;
 mod sharing;
 
-pub use classes::{Classes, MOST_WHOLE, by_classes};
+pub use cone::follow;
 pub use error::{Fault, VerifyError};
 pub use facts::{Facts, Order, Origin, Summand, Value};
 

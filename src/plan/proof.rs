@@ -1,0 +1,139 @@
+//! Proves plans for thousands of ranks by symmetry classes.
+//!
+//! Each step is a plan of its own, with its inputs as operands: given inputs that are what the plan says, it leaves what the plan says;
+//! so all of them together do. In a step, ranks whose blocks of inputs and result have the same extents are of one class, and do
+//! the same but for where their blocks lie. Of each class one rank's block is followed element by element, through all ranks that it
+//! comes from ([`verify::follow`]); on a grid of 10 x 10 x 10 ranks whose extents do not divide these are up to eight.
+//!
+//! Bounds, hazards and memory of whole schedules are checked on the ranks that reports look at. A sum in parts and the step that adds these up
+//! are one step here, and so are all steps of a pipeline. Deliberately absent: a proof that ranks of one class behave alike; that is
+//! what symmetry stands for, and reports say so.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Held, Plan, Source, Value};
+use crate::schedule::verify::{self, Fault, VerifyError};
+
+/// Ranks up to which all of it is proved of all of them.
+pub const MOST_WHOLE: usize = 256;
+
+/// How much was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Classes {
+    /// Steps with classes of their own.
+    pub steps: usize,
+    /// In all steps together.
+    pub classes: usize,
+    /// Ranks that were followed in the step that took most.
+    pub followed: usize,
+}
+
+impl Plan {
+    /// Proves the schedules of very many ranks, one rank of each class in each step. Cost: that of the schedules of the ranks that their
+    /// blocks come from, step by step.
+    ///
+    /// # Errors
+    /// As [`Plan::verify`].
+    pub fn verify_by_classes(&self) -> Result<Classes, VerifyError> {
+        let facts = self.facts_without_order();
+        for rank in self.looked_at() {
+            let schedule = self.schedule(rank);
+            let peak = schedule.peak_bytes();
+            verify::own(schedule, &facts)?;
+            if let Some(budget) = self.memory_limit.filter(|&budget| peak > budget) {
+                return Err(VerifyError { rank, task: None, fault: Fault::Memory { peak, budget } });
+            }
+        }
+        let mut proved = Classes { steps: 0, classes: 0, followed: 0 };
+        for step in self.steps() {
+            let chosen = step.one_of_each_class();
+            let followed = verify::follow(&|rank| step.schedule(rank), &step.facts(), &chosen)?;
+            proved.steps += 1;
+            proved.classes += chosen.len();
+            proved.followed = proved.followed.max(followed);
+        }
+        Ok(proved)
+    }
+
+    /// The steps as plans of their own.
+    fn steps(&self) -> Vec<Plan> {
+        if self.pipeline.is_some() {
+            return vec![self.clone()];
+        }
+        let made = |id: usize| !matches!(self.values[id].source, Source::Operand(_));
+        let mut units: Vec<Vec<usize>> = Vec::new();
+        for (id, value) in self.values.iter().enumerate().filter(|(id, _)| made(*id)) {
+            let joins = match value.source {
+                Source::Redistribute { input } if self.values[input].distribution.summands() > 1 => Some(input),
+                _ => None,
+            };
+            match joins.and_then(|input| units.iter_mut().find(|unit| unit.last() == Some(&input))) {
+                Some(unit) => unit.push(id),
+                None => units.push(vec![id]),
+            }
+        }
+        units.iter().map(|unit| self.alone(unit)).collect()
+    }
+
+    /// A plan of some values, with what they are made of as operands.
+    fn alone(&self, unit: &[usize]) -> Plan {
+        let mut values: Vec<Value> = Vec::new();
+        let mut places: BTreeMap<usize, usize> = BTreeMap::new();
+        for &id in unit {
+            for input in inputs(&self.values[id].source) {
+                if !unit.contains(&input) && !places.contains_key(&input) {
+                    places.insert(input, values.len());
+                    values.push(Value { source: Source::Operand(values.len()), ..self.values[input].clone() });
+                }
+            }
+        }
+        let operands = values.len();
+        for &id in unit {
+            places.insert(id, values.len());
+            let mut source = self.values[id].source.clone();
+            match &mut source {
+                Source::Operand(_) => {}
+                Source::Contract { left, right, .. } => (*left, *right) = (places[left], places[right]),
+                Source::Unary { input, .. } | Source::Redistribute { input } => *input = places[input],
+            }
+            values.push(Value { source, ..self.values[id].clone() });
+        }
+        let last = unit.last() == Some(&(self.values.len() - 1));
+        Plan {
+            values,
+            operands,
+            leaves: (0..operands).collect(),
+            accumulate: self.accumulate && last,
+            slices: Vec::new(),
+            result: Held::Whole,
+            constant: Vec::new(),
+            lanes: Vec::new(),
+            path: Vec::new(),
+            memory_limit: None,
+            ..self.clone()
+        }
+    }
+
+    /// The first rank of each class, and the last of all, in ascending order.
+    fn one_of_each_class(&self) -> Vec<usize> {
+        let mut first: BTreeMap<Vec<Option<Vec<usize>>>, usize> = BTreeMap::new();
+        for rank in 0..self.ranks() {
+            let block = |value: &Value| Some(value.distribution.block(&value.shape, rank)?.extents());
+            first.entry(self.values.iter().map(block).collect()).or_insert(rank);
+        }
+        let mut chosen: Vec<usize> = first.into_values().chain([self.ranks() - 1]).collect();
+        chosen.sort_unstable();
+        chosen.dedup();
+        chosen
+    }
+}
+
+fn inputs(source: &Source) -> Vec<usize> {
+    match source {
+        Source::Operand(_) => vec![],
+        Source::Contract { left, right, .. } => vec![*left, *right],
+        Source::Unary { input, .. } | Source::Redistribute { input } => vec![*input],
+    }
+}
