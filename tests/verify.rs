@@ -116,9 +116,12 @@ fn faults_of_ranks_that_others_have_blocks_from_are_found() {
             adds.map(|accumulate| *accumulate = Accumulate::Overwrite).is_some()
         },
         |schedule| {
-            let before = schedule.tasks.len();
-            schedule.tasks.retain(|task| !matches!(task.action, Action::Send { .. }));
-            schedule.tasks.len() < before
+            let mut sends = schedule.tasks.iter_mut().filter_map(|task| match &mut task.action {
+                Action::Send { peer, .. } => Some(peer),
+                _ => None,
+            });
+            // To the wrong rank.
+            sends.next().map(|peer| *peer = (*peer + 1) % 16).is_some()
         },
     ];
     let mut found = 0;
