@@ -20,6 +20,7 @@
 
 mod cuts;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 pub use self::cuts::{Grid, Sharing};
@@ -39,6 +40,8 @@ struct Tiles<'a> {
     along: Option<Label>,
     /// What comes in one round, of the ranks with this rank's tile of that dimension.
     cells: Vec<Range<usize>>,
+    /// What this rank and those that share an operand with it hold of left and of right along that dimension.
+    held: BTreeMap<usize, [Range<usize>; 2]>,
 }
 
 impl<'a> Tiles<'a> {
@@ -50,25 +53,24 @@ impl<'a> Tiles<'a> {
             let shares = [0, 1].into_iter().filter(|&operand| grid.shares_along(operand, label)).count();
             (shares, grid.tile(0, label, extent(left, label)).len())
         });
-        let mut tiles = Tiles { grid, contraction, along: best.copied(), cells: Vec::new() };
+        let mut tiles = Tiles { grid, contraction, along: best.copied(), cells: Vec::new(), held: BTreeMap::new() };
         if let Some(along) = tiles.along {
-            tiles.cells = tiles.cells(rank, along);
+            let sharing = [left, right].map(|tensor| grid.sharing(&tensor.labels, rank));
+            let holders = sharing.iter().flatten();
+            tiles.held = holders.map(|&rank| (rank, [left, right].map(|tensor| tensor.tile(rank, along)))).collect();
+            tiles.cells = tiles.cells(rank, along, &sharing);
         }
         tiles
     }
 
     /// A tile, cut where parts of operands end, as far as these are not too many.
-    fn cells(&self, rank: usize, along: Label) -> Vec<Range<usize>> {
-        let Contraction { left, right, .. } = self.contraction;
-        let tile = self.grid.tile(rank, along, extent(left, along));
+    fn cells(&self, rank: usize, along: Label, sharing: &[Vec<usize>; 2]) -> Vec<Range<usize>> {
+        let tile = self.grid.tile(rank, along, extent(&self.contraction.left, along));
         let mut ends = vec![tile.start, tile.end];
-        let sharing =
-            [left, right].into_iter().enumerate().filter(|(operand, _)| self.grid.shares_along(*operand, along));
-        for (_, tensor) in sharing {
-            for holder in self.grid.sharing(&tensor.labels, rank) {
-                // Of more ranks than indices some hold nothing, nowhere.
-                ends.extend(Some(tensor.tile(holder, along)).filter(|part| !part.is_empty()).map(|part| part.start));
-            }
+        for (operand, holders) in sharing.iter().enumerate().filter(|(at, _)| self.grid.shares_along(*at, along)) {
+            let parts = holders.iter().map(|holder| &self.held[holder][operand]);
+            // Of more ranks than indices some hold nothing, nowhere.
+            ends.extend(parts.filter(|part| !part.is_empty()).map(|part| part.start));
         }
         ends.sort_unstable();
         ends.dedup();
@@ -95,11 +97,19 @@ impl<'a> Tiles<'a> {
     /// A rank begins with what it holds of left, and of right where left is not shared along that dimension.
     fn cell(&self, rank: usize, round: usize) -> Option<&Range<usize>> {
         let first = self.along.map_or(0, |along| {
-            let Contraction { left, right, .. } = self.contraction;
-            let held = if self.grid.shares_along(0, along) { left } else { right }.tile(rank, along).start;
+            let operand = if self.grid.shares_along(0, along) { 0 } else { 1 };
+            let held = self.held[&rank][operand].start;
             self.cells.partition_point(|cell| cell.start < held) % self.cells.len().max(1)
         });
         self.cells.get((first + round) % self.cells.len().max(1)).filter(|_| round < self.cells.len())
+    }
+
+    /// Whether what one rank has of an operand reaches into what another works on in one round.
+    fn reaches(&self, operand: usize, source: usize, target: usize, round: usize) -> bool {
+        self.cell(target, round).is_none_or(|cell| {
+            let held = &self.held[&source][operand];
+            held.start < cell.end && cell.start < held.end
+        })
     }
 
     /// What a rank works on of some dimensions, in one round.
@@ -177,11 +187,11 @@ pub fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     for round in 0..tiles.rounds_of(me) {
         for distance in &distances {
             let (target, source) = ((me + distance) % ranks, (me + ranks - distance) % ranks);
-            for (sharing, pieces) in &operands {
-                if sharing.contains(&target) {
+            for (operand, (sharing, pieces)) in operands.iter().enumerate() {
+                if sharing.binary_search(&target).is_ok() && tiles.reaches(operand, me, target, round) {
                     pieces.send(builder, target, round);
                 }
-                if sharing.contains(&source) {
+                if sharing.binary_search(&source).is_ok() && tiles.reaches(operand, source, me, round) {
                     pieces.recv(builder, source, round);
                 }
             }

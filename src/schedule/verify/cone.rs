@@ -7,14 +7,15 @@
 //!   rank 4   the sends of its summand of out    its contractions, and what these received
 //! ```
 //!
-//! Invariant: a transfer's ends are the same in number between two ranks, which is how lanes in order match them. Deliberately absent:
-//! whether other ranks end; they run the same algorithm.
+//! Of other ranks only tasks are followed that write what a followed task reads, in the order that all tasks of their rank put them in.
+//! Invariant: between two ranks that are followed there are as many sends as receives, which is how they are matched. Deliberately
+//! absent: whether other ranks end; they run the same algorithm.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use super::{Facts, Fault, VerifyError, run};
-use crate::schedule::{Action, Schedule, TaskId};
+use crate::schedule::{Action, Schedule, Task, TaskId};
 
 /// Proves the blocks of the result of some ranks, in ascending order; how many ranks had to do with them.
 ///
@@ -23,6 +24,7 @@ use crate::schedule::{Action, Schedule, TaskId};
 pub fn follow(schedule: &dyn Fn(usize) -> Schedule, facts: &Facts, chosen: &[usize]) -> Result<usize, VerifyError> {
     let mut cone = Cone { make: schedule, ranks: BTreeMap::new() };
     cone.mark(chosen)?;
+    cone.matched()?;
     let parts: Vec<Schedule> = cone.ranks.values().map(|known| cone.part(known)).collect();
     run::of_some(&parts.iter().collect::<Vec<_>>(), facts, chosen)?;
     Ok(parts.len())
@@ -35,19 +37,77 @@ struct Known {
     /// By peer, in order.
     sends: BTreeMap<usize, Vec<TaskId>>,
     recvs: BTreeMap<usize, Vec<TaskId>>,
+    /// By buffer, in order.
+    writers: Vec<Vec<TaskId>>,
 }
 
 impl Known {
     fn new(schedule: Schedule) -> Known {
         let (mut sends, mut recvs) = (BTreeMap::<usize, Vec<TaskId>>::new(), BTreeMap::<usize, Vec<TaskId>>::new());
+        let mut writers = vec![Vec::new(); schedule.buffers.len()];
         for (id, task) in schedule.tasks.iter().enumerate() {
             match task.action {
                 Action::Send { peer, .. } => sends.entry(peer).or_default().push(id),
                 Action::Recv { peer, .. } => recvs.entry(peer).or_default().push(id),
                 Action::Work(_) => {}
             }
+            for view in task.action.writes() {
+                if writers[view.buffer].last() != Some(&id) {
+                    writers[view.buffer].push(id);
+                }
+            }
         }
-        Known { followed: vec![false; schedule.tasks.len()], schedule, sends, recvs }
+        Known { followed: vec![false; schedule.tasks.len()], schedule, sends, recvs, writers }
+    }
+
+    /// The tasks that wrote what one reads: back to the one that wrote all of it.
+    fn sources(&self, id: TaskId) -> Vec<TaskId> {
+        let mut sources = Vec::new();
+        for read in self.schedule.tasks[id].action.reads() {
+            let writers = &self.writers[read.buffer];
+            for &writer in writers[..writers.partition_point(|&writer| writer < id)].iter().rev() {
+                let written = self.schedule.tasks[writer].action.writes();
+                if written.iter().any(|view| view.overlaps(read)) {
+                    sources.push(writer);
+                }
+                if written.iter().any(|view| view.covers(read)) {
+                    break;
+                }
+            }
+        }
+        sources
+    }
+
+    /// For each task that is kept its place among those, and of each lane the last kept task that comes before it.
+    fn kept(&self, keep: impl Fn(TaskId, &Task) -> bool) -> Vec<Task> {
+        let tasks = &self.schedule.tasks;
+        let mut kept: Vec<Task> = Vec::new();
+        let mut places: Vec<Option<usize>> = Vec::with_capacity(tasks.len());
+        let mut befores: Vec<[Option<usize>; 3]> = Vec::with_capacity(tasks.len());
+        let mut lasts: [Option<TaskId>; 3] = [None; 3];
+        for (id, task) in tasks.iter().enumerate() {
+            let lane = task.action.lane() as usize;
+            let mut before = [None; 3];
+            for &earlier in task.after.iter().chain(&lasts[lane]) {
+                match places[earlier] {
+                    Some(place) => {
+                        let hand = &mut before[tasks[earlier].action.lane() as usize];
+                        *hand = (*hand).max(Some(place));
+                    }
+                    None => {
+                        before.iter_mut().zip(befores[earlier]).for_each(|(hand, other)| *hand = (*hand).max(other))
+                    }
+                }
+            }
+            let keeps = keep(id, task);
+            places.push(keeps.then_some(kept.len()));
+            befores.push(before);
+            lasts[lane] = Some(id);
+            if keeps {
+                kept.push(Task { after: before.into_iter().flatten().collect(), ..task.clone() });
+            }
+        }
+        kept
     }
 }
 
@@ -76,9 +136,8 @@ impl Cone<'_> {
             if std::mem::replace(&mut known.followed[id], true) {
                 continue;
             }
-            let task = &known.schedule.tasks[id];
-            open.extend(task.after.iter().map(|&before| (rank, before)));
-            if let Action::Recv { peer, .. } = task.action {
+            open.extend(known.sources(id).into_iter().map(|source| (rank, source)));
+            if let Action::Recv { peer, .. } = known.schedule.tasks[id].action {
                 let number = known.recvs[&peer].partition_point(|&other| other < id);
                 let sent = self.know(peer).sends.get(&rank).and_then(|sends| sends.get(number)).copied();
                 let lacking = VerifyError { rank, task: Some(id), fault: Fault::Mismatch { peer } };
@@ -88,29 +147,32 @@ impl Cone<'_> {
         Ok(())
     }
 
+    fn matched(&self) -> Result<(), VerifyError> {
+        for (&rank, known) in &self.ranks {
+            for (&peer, sends) in &known.sends {
+                let received = |there: &Known| there.recvs.get(&rank).map_or(0, Vec::len);
+                if self.ranks.get(&peer).is_some_and(|there| received(there) != sends.len()) {
+                    return Err(VerifyError { rank, task: sends.last().copied(), fault: Fault::Mismatch { peer } });
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The tasks of a rank that are followed, without sends to whom nobody follows.
     fn part(&self, known: &Known) -> Schedule {
-        let Schedule { rank, ranks, element, ref buffers, ref tasks, .. } = known.schedule;
+        let Schedule { rank, ranks, element, ref buffers, .. } = known.schedule;
         let received = |id: TaskId, peer: usize| {
             let number = known.sends[&peer].partition_point(|&other| other < id);
             self.ranks.get(&peer).is_some_and(|there| {
                 there.recvs.get(&rank).and_then(|recvs| recvs.get(number)).is_some_and(|&recv| there.followed[recv])
             })
         };
-        let mut places = vec![None; tasks.len()];
-        let mut kept = Vec::new();
-        for (id, task) in tasks.iter().enumerate().filter(|(id, _)| known.followed[*id]) {
-            if let Action::Send { peer, .. } = task.action
-                && !received(id, peer)
-            {
-                continue;
-            }
-            places[id] = Some(kept.len());
-            let mut task = task.clone();
-            task.after = task.after.iter().filter_map(|&before| places[before]).collect();
-            kept.push(task);
-        }
+        let tasks = known.kept(|id, task| match task.action {
+            Action::Send { peer, .. } => known.followed[id] && received(id, peer),
+            _ => known.followed[id],
+        });
         let (buffers, offsets, sections, lasting) = (buffers.clone(), Vec::new(), Vec::new(), Vec::new());
-        Schedule { rank, ranks, element, buffers, tasks: kept, offsets, arena_bytes: 0, sections, lasting }
+        Schedule { rank, ranks, element, buffers, tasks, offsets, arena_bytes: 0, sections, lasting }
     }
 }
