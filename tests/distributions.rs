@@ -28,7 +28,7 @@ type Sets = Vec<Vec<bool>>;
 
 impl<'a> Counted<'a> {
     fn new(case: &'a Case, plan: &'a Plan) -> Counted<'a> {
-        let Source::Contract { algorithm: Algorithm::Slicing { stationary }, .. } = plan.output().source else {
+        let Source::Contract { algorithm: Algorithm::Slicing { stationary, .. }, .. } = plan.output().source else {
             panic!("one contraction by slicing")
         };
         let lies = [plan.operand(0), plan.operand(1), plan.output()].map(|value| &value.distribution);

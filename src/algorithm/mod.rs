@@ -36,7 +36,7 @@ mod unary;
 pub use contraction::{Contraction, Tensor, most_pieces};
 pub use grid::{Grid, Sharing};
 pub use redistribute::redistribute;
-pub use slicing::Stationary;
+pub use slicing::{Chunks, Reorder, Stationary};
 pub use unary::{carried, unary};
 
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,7 @@ pub enum Algorithm {
     /// travel the ring.
     RingK { cut: Label, out: Label, split: Label },
     /// Any distributions of all three tensors: pieces travel to where the stationary one lies.
-    Slicing { stationary: Stationary },
+    Slicing { stationary: Stationary, chunks: Chunks },
     /// A grid of ranks over any of the dimensions.
     Grid(Box<Grid>),
     /// Operands cut along one of these and `k` on `side` x `side` ranks, shifted past out.
@@ -100,7 +100,10 @@ impl Algorithm {
                 let cuts = grid.cuts.iter().filter(|(_, parts)| *parts > 1);
                 cuts.map(|&(label, parts)| format!("{}/{parts}", name(label))).collect()
             }
-            Algorithm::Slicing { stationary } => vec![format!("{} stays", stationary.name())],
+            Algorithm::Slicing { stationary, chunks } => {
+                let order = Some(chunks.order.name()).filter(|_| chunks.order != Reorder::Direct);
+                [format!("{} stays", stationary.name())].into_iter().chain(order.map(str::to_owned)).collect()
+            }
             _ => self.cuts().into_iter().map(name).collect::<Vec<_>>(),
         };
         if inside.is_empty() { self.name().to_owned() } else { format!("{}({})", self.name(), inside.join(", ")) }
@@ -180,7 +183,7 @@ impl Algorithm {
     /// In which order each rank's summands of out meet, rank by rank, where the algorithm has an order of its own.
     pub fn order(&self, contraction: &Contraction, ranks: usize) -> Option<Vec<Vec<Summand>>> {
         match self {
-            Algorithm::Slicing { stationary } => Some(slicing::order(contraction, *stationary, ranks)),
+            &Algorithm::Slicing { stationary, chunks } => Some(slicing::order(contraction, stationary, chunks, ranks)),
             Algorithm::Grid(grid) => Some(grid::order(contraction, grid, ranks)),
             &Algorithm::Cannon { k, side, .. } => Some(cannon::order(contraction, k, side, ranks)),
             _ => None,
@@ -193,7 +196,7 @@ impl Algorithm {
             Algorithm::Local | Algorithm::C { .. } => local::local(builder, contraction),
             Algorithm::RingMn { cut, travel } => ring_mn::ring_mn(builder, contraction, cut, travel),
             Algorithm::RingK { out, split, .. } => ring_k::ring_k(builder, contraction, out, split),
-            Algorithm::Slicing { stationary } => slicing::slicing(builder, contraction, stationary),
+            Algorithm::Slicing { stationary, chunks } => slicing::slicing(builder, contraction, stationary, chunks),
             Algorithm::Grid(ref grid) => grid::grid(builder, contraction, grid),
             Algorithm::Cannon { side, .. } => cannon::cannon(builder, contraction, side),
             Algorithm::MasterWorker { cut, ref ends } => {

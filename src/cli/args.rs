@@ -87,6 +87,10 @@ pub struct Args {
     #[arg(long)]
     pub no_overlap: bool,
 
+    /// In which order ranks go through what slicing gives them: direct, greedy, by-cost or exhaustive
+    #[arg(long, value_name = "ORDER", default_value = "direct")]
+    pub reorder: String,
+
     /// Fail where an intermediate would have to be redistributed
     #[arg(long)]
     pub forbid_redistribution: bool,

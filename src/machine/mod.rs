@@ -79,4 +79,9 @@ impl Machine {
         let [[low, slow], [high, fast]] = between.map_or([[*first, *slowest]; 2], |pair| [pair[0], pair[1]]);
         slow * (fast / slow).powf((side / low).ln() / (high / low).ln())
     }
+
+    /// Multiply-adds of a rank in the time in which an element of so many bytes comes from another.
+    pub fn balance(&self, bytes: usize) -> u64 {
+        (self.flops * self.workers as f64 / 2.0 * bytes as f64 / self.link_bandwidth).max(1.0) as u64
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::grids::Fit;
 use super::{AlgorithmName, Options, PlanError};
-use crate::algorithm::{Algorithm, Grid, Stationary};
+use crate::algorithm::{Algorithm, Chunks, Grid, Reorder, Stationary};
 use crate::dims::{Kind, Kinds, Label};
 use crate::dist::tile_bounds;
 
@@ -12,6 +12,8 @@ pub struct Candidates<'a> {
     pub names: &'a [String],
     pub extents: &'a [usize],
     pub ranks: usize,
+    /// Multiply-adds in the time in which an element comes from another rank.
+    pub balance: u64,
     /// Dimensions that are not to be cut.
     pub uncut: &'a [Label],
 }
@@ -65,7 +67,10 @@ impl Candidates<'_> {
         }));
         // Where tensors lie as the planner likes, others move as little.
         if self.options.algorithm == Some(AlgorithmName::Slicing) || !self.options.fixed.is_empty() {
-            all.extend(Stationary::ALL.map(|stationary| Algorithm::Slicing { stationary }));
+            let order = self.options.reorder;
+            let weighs = matches!(order, Reorder::ByCost | Reorder::Exhaustive);
+            let chunks = Chunks { order, balance: if weighs { self.balance } else { 0 } };
+            all.extend(Stationary::ALL.map(|stationary| Algorithm::Slicing { stationary, chunks }));
         }
         let memory = self.options.memory_limit.map(|bytes| bytes as f64 / self.options.dtype.size() as f64);
         let fit = Fit { kinds, extents: self.extents, uncut: self.uncut, ranks: self.ranks, memory };

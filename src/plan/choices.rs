@@ -53,7 +53,8 @@ impl Choices<'_> {
     pub fn candidates(&self, node: NodeId, kinds: &Kinds) -> Result<Vec<Algorithm>, PlanError> {
         let Choices { tree, machine, options, uncut, .. } = *self;
         let (names, extents) = (tree.names.as_slice(), tree.extents.as_slice());
-        let candidates = Candidates { options, names, extents, ranks: machine.ranks, uncut };
+        let balance = machine.balance(options.dtype.size());
+        let candidates = Candidates { options, names, extents, ranks: machine.ranks, balance, uncut };
         candidates.of(&tree.step_text(node), kinds, self.labels(node))
     }
 
@@ -78,9 +79,13 @@ impl Choices<'_> {
         let out = fixed.unwrap_or_else(|| self.preferred(self.labels(node)));
         let needs = Distributions { left: lies(left, inputs[0]), right: lies(right, inputs[1]), out };
         let seconds = match *algorithm {
-            Algorithm::Slicing { stationary } => {
+            Algorithm::Slicing { stationary, chunks } => {
                 let tensors = [(left, &needs.left), (right, &needs.right), (node, &needs.out)];
-                self.cost.slicing(&tensors.map(|(node, distribution)| self.tensor(node, distribution)), stationary)
+                self.cost.slicing(
+                    &tensors.map(|(node, distribution)| self.tensor(node, distribution)),
+                    stationary,
+                    chunks,
+                )
             }
             _ => self.cost.contraction(algorithm, self.labels(left), self.labels(right), self.labels(node)),
         };

@@ -3,7 +3,7 @@
 //! Overlap is a maximum: of a ring the longer of computing and receiving counts, and a piece of a block that has nothing to
 //! hide behind; and of the shorter one as much as the two get in each other's way ([`Machine::interference`]).
 
-use crate::algorithm::{Algorithm, Contraction, Grid, Stationary, Tensor, most_pieces};
+use crate::algorithm::{Algorithm, Chunks, Contraction, Grid, Stationary, Tensor, most_pieces};
 use crate::dims::Label;
 use crate::dist::{Distribution, tile_bounds};
 use crate::dtype::Dtype;
@@ -150,13 +150,13 @@ impl Cost<'_> {
 
     /// Predicted seconds of `slicing`: the busiest rank of those looked at computes or receives, whichever takes longer, and
     /// its first piece has nothing to hide behind.
-    pub fn slicing(&self, lies: &[Tensor; 3], stationary: Stationary) -> f64 {
+    pub fn slicing(&self, lies: &[Tensor; 3], stationary: Stationary, chunks: Chunks) -> f64 {
         let ranks = self.machine.ranks;
         let looked_at: Vec<usize> = (0..ranks).step_by(ranks.div_ceil(RANKS_LOOKED_AT)).collect();
         let busiest = looked_at.into_iter().map(|rank| {
             let mut builder = Builder::new(rank, ranks, self.dtype.size());
             let [left, right, out] = lies.each_ref().map(|tensor| tensor.clone().declared(&mut builder));
-            let algorithm = Algorithm::Slicing { stationary };
+            let algorithm = Algorithm::Slicing { stationary, chunks };
             algorithm.generate(&mut builder, &Contraction { left, right, out, onto: false });
             let schedule = builder.finish();
             let (mut compute, mut messages) = (0.0, 0.0f64);

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::{Fixed, PathChoice};
+use crate::algorithm::Reorder;
 use crate::dtype::Dtype;
 use crate::local::Target;
 
@@ -193,6 +194,8 @@ pub struct Options {
     /// The result may leave in parts where it does not fit as a whole ([`Held::InParts`](super::Held)): for callers of
     /// [`Program::run_part`](crate::Program::run_part).
     pub in_parts: bool,
+    /// In which order ranks go through what `slicing` gives them.
+    pub reorder: Reorder,
     /// Redistribution of an intermediate is an error.
     pub forbid_redistribution: bool,
     /// Whether steps work on batches one behind another, each with ranks of its own ([`Pipeline`](super::Pipeline)).
@@ -222,6 +225,7 @@ impl Default for Options {
             constant: Vec::new(),
             memory_limit: None,
             in_parts: false,
+            reorder: Reorder::Direct,
             forbid_redistribution: false,
             pipeline: PipelineChoice::Auto,
             step_by_step: false,

@@ -2,7 +2,8 @@
 //!
 //! Invariant: the chunks of all ranks have every product once. Cost: that of the blocks and chunks of all ranks.
 
-use super::Stationary;
+use super::reorder::{Effort, Reorder};
+use super::{Chunks, Stationary};
 use crate::algorithm::contraction::{Contraction, Tensor, most_pieces};
 use crate::algorithm::pieces::Rounds;
 use crate::dims::Label;
@@ -48,7 +49,7 @@ pub struct Geometry<'a> {
 }
 
 impl<'a> Geometry<'a> {
-    pub fn new(contraction: &'a Contraction, stationary: Stationary, ranks: usize) -> Geometry<'a> {
+    pub fn new(contraction: &'a Contraction, stationary: Stationary, chunks: Chunks, ranks: usize) -> Geometry<'a> {
         let Contraction { left, right, out, .. } = contraction;
         let blocks = [left, right, out].map(|tensor| {
             let final_block = |rank| {
@@ -60,7 +61,8 @@ impl<'a> Geometry<'a> {
         let mut geometry = Geometry { contraction, stationary, ranks, chunks: Vec::new(), blocks };
         let along = geometry.longest(|label| !geometry.stays().labels.contains(&label));
         let sets = along.map(|label| geometry.cells(label)).unwrap_or_default();
-        geometry.chunks = (0..ranks).map(|rank| geometry.chunks_of(rank, along, &sets)).collect();
+        let ordered = |rank| geometry.reordered(rank, geometry.chunks_of(rank, along, &sets), chunks);
+        geometry.chunks = (0..ranks).map(ordered).collect();
         geometry
     }
 
@@ -178,15 +180,31 @@ impl<'a> Geometry<'a> {
             let tiles = (0..pieces).map(|piece| cell.select(&tile_bounds(cell.len(), pieces, piece)));
             chunks.extend(tiles.map(|tile| share.with(along, tile)));
         }
-        let held = |chunk: &Share| -> usize {
-            let here = |tensor: &&Tensor| {
-                self.block(tensor, rank).map_or(0, |block| block.intersect(&chunk.region(tensor)).volume())
-            };
-            self.tensors().iter().map(here).sum()
-        };
-        let most = chunks.iter().map(held).enumerate().max_by_key(|&(at, held)| (held, std::cmp::Reverse(at)));
+        let held = chunks.iter().map(|chunk| self.held(rank, chunk)).enumerate();
+        let most = held.max_by_key(|&(at, held)| (held, std::cmp::Reverse(at)));
         chunks.rotate_left(most.map_or(0, |(at, _)| at));
         chunks
+    }
+
+    /// Elements of a chunk's tensors that a rank has.
+    fn held(&self, rank: usize, chunk: &Share) -> usize {
+        let here = |tensor: &&Tensor| {
+            self.block(tensor, rank).map_or(0, |block| block.intersect(&chunk.region(tensor)).volume())
+        };
+        self.tensors().iter().map(here).sum()
+    }
+
+    fn reordered(&self, rank: usize, list: Vec<Share>, chunks: Chunks) -> Vec<Share> {
+        let effort = |chunk: &Share| {
+            let all: usize = self.tensors().iter().map(|tensor| chunk.region(tensor).volume()).sum();
+            let products: u64 = chunk.0.iter().map(|(_, indices)| indices.len() as u64).product();
+            Effort { comes: (all - self.held(rank, chunk)) as u64 * chunks.balance.max(1), computes: products }
+        };
+        if chunks.order == Reorder::Direct {
+            return list;
+        }
+        let efforts: Vec<Effort> = list.iter().map(effort).collect();
+        chunks.order.order(&efforts).into_iter().map(|at| list[at].clone()).collect()
     }
 }
 

@@ -16,6 +16,7 @@
 //! | operands' pieces come | [`super::pieces`] |
 //! | with a stationary operand, summands of out go | `products` |
 //! | in which order they meet | `order` |
+//! | in which order a rank's chunks are contracted | `reorder` |
 //!
 //! A rank receives what of its pieces it does not hold, each element once; with replicas of out, 2 (r - 1) / r of its block
 //! more ([`super::replicas`]). All transfers come in rounds (chunk by chunk, then by distance of the ranks), which is their
@@ -25,12 +26,14 @@
 mod geometry;
 mod order;
 mod products;
+mod reorder;
 
 use serde::{Deserialize, Serialize};
 
 use self::geometry::Geometry;
 pub use self::order::order;
 use self::products::Products;
+pub use self::reorder::Reorder;
 use super::contraction::{Contraction, Tensor, contract};
 use super::pieces::Pieces;
 use super::replicas::add_replicas;
@@ -51,6 +54,15 @@ pub enum Stationary {
     Out,
 }
 
+/// How a rank goes through its chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct Chunks {
+    /// Their order.
+    pub order: Reorder,
+    /// Multiply-adds in the time in which an element comes from another rank: what orders by cost weigh with.
+    pub balance: u64,
+}
+
 impl Stationary {
     pub const ALL: [Stationary; 3] = [Stationary::Out, Stationary::Left, Stationary::Right];
 
@@ -64,9 +76,9 @@ impl Stationary {
 }
 
 /// Appends this rank's tasks.
-pub fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Stationary) {
+pub fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Stationary, chunks: Chunks) {
     let Contraction { out, onto, .. } = contraction;
-    let geometry = Geometry::new(contraction, stationary, builder.ranks());
+    let geometry = Geometry::new(contraction, stationary, chunks, builder.ranks());
     let (me, ranks, chunks) = (builder.rank(), geometry.ranks, &geometry.chunks);
     let sums = Sums::new(builder, &geometry, *onto);
     let moving: Vec<Pieces<Geometry>> =

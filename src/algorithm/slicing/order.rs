@@ -1,7 +1,7 @@
 //! In which order summands meet on every rank: what the verifier compares schedules with.
 
 use super::geometry::{Geometry, Share};
-use super::{REPLICAS, Stationary};
+use super::{Chunks, REPLICAS, Stationary};
 use crate::algorithm::contraction::Contraction;
 use crate::algorithm::pieces::Rounds;
 use crate::algorithm::replicas;
@@ -11,8 +11,8 @@ use crate::schedule::verify::Summand;
 
 /// By rank, the summands of out that it adds: those of its own, or also those of others round by round, and then what the other
 /// replicas of its block have.
-pub fn order(contraction: &Contraction, stationary: Stationary, ranks: usize) -> Vec<Vec<Summand>> {
-    let geometry = Geometry::new(contraction, stationary, ranks);
+pub fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, ranks: usize) -> Vec<Vec<Summand>> {
+    let geometry = Geometry::new(contraction, stationary, chunks, ranks);
     let summed: Vec<Label> =
         contraction.left.labels.iter().copied().filter(|label| !contraction.out.labels.contains(label)).collect();
     let summand = |share: &Share| Summand {

@@ -1,0 +1,186 @@
+//! In which order a rank contracts its chunks.
+//!
+//! Source: Brock and Golin, section 4.3. Each step contracts one chunk while the pieces of the next one come, so it takes as long as the
+//! longer of the two:
+//!
+//! ```text
+//! words that come, products      as they are           by cost
+//!   a   0  10                    a | b comes  40       a | d comes  10
+//!   b  40  10                    b | c comes  20       d | c comes  30
+//!   c  20  30                    c | d comes  30       c | b comes  40
+//!   d   5  30                    d            30       b            10
+//! ```
+//!
+//! Invariant: an order has every chunk once. Words do not depend on it; which time transfers take from whom else does not count.
+//! Deliberately absent: several chunks in one step, as workers have one task at a time.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Chunks up to which all orders are tried; more are ordered by cost.
+const MOST_TRIED: usize = 8;
+
+/// How chunks are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reorder {
+    /// Ascending, from the chunk of which the rank has most around (direct execution with an iteration offset).
+    #[default]
+    Direct,
+    /// First what needs nothing from others.
+    Greedy,
+    /// Next what takes longest to come of all that comes in time; where nothing does, what comes soonest.
+    ByCost,
+    /// Of all orders the one that takes least, where there are at most eight chunks.
+    Exhaustive,
+}
+
+impl Reorder {
+    /// All of them.
+    pub const ALL: [Reorder; 4] = [Reorder::Direct, Reorder::Greedy, Reorder::ByCost, Reorder::Exhaustive];
+
+    /// On the command line and in plans.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reorder::Direct => "direct",
+            Reorder::Greedy => "greedy",
+            Reorder::ByCost => "by-cost",
+            Reorder::Exhaustive => "exhaustive",
+        }
+    }
+
+    /// The places of chunks in this order.
+    pub(super) fn order(self, chunks: &[Effort]) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..chunks.len()).collect();
+        match self {
+            Reorder::Direct => {}
+            Reorder::Greedy => order.sort_by_key(|&at| chunks[at].comes > 0),
+            Reorder::Exhaustive if chunks.len() <= MOST_TRIED => {
+                let mut search = Search { chunks, best: (seconds(chunks, &order), order.clone()) };
+                search.extend(&mut Vec::new(), 0);
+                order = search.best.1;
+            }
+            Reorder::ByCost | Reorder::Exhaustive => order = by_cost(chunks),
+        }
+        order
+    }
+}
+
+impl FromStr for Reorder {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Reorder, String> {
+        let known = Reorder::ALL.map(Reorder::name).join(", ");
+        let mut all = Reorder::ALL.into_iter();
+        all.find(|order| order.name() == text).ok_or_else(|| format!("unknown order `{text}` (known: {known})"))
+    }
+}
+
+/// What a chunk takes, in one unit: products that would be computed in the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Effort {
+    pub comes: u64,
+    pub computes: u64,
+}
+
+/// How long an order takes: the first chunk's pieces come with nothing to hide behind.
+fn seconds(chunks: &[Effort], order: &[usize]) -> u64 {
+    let next = order.iter().skip(1).map(|&at| chunks[at].comes).chain([0]);
+    let steps = order.iter().zip(next).map(|(&at, comes)| chunks[at].computes.max(comes));
+    order.first().map_or(0, |&first| chunks[first].comes) + steps.sum::<u64>()
+}
+
+fn by_cost(chunks: &[Effort]) -> Vec<usize> {
+    let mut left: Vec<usize> = (0..chunks.len()).collect();
+    let mut order = Vec::with_capacity(chunks.len());
+    let mut hides = 0;
+    while !left.is_empty() {
+        let rank = |&place: &usize| {
+            let comes = chunks[left[place]].comes;
+            // In time before late; of those in time the longest, of those late the shortest.
+            if comes <= hides { (0, hides - comes) } else { (1, comes) }
+        };
+        let Some(next) = (0..left.len()).min_by_key(rank) else { break };
+        let at = left.remove(next);
+        hides = chunks[at].computes;
+        order.push(at);
+    }
+    order
+}
+
+/// All orders, less those that begin worse than the best ends.
+struct Search<'a> {
+    chunks: &'a [Effort],
+    best: (u64, Vec<usize>),
+}
+
+impl Search<'_> {
+    /// `spent`: until the last chunk so far is there.
+    fn extend(&mut self, order: &mut Vec<usize>, spent: u64) {
+        let last = order.last().map_or(0, |&at| self.chunks[at].computes);
+        if order.len() == self.chunks.len() {
+            if spent + last < self.best.0 {
+                self.best = (spent + last, order.clone());
+            }
+            return;
+        }
+        for at in 0..self.chunks.len() {
+            let spent = spent + last.max(self.chunks[at].comes);
+            if !order.contains(&at) && spent < self.best.0 {
+                order.push(at);
+                self.extend(order, spent);
+                order.pop();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHUNKS: [Effort; 4] = [
+        Effort { comes: 0, computes: 10 },
+        Effort { comes: 40, computes: 10 },
+        Effort { comes: 20, computes: 30 },
+        Effort { comes: 5, computes: 30 },
+    ];
+
+    #[test]
+    fn orders_by_cost() {
+        assert_eq!(Reorder::Direct.order(&CHUNKS), [0, 1, 2, 3]);
+        assert_eq!(Reorder::ByCost.order(&CHUNKS), [0, 3, 2, 1]);
+        let spent = |order: Reorder| seconds(&CHUNKS, &order.order(&CHUNKS));
+        assert_eq!([Reorder::Direct, Reorder::ByCost, Reorder::Exhaustive].map(spent), [120, 90, 90]);
+    }
+
+    #[test]
+    fn the_exhaustive_one_is_the_least_and_all_have_every_chunk() {
+        let mut number = 1u64;
+        let mut random = |below: u64| {
+            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (number >> 33) % below
+        };
+        for _ in 0..200 {
+            let count = random(7) as usize;
+            let chunks: Vec<Effort> =
+                (0..count).map(|_| Effort { comes: random(3) * random(50), computes: random(60) }).collect();
+            let least = seconds(&chunks, &Reorder::Exhaustive.order(&chunks));
+            for how in Reorder::ALL {
+                let mut order = how.order(&chunks);
+                assert!(least <= seconds(&chunks, &order));
+                order.sort_unstable();
+                assert_eq!(order, (0..count).collect::<Vec<_>>());
+            }
+            // Any other order.
+            for _ in 0..20 {
+                let mut order: Vec<usize> = (0..count).collect();
+                for at in 1..count {
+                    order.swap(at, random(at as u64 + 1) as usize);
+                }
+                assert!(least <= seconds(&chunks, &order));
+            }
+        }
+    }
+}
