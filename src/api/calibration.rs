@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `start` | a run that has next to nothing to do, all ranks at work |
 //! | `flops`, `block_rates` | products of cubes, one on each rank at the same time |
+//! | `speeds` | how long each rank takes for its cube, where they differ by more than noise |
 //! | `memory_bandwidth` | a copy on each rank |
 //! | `link_latency`, `link_bandwidth` | blocks that move from each rank to the next |
 //! | `interference` | a ring that computes and receives for as long |
@@ -18,7 +19,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::{DistTensor, Error, Problem, Result, World, host};
+use super::{DistTensor, Error, Problem, Program, Result, World, host};
 use crate::dist::{Axis, Cut, Distribution, Owners, Role};
 use crate::machine::Machine;
 use crate::plan::{AlgorithmName, Fixed, Options, Plan};
@@ -27,6 +28,8 @@ use crate::plan::{AlgorithmName, Fixed, Options, Plan};
 const SIDES: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
 /// Elements that each rank copies, and receives.
 const COPIED: usize = 1 << 22;
+/// Speeds that differ by less from the mean are all the same.
+const ALIKE: f64 = 0.02;
 /// Threads for each core beyond which nothing that is measured would mean anything.
 const CROWDED: usize = 4;
 
@@ -105,7 +108,8 @@ impl World {
         let stay = self.rows(0);
         let copied = self.quickest(&self.moves(&machine, COPIED, &stay)?, 3)? - start;
         let memory_bandwidth = per_worker((2 * COPIED * size_of::<f32>()) as f64, copied);
-        let measured = Machine { flops, memory_bandwidth, start, block_rates, ..machine };
+        let speeds = self.speeds(&machine)?;
+        let measured = Machine { flops, memory_bandwidth, start, block_rates, speeds, ..machine };
         if self.ranks() == 1 {
             return Ok(measured);
         }
@@ -114,6 +118,24 @@ impl World {
         let moved = self.quickest(&self.moves(&measured, COPIED, &next)?, 3)? - start - link_latency;
         let link_bandwidth = (COPIED * size_of::<f32>()) as f64 / moved.max(1e-9);
         self.interference(Machine { link_latency, link_bandwidth, ..measured })
+    }
+
+    /// How fast ranks are beside each other, if they are not alike.
+    fn speeds(&self, machine: &Machine) -> Result<Vec<f64>> {
+        const SIDE: usize = 512;
+        let plan = self.cubes(machine, SIDE)?;
+        let mut seconds = vec![f64::INFINITY; self.ranks()];
+        self.runs(&plan, 7, |program, _| {
+            for (least, rank) in seconds.iter_mut().zip(program.measured()?) {
+                *least = rank.seconds.last().map_or(*least, |now| least.min(*now));
+            }
+            Ok(())
+        })?;
+        let rates = seconds.iter().map(|seconds| 1.0 / seconds.max(1e-9)).collect::<Vec<_>>();
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        let speeds: Vec<f64> = rates.iter().map(|rate| rate / mean).collect();
+        let alike = speeds.iter().all(|speed| (speed - 1.0).abs() < ALIKE);
+        Ok(if alike { Vec::new() } else { speeds })
     }
 
     /// What computing and receiving together take more than the longer of both, as a share of the shorter.
@@ -163,6 +185,16 @@ impl World {
 
     /// Seconds of the quickest of some runs of a plan. Collective.
     fn quickest(&self, plan: &Plan, runs: usize) -> Result<f64> {
+        let mut quickest = f64::INFINITY;
+        self.runs(plan, runs, |_, seconds| {
+            quickest = quickest.min(seconds);
+            Ok(())
+        })?;
+        Ok(quickest)
+    }
+
+    /// Runs a plan, and calls `each` after every run but the first, which touches memory, with its seconds. Collective.
+    fn runs(&self, plan: &Plan, runs: usize, mut each: impl FnMut(&Program<f32>, f64) -> Result<()>) -> Result<()> {
         let operands: Vec<DistTensor<f32>> = (0..plan.operands)
             .map(|index| {
                 let value = plan.operand(index);
@@ -172,15 +204,13 @@ impl World {
         let operands: Vec<&DistTensor<f32>> = operands.iter().collect();
         let mut out = DistTensor::zeros(self, &plan.output().shape, &plan.output().distribution);
         let mut program = self.compile::<f32>(plan)?;
-        let mut quickest = f64::INFINITY;
-        // The first run touches memory.
         for run in 0..=runs {
             let started = Instant::now();
             program.run_dist(1.0, &operands, 0.0, &mut out)?;
             if run > 0 {
-                quickest = quickest.min(started.elapsed().as_secs_f64());
+                each(&program, started.elapsed().as_secs_f64())?;
             }
         }
-        Ok(quickest)
+        Ok(())
     }
 }

@@ -87,6 +87,10 @@ pub struct Args {
     #[arg(long)]
     pub no_overlap: bool,
 
+    /// Let cannon run on any number of ranks: those beyond the largest square have nothing to do
+    #[arg(long)]
+    pub idle: bool,
+
     /// In which order ranks go through what slicing gives them: direct, greedy, by-cost or exhaustive
     #[arg(long, value_name = "ORDER", default_value = "direct")]
     pub reorder: String,

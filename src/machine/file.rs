@@ -41,6 +41,11 @@ impl Machine {
         if !positive || !blocks.is_sorted_by(|a, b| a[0] < b[0]) {
             return Err("block_rates are sides in ascending order, each with its rate, all above 0".to_owned());
         }
+        let speeds = &machine.speeds;
+        if !speeds.iter().all(|speed| speed.is_finite() && *speed > 0.0) || ![0, machine.ranks].contains(&speeds.len())
+        {
+            return Err(format!("speeds are one for each of {} ranks, all above 0, or none", machine.ranks));
+        }
         Ok(machine)
     }
 

@@ -8,6 +8,8 @@ mod file;
 
 use serde::{Deserialize, Serialize};
 
+use crate::dist::tile_bounds;
+
 /// Ranks, workers and rates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -31,6 +33,8 @@ pub struct Machine {
     pub interference: f64,
     /// Where small products are slower: sides of cubes in ascending order, and operations per second of one worker on each.
     pub block_rates: Vec<[f64; 2]>,
+    /// How fast each rank contracts beside their mean; empty where all are alike.
+    pub speeds: Vec<f64>,
 }
 
 impl Default for Machine {
@@ -45,6 +49,7 @@ impl Default for Machine {
             start: 0.0,
             interference: 1.0,
             block_rates: Vec::new(),
+            speeds: Vec::new(),
         }
     }
 }
@@ -78,6 +83,32 @@ impl Machine {
         let between = self.block_rates.windows(2).find(|pair| side <= pair[1][0]);
         let [[low, slow], [high, fast]] = between.map_or([[*first, *slowest]; 2], |pair| [pair[0], pair[1]]);
         slow * (fast / slow).powf((side / low).ln() / (high / low).ln())
+    }
+
+    /// How fast a rank contracts beside the mean of all.
+    pub fn speed(&self, rank: usize) -> f64 {
+        self.speeds.get(rank).copied().unwrap_or(1.0)
+    }
+
+    /// Where the parts of so many indices end that ranks contract in the same time, the first one's first.
+    ///
+    /// ```
+    /// use einsum_dist::Machine;
+    /// assert_eq!(Machine::new(3, 1).ends(10), [4, 7, 10]);
+    /// assert_eq!(Machine { speeds: vec![1.05, 0.95], ..Machine::new(2, 1) }.ends(1000), [525, 1000]);
+    /// ```
+    pub fn ends(&self, indices: usize) -> Vec<usize> {
+        if self.speeds.is_empty() {
+            return (0..self.ranks).map(|rank| tile_bounds(indices, self.ranks, rank).end).collect();
+        }
+        let all: f64 = (0..self.ranks).map(|rank| self.speed(rank)).sum();
+        let mut sum = 0.0;
+        let ends = (0..self.ranks).map(|rank| {
+            sum += self.speed(rank);
+            // Rounding must not lose the last ones.
+            if rank + 1 == self.ranks { indices } else { (indices as f64 * sum / all).round() as usize }
+        });
+        ends.collect()
     }
 
     /// Multiply-adds of a rank in the time in which an element of so many bytes comes from another.

@@ -5,15 +5,14 @@ use super::{AlgorithmName, Options, PlanError};
 use crate::algorithm::{Algorithm, Chunks, Grid, Reorder, Stationary};
 use crate::dims::{Kind, Kinds, Label};
 use crate::dist::tile_bounds;
+use crate::machine::Machine;
 
 /// Makes the candidates of nodes.
 pub struct Candidates<'a> {
     pub options: &'a Options,
     pub names: &'a [String],
     pub extents: &'a [usize],
-    pub ranks: usize,
-    /// Multiply-adds in the time in which an element comes from another rank.
-    pub balance: u64,
+    pub machine: &'a Machine,
     /// Dimensions that are not to be cut.
     pub uncut: &'a [Label],
 }
@@ -31,13 +30,13 @@ impl Candidates<'_> {
             .filter(|algorithm| algorithm.cuts().iter().all(|cut| !self.uncut.contains(cut)))
             .filter(|algorithm| forced.is_none_or(|forced| forced.name() == algorithm.name()))
             // On one rank every algorithm is the local one, unless it was asked for.
-            .filter(|algorithm| forced.is_some() || self.ranks > 1 || *algorithm == Algorithm::Local)
+            .filter(|algorithm| forced.is_some() || self.machine.ranks > 1 || *algorithm == Algorithm::Local)
             .collect();
         if let (true, Some(algorithm)) = (named.is_empty(), forced) {
             return Err(self.no_algorithm(algorithm, node));
         }
         let wanted: Vec<Label> = self.wanted().into_iter().filter(|&label| kinds.of(label).is_some()).collect();
-        if wanted.is_empty() || (self.ranks == 1 && forced.is_none()) {
+        if wanted.is_empty() || (self.machine.ranks == 1 && forced.is_none()) {
             return Ok(named);
         }
         let cuts: Vec<Algorithm> =
@@ -56,24 +55,29 @@ impl Candidates<'_> {
                 all.push(Algorithm::RingK { cut, out: o, split: self.split(o, out) });
             }
         }
-        let side = self.ranks.isqrt();
-        if side * side == self.ranks {
+        let side = self.machine.ranks.isqrt();
+        if side * side == self.machine.ranks || self.options.idle {
             let triples = pairs().flat_map(|(m, n)| kinds.k.iter().map(move |&k| (m, n, k)));
             all.extend(triples.map(|(m, n, k)| Algorithm::Cannon { m, n, k, side }));
         }
-        all.extend(kinds.c.iter().chain(&kinds.m).chain(&kinds.n).map(|&cut| {
-            let tile = |rank| tile_bounds(self.extents[cut.0 as usize], self.ranks, rank).end;
-            Algorithm::MasterWorker { cut, ends: (0..self.ranks).map(tile).collect() }
-        }));
+        all.extend(
+            kinds
+                .c
+                .iter()
+                .chain(&kinds.m)
+                .chain(&kinds.n)
+                .map(|&cut| Algorithm::MasterWorker { cut, ends: self.machine.ends(self.extents[cut.0 as usize]) }),
+        );
         // Where tensors lie as the planner likes, others move as little.
         if self.options.algorithm == Some(AlgorithmName::Slicing) || !self.options.fixed.is_empty() {
             let order = self.options.reorder;
             let weighs = matches!(order, Reorder::ByCost | Reorder::Exhaustive);
-            let chunks = Chunks { order, balance: if weighs { self.balance } else { 0 } };
+            let chunks =
+                Chunks { order, balance: if weighs { self.machine.balance(self.options.dtype.size()) } else { 0 } };
             all.extend(Stationary::ALL.map(|stationary| Algorithm::Slicing { stationary, chunks }));
         }
         let memory = self.options.memory_limit.map(|bytes| bytes as f64 / self.options.dtype.size() as f64);
-        let fit = Fit { kinds, extents: self.extents, uncut: self.uncut, ranks: self.ranks, memory };
+        let fit = Fit { kinds, extents: self.extents, uncut: self.uncut, ranks: self.machine.ranks, memory };
         // All ranks, or some idle where that moves less: time decides.
         let mut grids: Vec<Grid> = [0, fit.idle()].into_iter().filter_map(|idle| fit.best(idle)).collect();
         grids.dedup();
@@ -90,9 +94,13 @@ impl Candidates<'_> {
     fn split(&self, cut_out: Label, out: &[Label]) -> Label {
         let extent = |label: Label| self.extents[label.0 as usize];
         let smallest = |label: Label| {
-            if label == cut_out { tile_bounds(extent(label), self.ranks, self.ranks - 1).len() } else { extent(label) }
+            if label == cut_out {
+                tile_bounds(extent(label), self.machine.ranks, self.machine.ranks - 1).len()
+            } else {
+                extent(label)
+            }
         };
-        let differ = extent(cut_out) % self.ranks != 0;
+        let differ = extent(cut_out) % self.machine.ranks != 0;
         let best = out.iter().copied().max_by_key(|&label| {
             let length = smallest(label);
             (length >= 2, !differ || label == cut_out, length % 2 == 0, label != cut_out, length)
@@ -106,11 +114,15 @@ impl Candidates<'_> {
     }
 
     fn no_algorithm(&self, algorithm: AlgorithmName, node: &str) -> PlanError {
-        let side = self.ranks.isqrt();
-        let needs = if algorithm == AlgorithmName::Cannon && side * side != self.ranks {
+        let side = self.machine.ranks.isqrt();
+        let needs = if algorithm == AlgorithmName::Cannon && side * side != self.machine.ranks {
             let above = (side + 1) * (side + 1);
-            let nearest = if self.ranks - side * side <= above - self.ranks { side * side } else { above };
-            format!("a square number of ranks, of which {nearest} is the nearest to {}", self.ranks)
+            let nearest =
+                if self.machine.ranks - side * side <= above - self.machine.ranks { side * side } else { above };
+            format!(
+                "a square number of ranks, of which {nearest} is the nearest to {}, unless some may be idle",
+                self.machine.ranks
+            )
         } else {
             algorithm.needs().to_owned()
         };

@@ -53,8 +53,7 @@ impl Choices<'_> {
     pub fn candidates(&self, node: NodeId, kinds: &Kinds) -> Result<Vec<Algorithm>, PlanError> {
         let Choices { tree, machine, options, uncut, .. } = *self;
         let (names, extents) = (tree.names.as_slice(), tree.extents.as_slice());
-        let balance = machine.balance(options.dtype.size());
-        let candidates = Candidates { options, names, extents, ranks: machine.ranks, balance, uncut };
+        let candidates = Candidates { options, names, extents, machine, uncut };
         candidates.of(&tree.step_text(node), kinds, self.labels(node))
     }
 

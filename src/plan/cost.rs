@@ -93,12 +93,17 @@ impl Cost<'_> {
                 let skew = if side > 1 { block } else { 0.0 };
                 skew + self.overlapped(compute, (side as f64 - 1.0) * block)
             }
-            Algorithm::MasterWorker { cut, .. } => {
-                let (share, workers) = (self.share(cut), self.machine.ranks as f64 - 1.0);
+            Algorithm::MasterWorker { cut, ref ends } => {
+                let indices = self.extents[cut.0 as usize].max(1) as f64;
+                let starts = [0].iter().chain(ends);
+                let parts: Vec<f64> = starts.zip(ends).map(|(start, end)| (end - start) as f64 / indices).collect();
+                let slowest = parts.iter().enumerate().map(|(rank, part)| part / self.machine.speed(rank));
+                let (slowest, workers) = (slowest.fold(0.0, f64::max), self.machine.ranks as f64 - 1.0);
+                let share = parts.iter().copied().fold(0.0, f64::max);
                 let part =
                     |labels: &[Label], elements: f64| if labels.contains(&cut) { elements * share } else { elements };
                 let [a, b, c] = [(left, a), (right, b), (out, c)].map(|(labels, elements)| part(labels, elements));
-                let compute = self.product(multiply_adds * share, a + b + c);
+                let compute = self.product(multiply_adds * slowest, a + b + c);
                 // Everything goes through one rank.
                 let through = workers * (self.transfer(a) + self.transfer(b) + self.transfer(c));
                 self.overlapped(compute, through)

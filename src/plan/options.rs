@@ -194,6 +194,8 @@ pub struct Options {
     /// The result may leave in parts where it does not fit as a whole ([`Held::InParts`](super::Held)): for callers of
     /// [`Program::run_part`](crate::Program::run_part).
     pub in_parts: bool,
+    /// `cannon` runs on any number of ranks: those beyond the largest square are idle.
+    pub idle: bool,
     /// In which order ranks go through what `slicing` gives them.
     pub reorder: Reorder,
     /// Redistribution of an intermediate is an error.
@@ -225,6 +227,7 @@ impl Default for Options {
             constant: Vec::new(),
             memory_limit: None,
             in_parts: false,
+            idle: false,
             reorder: Reorder::Direct,
             forbid_redistribution: false,
             pipeline: PipelineChoice::Auto,

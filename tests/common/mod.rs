@@ -118,16 +118,15 @@ impl Case {
     pub fn plan_fixed(&self, ranks: usize, algorithm: AlgorithmName, fixed: &Fixed, accumulate: bool) -> Option<Plan> {
         let dtype = if self.f64 { Dtype::Float64 } else { Dtype::Float32 };
         let fixed = fixed.clone();
-        // Any of them, the same one for a case every time.
-        let reorder = Reorder::ALL[self.extents.iter().sum::<usize>() % Reorder::ALL.len()];
-        let options = Options { dtype, algorithm: Some(algorithm), fixed, accumulate, reorder, ..Options::default() };
+        // Any of them, the same for a case every time.
+        let number = self.extents.iter().sum::<usize>();
+        let (reorder, idle) = (Reorder::ALL[number % Reorder::ALL.len()], number % 3 > 0);
+        let options =
+            Options { dtype, algorithm: Some(algorithm), fixed, accumulate, reorder, idle, ..Options::default() };
+        let speeds = (0..ranks).map(|rank| 1.0 + 0.3 * rank as f64).filter(|_| number.is_multiple_of(2)).collect();
+        let machine = Machine { speeds, ..Machine::new(ranks, 1) };
         let shapes = [self.shape(&self.left), self.shape(&self.right)];
-        Problem::parse(&self.expression())
-            .unwrap()
-            .shapes(&shapes)
-            .unwrap()
-            .plan(&Machine::new(ranks, 1), &options)
-            .ok()
+        Problem::parse(&self.expression()).unwrap().shapes(&shapes).unwrap().plan(&machine, &options).ok()
     }
 
     /// Runs a plan on a world in every way, and compares results and bytes. Collective.
