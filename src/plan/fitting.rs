@@ -44,6 +44,7 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
         }
     }
     let search = Search { expression, tree, machine, options, limit, prices };
+    let whole = search.leaner(whole);
     let held = search.fit(whole.clone());
     if !options.in_parts || held.as_ref().is_ok_and(|held| cost(held) <= SLIGHTLY_MORE * cost(&whole)) {
         return held;
@@ -54,6 +55,9 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
         (held, _) => held,
     }
 }
+
+/// How often less memory is tried than there is.
+const LEANER: usize = 6;
 
 /// How many times the memory subtrees side by side may take.
 const LANES_MEMORY: u64 = 2;
@@ -118,6 +122,27 @@ impl Sliced {
 }
 
 impl Search<'_> {
+    /// Grids fill the memory that there is with pieces, and what is packed comes on top: the plan that has to do with so much
+    /// less, if that fits.
+    fn leaner(&self, whole: Plan) -> Plan {
+        let (mut told, mut peak) = (self.limit, busiest(&whole).0);
+        for _ in 0..LEANER {
+            if peak <= self.limit || self.machine.ranks == 1 {
+                break;
+            }
+            told = told.saturating_sub((peak - self.limit).max(told / 8));
+            let options = Options { memory_limit: Some(told), ..self.options.clone() };
+            let planned =
+                laid_out(self.expression, self.tree, self.machine, &options, &[], &mut self.prices.borrow_mut());
+            let Ok((plan, _)) = planned else { break };
+            peak = busiest(&plan).0;
+            if peak <= self.limit {
+                return Plan { memory_limit: Some(self.limit), ..plan };
+            }
+        }
+        whole
+    }
+
     /// Slices a plan until it fits.
     fn fit(&self, whole: Plan) -> Result<Plan, PlanError> {
         let (limit, result) = (self.limit, whole.result);
