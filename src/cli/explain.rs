@@ -1,7 +1,8 @@
 //! `--explain`: the plan and its proof, for any number of ranks; no data.
 
-use einsum_dist::plan::{Classes, MOST_WHOLE};
+use einsum_dist::plan::{Classes, MOST_WHOLE, Step};
 use einsum_dist::{Plan, World};
+use rayon::prelude::*;
 
 use super::Result;
 use super::config::RunConfig;
@@ -19,7 +20,10 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<Option<String>> {
         plan.verify()?;
         format!("every element of the result, the transfers and the memory of {}, completely", counted(ranks, "rank"))
     } else {
-        let Classes { steps, classes, followed } = plan.verify_by_classes()?;
+        plan.verify_whole_schedules()?;
+        let steps = plan.each_step();
+        let proved = steps.par_iter().map(Step::verify_by_classes);
+        let Classes { steps, classes, followed } = proved.try_reduce(Classes::default, |a, b| Ok(a.and(b)))?;
         format!(
             "by symmetry classes: one rank of each of {classes} in {}, every element of it, followed through up to {followed} of \
              {ranks} ranks",

@@ -82,6 +82,9 @@ impl Cut {
 
 /// The part of a set of indices at some positions of it, in ascending order: what a cut of a cut leaves.
 pub(super) fn select(of: &Intervals, positions: &[Range<usize>]) -> Intervals {
+    if let ([all], [wanted]) = (of.ranges(), positions) {
+        return Intervals::from(all.start + wanted.start..all.end.min(all.start + wanted.end));
+    }
     let mut chosen = Vec::with_capacity(positions.len());
     let mut ranges = of.ranges().iter();
     let (mut before, mut current) = (0, ranges.next());

@@ -3,16 +3,20 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+use smallvec::{SmallVec, smallvec};
 
 use super::cut::select;
 
 /// A set of indices of one dimension. Invariant: the intervals are sorted, disjoint, not empty, and do not touch.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Intervals(Vec<Range<usize>>);
+pub struct Intervals(List);
+
+/// Most sets are one range, which then takes no memory of its own: schedules are made of millions of them.
+type List = SmallVec<[Range<usize>; 1]>;
 
 impl From<Range<usize>> for Intervals {
     fn from(range: Range<usize>) -> Intervals {
-        Intervals(if range.is_empty() { Vec::new() } else { vec![range] })
+        Intervals(if range.is_empty() { List::new() } else { smallvec![range] })
     }
 }
 
@@ -22,7 +26,7 @@ impl Intervals {
     /// # Panics
     /// If they do not.
     pub fn ascending(ranges: impl IntoIterator<Item = Range<usize>>) -> Intervals {
-        let mut joined: Vec<Range<usize>> = Vec::new();
+        let mut joined = List::new();
         for range in ranges.into_iter().filter(|range| !range.is_empty()) {
             match joined.last_mut() {
                 Some(last) if last.end == range.start => last.end = range.end,
@@ -32,7 +36,7 @@ impl Intervals {
                 }
             }
         }
-        // Most are one range, and a list that grows has room for more.
+        // A list that grows has room for more.
         joined.shrink_to_fit();
         Intervals(joined)
     }
@@ -53,7 +57,7 @@ impl Intervals {
 
     /// The indices in both sets. Cost: linear in the number of intervals.
     pub fn intersect(&self, other: &Intervals) -> Intervals {
-        let (mut a, mut b, mut both) = (0, 0, Vec::new());
+        let (mut a, mut b, mut both) = (0, 0, List::new());
         while let (Some(x), Some(y)) = (self.0.get(a), other.0.get(b)) {
             let common = x.start.max(y.start)..x.end.min(y.end);
             if !common.is_empty() {

@@ -67,6 +67,19 @@ impl Region {
         Region(self.0.iter().zip(&other.0).map(|(a, b)| a.intersect(b)).collect())
     }
 
+    /// Both as one region, if they follow each other along one dimension and are the same in all others.
+    pub fn joined(&self, other: &Region) -> Option<Region> {
+        let mut differ = self.0.iter().zip(&other.0).enumerate().filter(|(_, (a, b))| a != b);
+        let (dim, (a, b)) = differ.next().filter(|_| self.0.len() == other.0.len())?;
+        let ([a], [b], None) = (a.ranges(), b.ranges(), differ.next()) else { return None };
+        let both = if a.end == b.start { a.start..b.end } else { b.start..a.end };
+        (both.len() == a.len() + b.len()).then(|| {
+            let mut dims = self.0.clone();
+            dims[dim] = Intervals::from(both);
+            Region(dims)
+        })
+    }
+
     /// Whether the two share an element.
     pub fn meets(&self, other: &Region) -> bool {
         self.0.iter().zip(&other.0).all(|(a, b)| a.meets(b))

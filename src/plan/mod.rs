@@ -60,7 +60,7 @@ pub use options::{AlgorithmName, KernelChoice, Options, PipelineChoice};
 use packing::Packing;
 pub use path::{PathChoice, PathReport};
 pub use pipeline::Pipeline;
-pub use proof::{Classes, MOST_WHOLE};
+pub use proof::{Classes, MOST_WHOLE, Step};
 pub use report::{Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
 pub use simulate::{Simulation, Span};
 pub use slice::{Held, Slice};

@@ -20,7 +20,7 @@ use crate::schedule::verify::{self, Fault, VerifyError};
 pub const MOST_WHOLE: usize = 256;
 
 /// How much was looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Classes {
     /// Steps with classes of their own.
     pub steps: usize,
@@ -30,13 +30,54 @@ pub struct Classes {
     pub followed: usize,
 }
 
-impl Plan {
-    /// Proves the schedules of very many ranks, one rank of each class in each step. Cost: that of the schedules of the ranks that their
-    /// blocks come from, step by step.
+impl Classes {
+    /// Of both together.
+    #[must_use]
+    pub fn and(self, other: Classes) -> Classes {
+        Classes {
+            steps: self.steps + other.steps,
+            classes: self.classes + other.classes,
+            followed: self.followed.max(other.followed),
+        }
+    }
+}
+
+/// A step as a plan of its own, which is proved by itself.
+pub struct Step(Plan);
+
+impl Step {
+    /// Proves it, one rank of each class.
     ///
     /// # Errors
     /// As [`Plan::verify`].
     pub fn verify_by_classes(&self) -> Result<Classes, VerifyError> {
+        let Step(plan) = self;
+        let chosen = plan.one_of_each_class();
+        let followed = verify::follow(&|rank| plan.schedule(rank), &plan.facts(), &chosen)?;
+        Ok(Classes { steps: 1, classes: chosen.len(), followed })
+    }
+}
+
+impl Plan {
+    /// Proves the schedules of very many ranks, one rank of each class in each step. Cost: that of the schedules of the ranks that their
+    /// blocks come from, step by step; [`Plan::verify_whole_schedules`] and [`Plan::each_step`] for callers with several threads.
+    ///
+    /// # Errors
+    /// As [`Plan::verify`].
+    pub fn verify_by_classes(&self) -> Result<Classes, VerifyError> {
+        self.verify_whole_schedules()?;
+        let mut proved = Classes::default();
+        for step in self.each_step() {
+            proved = proved.and(step.verify_by_classes()?);
+        }
+        Ok(proved)
+    }
+
+    /// Proves bounds, hazards and memory of the schedules of the ranks that reports look at.
+    ///
+    /// # Errors
+    /// As [`Plan::verify`].
+    pub fn verify_whole_schedules(&self) -> Result<(), VerifyError> {
         let facts = self.facts_without_order();
         for rank in self.looked_at() {
             let schedule = self.schedule(rank);
@@ -46,21 +87,13 @@ impl Plan {
                 return Err(VerifyError { rank, task: None, fault: Fault::Memory { peak, budget } });
             }
         }
-        let mut proved = Classes { steps: 0, classes: 0, followed: 0 };
-        for step in self.steps() {
-            let chosen = step.one_of_each_class();
-            let followed = verify::follow(&|rank| step.schedule(rank), &step.facts(), &chosen)?;
-            proved.steps += 1;
-            proved.classes += chosen.len();
-            proved.followed = proved.followed.max(followed);
-        }
-        Ok(proved)
+        Ok(())
     }
 
-    /// The steps as plans of their own.
-    fn steps(&self) -> Vec<Plan> {
+    /// The steps as plans of their own: given inputs that are what the plan says, each leaves what the plan says.
+    pub fn each_step(&self) -> Vec<Step> {
         if self.pipeline.is_some() {
-            return vec![self.clone()];
+            return vec![Step(self.clone())];
         }
         let made = |id: usize| !matches!(self.values[id].source, Source::Operand(_));
         let mut units: Vec<Vec<usize>> = Vec::new();
@@ -74,7 +107,7 @@ impl Plan {
                 None => units.push(vec![id]),
             }
         }
-        units.iter().map(|unit| self.alone(unit)).collect()
+        units.iter().map(|unit| Step(self.alone(unit))).collect()
     }
 
     /// A plan of some values, with what they are made of as operands.

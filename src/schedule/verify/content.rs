@@ -24,7 +24,8 @@ pub struct Content {
     pub value: Option<usize>,
     /// The indices of the tensor, stored densely; no dimensions for zeros that no place is known of.
     pub at: Region,
-    /// The summed products: disjoint regions of the summed dimensions, in the order in which they were added.
+    /// The summed products: disjoint regions of the summed dimensions, in the order in which they were added. Neighbours are one
+    /// where the order can be told from where that begins.
     pub sum: Vec<Region>,
     pub prior: Prior,
     /// Alpha has been applied.
@@ -112,11 +113,16 @@ impl Contents {
 }
 
 /// Appends `more` to a sum; `follows` says whether its first products may come after the last ones. Those of `more` were found
-/// in order where they were added up, which may be another rank with an order of its own.
+/// in order where they were added up, which may be another rank with an order of its own. With `joins` neighbours become one.
 ///
 /// # Errors
 /// The sum has some of it already, or it comes out of order.
-pub fn add(sum: &mut Vec<Region>, more: &[Region], follows: impl Fn(&Region, &Region) -> bool) -> Result<(), Fault> {
+pub fn add(
+    sum: &mut Vec<Region>,
+    more: &[Region],
+    joins: bool,
+    follows: impl Fn(&Region, &Region) -> bool,
+) -> Result<(), Fault> {
     let more: Vec<&Region> = more.iter().filter(|products| !products.is_empty()).collect();
     if more.iter().any(|products| sum.iter().any(|have| have.meets(products))) {
         return Err(Fault::Twice);
@@ -126,7 +132,12 @@ pub fn add(sum: &mut Vec<Region>, more: &[Region], follows: impl Fn(&Region, &Re
     {
         return Err(Fault::Order);
     }
-    sum.extend(more.into_iter().cloned());
+    for next in more {
+        match sum.last_mut() {
+            Some(last) if joins && let Some(both) = last.joined(next) => *last = both,
+            _ => sum.push(next.clone()),
+        }
+    }
     Ok(())
 }
 

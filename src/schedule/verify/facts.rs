@@ -43,6 +43,13 @@ pub enum Order {
     Listed(Vec<Vec<Summand>>),
 }
 
+impl Order {
+    /// Whether what comes next is told by where products begin: one region then stands for all that followed each other.
+    pub fn joins(&self) -> bool {
+        !matches!(self, Order::Listed(_))
+    }
+}
+
 /// A tensor of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {

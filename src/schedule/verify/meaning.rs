@@ -283,7 +283,8 @@ impl Meaning<'_> {
             return Err(Fault::Scaling);
         }
         let (value, place) = (content.value.unwrap_or_default(), (self.schedule.rank, &content.at));
-        add(&mut content.sum, &more.sum, |last, next| self.facts.follows(value, place, last, next))
+        let joins = self.facts.values[value].order.joins();
+        add(&mut content.sum, &more.sum, joins, |last, next| self.facts.follows(value, place, last, next))
     }
 }
 
