@@ -1,5 +1,7 @@
 //! Grids of ranks, and the block that each rank holds.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Cut, Intervals, Owners, Region};
@@ -132,6 +134,12 @@ impl Distribution {
     /// How many ranks there must be: one more than the largest of the grid.
     pub fn ranks(&self) -> usize {
         self.owners.end(&self.extents())
+    }
+
+    /// From the first rank of the grid to the last.
+    pub fn span(&self) -> Range<usize> {
+        let ranks = (0..self.ranks()).find(|&rank| self.coordinates(rank).is_some());
+        ranks.unwrap_or(0)..self.ranks()
     }
 
     /// The first dimension that an axis cuts into more than one tile, if any.

@@ -218,7 +218,12 @@ impl Cost<'_> {
             let have = from.block(&shape, rank).map_or(0, |have| have.intersect(&need).volume());
             need.volume() as f64 * from.summands() as f64 - have as f64
         });
-        let missing = missing.fold(0.0, f64::max);
+        let missing: Vec<f64> = missing.collect();
+        let all = missing.iter().sum::<f64>() / missing.len().max(1) as f64 * ranks as f64;
+        let missing = missing.into_iter().fold(0.0, f64::max);
+        // What replicas get they hand on; the rest leaves those who hold it.
+        let sent = all / (to.replicas() * from.places().max(1)) as f64;
+        let missing = missing.max(sent);
         if missing == 0.0 {
             return self.stream(2.0 * to.largest_block(&shape).iter().map(|&extent| extent as f64).product::<f64>());
         }

@@ -9,9 +9,10 @@ use std::ops::Range;
 use super::choices::Choices;
 use super::cost::Cost;
 use super::dynamic::Choice;
+use super::groups::{Assigned, Grouping};
 use super::pipeline::{Pipelining, Stages};
-use super::{Held, Options, Plan, PlanError, Source, Value, dynamic, path};
-use crate::algorithm::{Algorithm, Distributions, carried};
+use super::{Held, Options, Pipeline, Plan, PlanError, Source, Value, dynamic, path};
+use crate::algorithm::{Distributions, carried};
 use crate::dims::Label;
 use crate::dist::{Axis, Distribution, Role};
 use crate::machine::Machine;
@@ -34,13 +35,17 @@ struct Planner<'a> {
     choices: Choices<'a>,
     /// Of each node.
     chosen: Vec<Choice>,
-    stages: Option<&'a Stages>,
+    /// Of each node, if not all ranks.
+    groups: Vec<Option<Range<usize>>>,
     placed: Vec<Placed>,
     values: Vec<Value>,
 }
 
+/// How much less time than on all ranks one after the other subtrees in groups must take.
+const GAIN: f64 = 0.9;
+
 /// Plans a tree whose dimensions in `uncut` no rank is to have a part of, and of which ranges of nodes run side by side; if nobody
-/// asks for either, in a pipeline where that takes less time.
+/// asks for either, in a pipeline or with groups of ranks where that takes less time.
 pub fn distribute(
     expression: &str,
     tree: &Tree,
@@ -49,22 +54,34 @@ pub fn distribute(
     uncut: &[Label],
     lanes: &[Range<NodeId>],
 ) -> Result<Plan, PlanError> {
-    let plan = planned(expression, (tree, machine, options), uncut, lanes, None)?;
+    let whole = (tree, machine, options);
+    let plan = planned(expression, whole, uncut, lanes, None)?;
     if !uncut.is_empty() || !lanes.is_empty() {
         return Ok(plan);
     }
-    match (Pipelining { tree, machine, options }).best(plan.seconds() - machine.start) {
-        Some(stages) => planned(expression, (tree, machine, options), &[stages.pipeline.label], &[], Some(&stages)),
-        None => Ok(plan),
+    if let Some(Stages { pipeline, contractions }) =
+        (Pipelining { tree, machine, options }).best(plan.seconds() - machine.start)
+    {
+        let label = pipeline.label;
+        return planned(expression, whole, &[label], &[], Some((Some(pipeline), contractions)));
     }
+    let Some(contractions) = (Grouping { tree, machine, options }).best() else { return Ok(plan) };
+    let grouped = planned(expression, whole, &[], &[], Some((None, contractions)))?;
+    let received =
+        |plan: &Plan| -> u64 { plan.looked_at().into_iter().map(|rank| plan.schedule(rank).bytes_received()).sum() };
+    let quicker = grouped.seconds() - machine.start < GAIN * (plan.seconds() - machine.start);
+    Ok(if quicker && received(&grouped) <= received(&plan) { grouped } else { plan })
 }
+
+/// Who contracts what, with batches or without.
+type Groups = (Option<Pipeline>, Vec<Option<Assigned>>);
 
 fn planned(
     expression: &str,
     (tree, machine, options): (&Tree, &Machine, &Options),
     uncut: &[Label],
     lanes: &[Range<NodeId>],
-    stages: Option<&Stages>,
+    groups: Option<Groups>,
 ) -> Result<Plan, PlanError> {
     if machine.ranks == 0 || machine.workers == 0 {
         return Err(PlanError::NoRanks);
@@ -82,11 +99,16 @@ fn planned(
     fits(tree, machine, options, uncut)?;
     let cost = Cost { machine, dtype: options.dtype, extents: &tree.extents };
     let choices = Choices { tree, machine, options, cost, uncut };
-    let chosen = match stages {
-        None => dynamic::algorithms(&choices)?,
-        Some(Stages { contractions, .. }) => {
-            let algorithm = |of: &Option<(_, Algorithm)>| of.as_ref().map(|(_, algorithm)| algorithm.clone());
-            contractions.iter().map(|of| Choice { algorithm: algorithm(of), considered: Vec::new() }).collect()
+    let (pipeline, chosen, groups) = match groups {
+        None => {
+            let chosen = dynamic::algorithms(&choices)?;
+            let groups = chosen.iter().map(|_| None).collect();
+            (None, chosen, groups)
+        }
+        Some((pipeline, contractions)) => {
+            let (groups, chosen) = contractions.into_iter().map(Option::unzip).unzip();
+            let chosen: Vec<Option<Choice>> = chosen;
+            (pipeline, chosen.into_iter().map(Option::unwrap_or_default).collect(), groups)
         }
     };
     let mut planner = Planner {
@@ -95,7 +117,7 @@ fn planned(
         options,
         choices,
         chosen,
-        stages,
+        groups,
         placed: Vec::with_capacity(tree.nodes.len()),
         values: Vec::with_capacity(tree.nodes.len()),
     };
@@ -138,7 +160,7 @@ fn planned(
         constant: options.constant.clone(),
         values: planner.values,
         lanes: planned,
-        pipeline: stages.map(|stages| stages.pipeline.clone()),
+        pipeline,
         accumulate: options.accumulate,
         path: path::path(tree),
         memory_limit: options.memory_limit,
@@ -290,7 +312,7 @@ impl Planner<'_> {
             Placed::Free => None,
             Placed::At(value) => Some(&self.values[value].distribution),
         });
-        let group = self.stages.and_then(|stages| Some(stages.contractions[node].as_ref()?.0.clone()));
+        let group = self.groups[node].clone();
         let (needs, seconds) = match &group {
             None => self.choices.contraction(node, [left, right], &algorithm, lies),
             Some(group) => {

@@ -6,7 +6,7 @@
 //!
 //! Invariant: of all ways to combine candidates the cheapest by [`Cost`], as long as tables are not cut short: in trees of
 //! more than [`MANY`] steps only the best few entries of a table are kept, in very large ones a single one, which is
-//! choosing node by node. Deliberately absent: ranks in groups, and pipelines.
+//! choosing node by node. Deliberately absent: ranks in groups ([`super::groups`]), and pipelines.
 
 use super::choices::Choices;
 use super::cost::Cost;
@@ -25,10 +25,10 @@ const SHOWN: usize = 8;
 
 /// One way to get a tensor.
 #[derive(Debug, Clone)]
-pub struct Entry {
-    pub distribution: Distribution,
+struct Entry {
+    distribution: Distribution,
     /// Seconds of the node and of all below it.
-    pub seconds: f64,
+    seconds: f64,
     /// Of these, those of the node itself.
     own: f64,
     algorithm: Option<Algorithm>,
@@ -37,18 +37,94 @@ pub struct Entry {
 }
 
 /// Where a tensor may lie; operands and unary steps over them lie as their consumer likes.
-pub enum Table {
+enum Table {
     Free,
     Entries(Vec<Entry>),
 }
 
 /// What became of a contraction.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Choice {
     /// `None` for other steps.
     pub algorithm: Option<Algorithm>,
     /// The cheapest candidates, for people.
     pub considered: Vec<Candidate>,
+}
+
+/// The quickest way to a tensor.
+pub struct Cheapest {
+    pub seconds: f64,
+    pub lies: Distribution,
+    /// All contractions of the subtree.
+    pub contractions: Vec<(NodeId, Choice)>,
+}
+
+/// What there is for each node of a tree.
+pub struct Tables {
+    tables: Vec<Table>,
+    considered: Vec<Vec<Candidate>>,
+}
+
+impl Tables {
+    /// Leaves first.
+    ///
+    /// # Errors
+    /// As [`Choices::candidates`].
+    pub fn new(choices: &Choices) -> Result<Tables, PlanError> {
+        let Choices { tree, cost, .. } = choices;
+        let keep = match tree.nodes.len() {
+            steps if steps <= MANY => usize::MAX,
+            steps if steps <= VERY_MANY => FEW,
+            _ => 1,
+        };
+        let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
+        let mut considered = Vec::with_capacity(tree.nodes.len());
+        for node in 0..tree.nodes.len() {
+            let search = Search { tree, cost, choices, tables: &tables };
+            let (table, shown) = match search.table(node)? {
+                Table::Entries(mut entries) => {
+                    entries.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+                    let shown = search.considered(&entries);
+                    (Table::Entries(best(entries, keep)), shown)
+                }
+                Table::Free => (Table::Free, Vec::new()),
+            };
+            tables.push(table);
+            considered.push(shown);
+        }
+        Ok(Tables { tables, considered })
+    }
+
+    /// The quickest way to a node's tensor; `None` for what takes no contraction.
+    pub fn cheapest(&self, tree: &Tree, node: NodeId) -> Option<Cheapest> {
+        let Table::Entries(entries) = &self.tables[node] else { return None };
+        // They are in order.
+        let first = entries.first()?;
+        let (seconds, lies) = (first.seconds, first.distribution.clone());
+        Some(Cheapest { seconds, lies, contractions: self.chosen(tree, node, 0) })
+    }
+
+    /// The contractions behind an entry of a node.
+    fn chosen(&self, tree: &Tree, node: NodeId, entry: usize) -> Vec<(NodeId, Choice)> {
+        let mut chosen = Vec::new();
+        let mut open: Vec<(NodeId, usize)> = vec![(node, entry)];
+        while let Some((node, entry)) = open.pop() {
+            let Table::Entries(entries) = &self.tables[node] else { continue };
+            let Entry { algorithm, inputs, .. } = &entries[entry];
+            if let Some(algorithm) = algorithm {
+                let how = describe(tree, algorithm);
+                let mut considered = self.considered[node].clone();
+                considered.iter_mut().for_each(|candidate| candidate.chosen = candidate.how == how);
+                chosen.push((node, Choice { algorithm: Some(algorithm.clone()), considered }));
+            }
+            match tree.nodes[node].step {
+                Step::Leaf { .. } => {}
+                Step::Unary { input, .. } => open.push((input, inputs[0])),
+                Step::Contract { left, right, .. } => open.extend([(left, inputs[0]), (right, inputs[1])]),
+            }
+        }
+        chosen
+    }
 }
 
 /// The algorithm of each contraction, and what else there was.
@@ -57,47 +133,18 @@ pub struct Choice {
 /// As [`Choices::candidates`].
 pub fn algorithms(choices: &Choices) -> Result<Vec<Choice>, PlanError> {
     let Choices { tree, cost, options, .. } = choices;
-    let wanted = options.fixed.output.as_ref();
-    let keep = match tree.nodes.len() {
-        steps if steps <= MANY => usize::MAX,
-        steps if steps <= VERY_MANY => FEW,
-        _ => 1,
-    };
-    let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
-    let mut chosen: Vec<Choice> = Vec::with_capacity(tree.nodes.len());
-    for node in 0..tree.nodes.len() {
-        let search = Search { tree, cost, choices, tables: &tables };
-        let (table, considered) = match search.table(node)? {
-            Table::Entries(mut entries) => {
-                entries.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-                let considered = search.considered(&entries);
-                (Table::Entries(best(entries, keep)), considered)
-            }
-            Table::Free => (Table::Free, Vec::new()),
-        };
-        tables.push(table);
-        chosen.push(Choice { algorithm: None, considered });
-    }
+    let tables = Tables::new(choices)?;
     let root = tree.root();
+    let mut chosen: Vec<Choice> = tree.nodes.iter().map(|_| Choice::default()).collect();
+    let Table::Entries(entries) = &tables.tables[root] else { return Ok(chosen) };
     let labels = &tree.nodes[root].labels;
-    let Table::Entries(entries) = &tables[root] else { return Ok(chosen) };
     let whole = |entry: &Entry| {
+        let wanted = options.fixed.output.as_ref();
         entry.seconds + wanted.map_or(0.0, |wanted| cost.redistribution(labels, &entry.distribution, wanted))
     };
-    let cheapest = (0..entries.len()).min_by(|&a, &b| whole(&entries[a]).total_cmp(&whole(&entries[b])));
-    let mut open: Vec<(NodeId, usize)> = cheapest.map(|entry| (root, entry)).into_iter().collect();
-    while let Some((node, entry)) = open.pop() {
-        let Table::Entries(entries) = &tables[node] else { continue };
-        let Entry { algorithm, inputs, .. } = &entries[entry];
-        if let Some(algorithm) = algorithm {
-            let how = describe(tree, algorithm);
-            chosen[node].considered.iter_mut().for_each(|candidate| candidate.chosen = candidate.how == how);
-            chosen[node].algorithm = Some(algorithm.clone());
-        }
-        match tree.nodes[node].step {
-            Step::Leaf { .. } => {}
-            Step::Unary { input, .. } => open.push((input, inputs[0])),
-            Step::Contract { left, right, .. } => open.extend([(left, inputs[0]), (right, inputs[1])]),
+    if let Some(entry) = (0..entries.len()).min_by(|&a, &b| whole(&entries[a]).total_cmp(&whole(&entries[b]))) {
+        for (node, choice) in tables.chosen(tree, root, entry) {
+            chosen[node] = choice;
         }
     }
     Ok(chosen)

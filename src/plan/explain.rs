@@ -92,8 +92,14 @@ impl Explain<'_> {
         let plan = self.0;
         let (step, mut how) = match &value.source {
             Source::Operand(index) => (plan.step_text(value), format!("operand {index}")),
-            Source::Contract { algorithm, .. } => {
-                (plan.step_text(value), algorithm.describe(|label| plan.name(label).to_owned()))
+            Source::Contract { algorithm, group, .. } => {
+                let how = algorithm.describe(|label| plan.name(label).to_owned());
+                let fewer = group.as_ref().filter(|group| group.len() < plan.ranks());
+                let on = fewer.map(|group| match group.len() {
+                    1 => format!(" on rank {}", group.start),
+                    _ => format!(" on ranks {} to {}", group.start, group.end - 1),
+                });
+                (plan.step_text(value), how + &on.unwrap_or_default())
             }
             Source::Unary { op, .. } => (plan.step_text(value), format!("{op:?}").to_lowercase()),
             Source::Redistribute { input } => {

@@ -37,6 +37,7 @@ mod explain;
 mod fitting;
 mod fixed;
 mod grids;
+mod groups;
 mod lanes;
 mod lasting;
 mod layout;
@@ -392,8 +393,34 @@ impl Plan {
 
     /// Predicted seconds of one run.
     pub fn seconds(&self) -> f64 {
-        let steps = self.values.iter().map(|value| value.seconds * self.times(value) as f64);
-        self.machine.start + self.pipeline.as_ref().map_or_else(|| steps.sum::<f64>(), |pipeline| pipeline.seconds)
+        self.machine.start + self.pipeline.as_ref().map_or_else(|| self.busiest_seconds(), |pipeline| pipeline.seconds)
+    }
+
+    /// Until the last rank is done: a step begins when all of its ranks have done those before it.
+    fn busiest_seconds(&self) -> f64 {
+        let seconds = |value: &Value| value.seconds * self.times(value) as f64;
+        let group = |value: &Value| match &value.source {
+            Source::Contract { group: Some(group), .. } => Some(group.clone()),
+            _ => None,
+        };
+        if self.values.iter().all(|value| group(value).is_none()) {
+            return self.values.iter().map(seconds).sum();
+        }
+        let mut done = vec![0.0f64; self.ranks()];
+        for value in self.values.iter().filter(|value| !matches!(value.source, Source::Operand(_))) {
+            let ranks = group(value).unwrap_or_else(|| {
+                // Whoever holds some of it, or of what it is made of.
+                let input = match value.source {
+                    Source::Unary { input, .. } | Source::Redistribute { input } => &self.values[input],
+                    _ => value,
+                };
+                let spans = [value, input].map(|value| value.distribution.span());
+                spans[0].start.min(spans[1].start)..spans[0].end.max(spans[1].end)
+            });
+            let end = done[ranks.clone()].iter().copied().fold(0.0, f64::max) + seconds(value);
+            done[ranks].fill(end);
+        }
+        done.into_iter().fold(0.0, f64::max)
     }
 
     /// Operations of a value's step in all slices and on all ranks, 2 per multiply-add (8 for complex numbers), in

@@ -21,8 +21,9 @@ use serde::{Deserialize, Serialize};
 
 use super::choices::Choices;
 use super::cost::Cost;
+use super::dynamic::Choice;
+use super::groups::Assigned;
 use super::{Options, PipelineChoice};
-use crate::algorithm::Algorithm;
 use crate::dims::Label;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
@@ -49,7 +50,7 @@ pub struct Pipeline {
 pub struct Stages {
     pub pipeline: Pipeline,
     /// By node, for contractions.
-    pub contractions: Vec<Option<(Range<usize>, Algorithm)>>,
+    pub contractions: Vec<Option<Assigned>>,
 }
 
 /// What a pipeline is planned for.
@@ -150,7 +151,7 @@ impl Pipelining<'_> {
         let (label, pieces) = batches;
         let mut tree = self.tree.clone();
         tree.extents[label.0 as usize] = tree.extent(label).div_ceil(pieces);
-        let mut contractions = vec![None; tree.nodes.len()];
+        let mut contractions: Vec<Option<Assigned>> = tree.nodes.iter().map(|_| None).collect();
         let (mut slowest, mut from, mut first) = (0.0f64, 0, 0);
         for &(end, ranks) in groups {
             let machine = Machine { ranks, ..self.machine.clone() };
@@ -174,7 +175,8 @@ impl Pipelining<'_> {
                     let bytes = elements as f64 * self.options.dtype.size() as f64 / ranks as f64;
                     receive += machine.link_latency + bytes / machine.link_bandwidth;
                 }
-                contractions[node] = Some((first..first + ranks, algorithm));
+                let choice = Choice { algorithm: Some(algorithm), considered: Vec::new() };
+                contractions[node] = Some((first..first + ranks, choice));
             }
             slowest = slowest.max(compute.max(receive));
             (from, first) = (end, first + ranks);

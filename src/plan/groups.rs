@@ -1,0 +1,211 @@
+//! Subtrees that have nothing to do with each other, each on ranks of its own at the same time.
+//!
+//! ```text
+//! [ab,bc->ac],[cd,de->ce]->ae on 4 ranks       ranks 0, 1            ranks 2, 3
+//!                                              ab,bc->ac             cd,de->ce
+//!                                              ac,ce->ae on all four
+//! ```
+//!
+//! On all ranks one after the other they would take as long if work were all; but small contractions move less, and start fewer
+//! transfers, among few ranks. From the root downwards a step's ranks are divided between its inputs by the work of their
+//! subtrees, or stay together, whichever takes less; what stays together is planned as if nothing else were there
+//! ([`super::dynamic`]).
+//!
+//! Deliberately absent: groups that are no range of ranks, other divisions than by work, and operands or results that are said to lie
+//! somewhere.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::choices::Choices;
+use super::cost::Cost;
+use super::dynamic::{Cheapest, Choice, Tables};
+use super::{Options, PipelineChoice};
+use crate::dist::Distribution;
+use crate::machine::Machine;
+use crate::tree::{NodeId, Step, Tree};
+
+/// Steps of a tree up to which groups are looked for.
+const MANY: usize = 256;
+/// Numbers of ranks that whole trees are planned for.
+const SIZES: usize = 12;
+
+/// Divides ranks among subtrees.
+pub struct Grouping<'a> {
+    pub tree: &'a Tree,
+    pub machine: &'a Machine,
+    pub options: &'a Options,
+}
+
+/// A subtree, and who does what in it.
+struct Part {
+    seconds: f64,
+    /// Where its tensor lies; `None` where it likes.
+    lies: Option<Distribution>,
+    contractions: Vec<(NodeId, Range<usize>, Choice)>,
+}
+
+/// A contraction's ranks and algorithm.
+pub type Assigned = (Range<usize>, Choice);
+
+impl<'a> Grouping<'a> {
+    /// By node, the ranks and the algorithm of contractions, if any two of them work at the same time.
+    pub fn best(&self) -> Option<Vec<Option<Assigned>>> {
+        let Options { pipeline, algorithm, fixed, memory_limit, forbid_redistribution, cut, step_by_step, .. } =
+            self.options;
+        let plain = algorithm.is_none() && fixed.is_empty() && memory_limit.is_none() && cut.is_empty();
+        let steps = self.tree.nodes.len();
+        if !plain || *forbid_redistribution || *step_by_step || self.machine.ranks < 2 || steps > MANY {
+            return None;
+        }
+        if matches!(pipeline, PipelineChoice::Of { .. }) || !(0..steps).any(|node| self.forks(node)) {
+            return None;
+        }
+        let mut search = Search { grouping: self, work: self.work(), planned: BTreeMap::new() };
+        let part = search.part(self.tree.root(), &(0..self.machine.ranks))?;
+        if part.contractions.iter().all(|(_, ranks, _)| ranks.len() == self.machine.ranks) {
+            return None;
+        }
+        let mut contractions: Vec<Option<Assigned>> = (0..steps).map(|_| None).collect();
+        for (node, ranks, choice) in part.contractions {
+            contractions[node] = Some((ranks, choice));
+        }
+        Some(contractions)
+    }
+
+    /// Whether both inputs of a step are made by contractions.
+    fn forks(&self, node: NodeId) -> bool {
+        match self.tree.nodes[node].step {
+            Step::Contract { left, right, .. } => self.contracts(left) && self.contracts(right),
+            _ => false,
+        }
+    }
+
+    /// Whether there is a contraction in a subtree.
+    fn contracts(&self, mut node: NodeId) -> bool {
+        loop {
+            match self.tree.nodes[node].step {
+                Step::Leaf { .. } => return false,
+                Step::Unary { input, .. } => node = input,
+                Step::Contract { .. } => return true,
+            }
+        }
+    }
+
+    /// Products of all contractions in the subtree of each node.
+    fn work(&self) -> Vec<f64> {
+        let mut work: Vec<f64> = Vec::with_capacity(self.tree.nodes.len());
+        for node in &self.tree.nodes {
+            work.push(match &node.step {
+                Step::Leaf { .. } => 0.0,
+                Step::Unary { input, .. } => work[*input],
+                Step::Contract { left, right, kinds } => {
+                    let products = kinds.iter().map(|(label, _)| self.tree.extent(label) as f64).product::<f64>();
+                    work[*left] + work[*right] + products
+                }
+            });
+        }
+        work
+    }
+
+    fn on<T>(&self, ranks: usize, run: impl FnOnce(&Choices) -> T) -> T {
+        let machine = Machine { ranks, ..self.machine.clone() };
+        let cost = Cost { machine: &machine, dtype: self.options.dtype, extents: &self.tree.extents };
+        run(&Choices { tree: self.tree, machine: &machine, options: self.options, cost, uncut: &[] })
+    }
+}
+
+struct Search<'a> {
+    grouping: &'a Grouping<'a>,
+    work: Vec<f64>,
+    /// The tree on so many ranks.
+    planned: BTreeMap<usize, Tables>,
+}
+
+impl Search<'_> {
+    /// The quicker way: all of a subtree on all of some ranks, or its own subtrees apart. `None`: something was asked for that there
+    /// is not.
+    fn part(&mut self, node: NodeId, ranks: &Range<usize>) -> Option<Part> {
+        let tree = self.grouping.tree;
+        if let Step::Unary { input, .. } = tree.nodes[node].step {
+            return Some(Part { lies: None, ..self.part(input, ranks)? });
+        }
+        let Step::Contract { left, right, .. } = tree.nodes[node].step else {
+            return Some(Part { seconds: 0.0, lies: None, contractions: Vec::new() });
+        };
+        let together = self.together(node, ranks)?;
+        if !self.forks_below(node) {
+            return Some(together);
+        }
+        let shares = if self.grouping.forks(node) && ranks.len() > 1 {
+            let share = self.work[left] / (self.work[left] + self.work[right]).max(f64::MIN_POSITIVE);
+            let middle = (ranks.len() as f64 * share).round().clamp(1.0, ranks.len() as f64 - 1.0) as usize;
+            [ranks.start..ranks.start + middle, ranks.start + middle..ranks.end]
+        } else {
+            [ranks.clone(), ranks.clone()]
+        };
+        let apart = self.apart(node, ranks, [left, right], &shares);
+        Some(apart.filter(|apart| apart.seconds < together.seconds).unwrap_or(together))
+    }
+
+    fn forks_below(&self, node: NodeId) -> bool {
+        let mut open = vec![node];
+        while let Some(node) = open.pop() {
+            match self.grouping.tree.nodes[node].step {
+                Step::Leaf { .. } => {}
+                Step::Unary { input, .. } => open.push(input),
+                Step::Contract { .. } if self.grouping.forks(node) => return true,
+                Step::Contract { left, right, .. } => open.extend([left, right]),
+            }
+        }
+        false
+    }
+
+    fn together(&mut self, node: NodeId, ranks: &Range<usize>) -> Option<Part> {
+        if !self.planned.contains_key(&ranks.len()) {
+            if self.planned.len() == SIZES {
+                return None;
+            }
+            let tables = self.grouping.on(ranks.len(), |choices| Tables::new(choices).ok())?;
+            self.planned.insert(ranks.len(), tables);
+        }
+        let Cheapest { seconds, lies, contractions } = self.planned[&ranks.len()].cheapest(self.grouping.tree, node)?;
+        let lies = Some(lies.moved(0, ranks.start));
+        let contractions = contractions.into_iter().map(|(node, choice)| (node, ranks.clone(), choice)).collect();
+        Some(Part { seconds, lies, contractions })
+    }
+
+    fn apart(
+        &mut self,
+        node: NodeId,
+        ranks: &Range<usize>,
+        inputs: [NodeId; 2],
+        shares: &[Range<usize>; 2],
+    ) -> Option<Part> {
+        let [left, right] = [self.part(inputs[0], &shares[0])?, self.part(inputs[1], &shares[1])?];
+        let tree = self.grouping.tree;
+        let Step::Contract { kinds, .. } = &tree.nodes[node].step else { return None };
+        let (own, lies, algorithm) = self.grouping.on(ranks.len(), |choices| {
+            let candidates = choices.candidates(node, kinds).ok()?.into_iter();
+            let priced = candidates.map(|algorithm| {
+                let (needs, mut seconds) = choices.contraction(node, inputs, &algorithm, [None, None]);
+                for (part, (input, wanted)) in
+                    [&left, &right].into_iter().zip(inputs.iter().zip([needs.left, needs.right]))
+                {
+                    let wanted = wanted.moved(0, ranks.start);
+                    let labels = &tree.nodes[*input].labels;
+                    seconds +=
+                        part.lies.as_ref().map_or(0.0, |lies| choices.cost.redistribution(labels, lies, &wanted));
+                }
+                (seconds, needs.out.moved(0, ranks.start), algorithm)
+            });
+            priced.min_by(|(a, ..), (b, ..)| a.total_cmp(b))
+        })?;
+        let both = if shares[0] == shares[1] { left.seconds + right.seconds } else { left.seconds.max(right.seconds) };
+        let choice = Choice { algorithm: Some(algorithm), considered: Vec::new() };
+        let mut contractions = left.contractions;
+        contractions.extend(right.contractions);
+        contractions.push((node, ranks.clone(), choice));
+        Some(Part { seconds: both + own, lies: Some(lies), contractions })
+    }
+}
