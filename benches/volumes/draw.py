@@ -1,4 +1,5 @@
-"""Draws benches/results/volumes.csv: words received by the busiest rank over the lower bound, by number of ranks."""
+"""Draws benches/results/volumes.csv: words received by the busiest rank over the lower bound, by number of ranks; and writes their
+means beside Table 4 of the COSMA paper (Kwasniewski and others, 2019) into volumes.md."""
 
 import csv
 import sys
@@ -20,11 +21,43 @@ STYLES = {
 }
 
 
+# MB per rank: ScaLAPACK, CTF, CARMA and COSMA, measured.
+PAPER = {
+    ("square", "strong"): (203, 222, 195, 107), ("square", "limited"): (816, 986, 799, 424),
+    ("square", "extra"): (303, 350, 291, 151), ("largeK", "strong"): (2636, 2278, 659, 545),
+    ("largeK", "limited"): (368, 541, 128, 88), ("largeK", "extra"): (133, 152, 48, 35),
+    ("largeM", "strong"): (3507, 2024, 541, 410), ("largeM", "limited"): (989, 672, 399, 194),
+    ("largeM", "extra"): (122, 77, 77, 29), ("flat", "strong"): (134, 68, 10, 7),
+    ("flat", "limited"): (47, 101, 26, 8), ("flat", "extra"): (15, 15, 10, 3),
+}
+# As far as the paper says on how many cores it measured.
+FEWEST, BYTES = {"largeK": 2048, "largeM": 2048}, 8
+
+
+def table(rows):
+    """Means of MB (double precision) over the numbers of ranks from 128 on, or where the matrices fit."""
+    lines = ["| shape | memory | ranks | ours | COSMA's grid | recursive | 2.5D | 2D | paper: COSMA | CARMA | CTF | ScaLAPACK |",
+             "|---" * 12 + "|"]
+    for (shape, memory), (scalapack, ctf, carma, cosma) in PAPER.items():
+        fewest = FEWEST.get(shape, 128)
+        some = [row for row in rows if row["shape"] == shape and row["memory"] == memory and row["ours"]
+                and int(row["ranks"]) >= fewest]
+
+        def mean(column):
+            values = [float(row[column]) for row in some if row[column]]
+            return f"{sum(values) / len(values) * BYTES / 1e6:.0f}" if len(values) == len(some) and values else "-"
+
+        ranks = f"{min(int(row['ranks']) for row in some)} to {max(int(row['ranks']) for row in some)}" if some else "-"
+        cells = [mean(column) for column in ("ours", "cosma", "recursive", "2.5d", "2d")]
+        lines.append(f"| {shape} | {memory} | {ranks} | " + " | ".join([*cells, *map(str, (cosma, carma, ctf, scalapack))]) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def main():
     lines = (RESULTS / "volumes.csv").read_text().splitlines()
     rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
     shapes, memories = (list(dict.fromkeys(row[column] for row in rows)) for column in ("shape", "memory"))
-    figure, axes = plt.subplots(len(memories), len(shapes), figsize=(14, 6), sharex=True, sharey=True)
+    figure, axes = plt.subplots(len(memories), len(shapes), figsize=(14, 3 * len(memories)), sharex=True, sharey=True)
     for across, memory in zip(axes, memories):
         for plot, shape in zip(across, shapes):
             some = [row for row in rows if row["shape"] == shape and row["memory"] == memory]
@@ -42,6 +75,7 @@ def main():
     figure.tight_layout()
     plt.rcParams["svg.hashsalt"] = "volumes"
     figure.savefig(RESULTS / "volumes.svg", metadata={"Date": None})
+    (RESULTS / "volumes.md").write_text(table(rows))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 //!
 //! Ours are summed from the schedules that are generated; nothing is estimated. Beside them, counted in the same words and
 //! with the same allowance for idle ranks ([`rivals`]): the best grid that trying all of them finds (its words without rounding), the
-//! grids of four decompositions, and the lower bound. Where no grid of a decomposition fits into memory there is no number.
+//! grids of four decompositions, and the lower bound. Where no grid of a decomposition fits into memory there is no number. Ranks
+//! have all of a machine's memory (strong), room for the tensors twice (limited), or for cbrt(p) more copies of them (extra). The bound
+//! is that of all ranks at work: with one of few idle others may receive less.
 //!
 //! With up to 12 ranks the same shapes are contracted too, with smaller extents, and what transports count is compared with
 //! what schedules say.
@@ -91,10 +93,11 @@ fn main() {
     for (name, extents, divisors) in SHAPES {
         let [m, n, k] = extents.map(|extent| extent as f64);
         let inputs = m * n + m * k + n * k;
-        for memory in ["limited", "extra"] {
+        for memory in ["strong", "limited", "extra"] {
             for ranks in RANKS {
                 let p = ranks as f64;
                 let words = match memory {
+                    "strong" => MACHINE,
                     "limited" => 2.0 * inputs / p,
                     _ => (2.0 * inputs / p.powf(2.0 / 3.0)).min(MACHINE),
                 };
