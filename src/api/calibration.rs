@@ -6,14 +6,15 @@
 //! | `flops`, `block_rates` | products of cubes, one on each rank at the same time |
 //! | `speeds` | how long each rank takes for its cube, where they differ by more than noise |
 //! | `memory_bandwidth` | a copy on each rank |
-//! | `link_latency`, `link_bandwidth` | blocks that move from each rank to the next |
+//! | `link_latency`, `link_bandwidth` | blocks that move from each rank to the next, of several nodes to the same place on the next |
+//! | `node_latency`, `node_bandwidth` | blocks that move from each rank to the next of its node |
 //! | `interference` | a ring that computes and receives for as long |
 //!
 //! Each is the quickest of a few runs: what else the machine does only makes them slower. Files lie in the directory of
 //! `EINSUM_DIST_CACHE`, else in `einsum-dist` of the user's cache; one for each host, number of ranks and workers, transport and
 //! version. `EINSUM_DIST_RATES=default` neither measures nor reads: plans are then the same on every host.
 //!
-//! Invariant: all processes have the same numbers, those of rank 0. Deliberately absent: links of several kinds, element types
+//! Invariant: all processes have the same numbers, those of rank 0. Deliberately absent: nodes with different numbers of ranks (all links then count as the slowest), element types
 //! other than f32 (others are reckoned from it), and what other programs take.
 
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ use std::time::Instant;
 
 use super::{DistTensor, Error, Problem, Program, Result, World, host};
 use crate::dist::{Axis, Cut, Distribution, Owners, Role};
-use crate::machine::Machine;
+use crate::machine::{Link, Machine};
 use crate::plan::{AlgorithmName, Fixed, Options, Plan};
 
 /// Sides of cubes: up to where rates no longer change.
@@ -105,7 +106,7 @@ impl World {
             block_rates.push([side as f64, per_worker(operations, seconds)]);
         }
         let flops = block_rates.iter().map(|[_, rate]| *rate).fold(0.0, f64::max);
-        let stay = self.rows(0);
+        let stay = self.rows(|rank| rank);
         let copied = self.quickest(&self.moves(&machine, COPIED, &stay)?, 3)? - start;
         let memory_bandwidth = per_worker((2 * COPIED * size_of::<f32>()) as f64, copied);
         let speeds = self.speeds(&machine)?;
@@ -113,11 +114,37 @@ impl World {
         if self.ranks() == 1 {
             return Ok(measured);
         }
-        let next = self.rows(1);
-        let link_latency = (self.quickest(&self.moves(&measured, 1, &next)?, 20)? - start).max(1e-7);
-        let moved = self.quickest(&self.moves(&measured, COPIED, &next)?, 3)? - start - link_latency;
-        let link_bandwidth = (COPIED * size_of::<f32>()) as f64 / moved.max(1e-9);
-        self.interference(Machine { link_latency, link_bandwidth, ..measured })
+        let (ranks, ranks_per_node) = (self.ranks(), self.ranks_per_node()?);
+        let far = self.link(&measured, |rank| (rank + ranks_per_node) % ranks)?;
+        let near = if ranks_per_node == 1 {
+            far
+        } else {
+            self.link(&measured, |rank| rank - rank % ranks_per_node + (rank + 1) % ranks_per_node)?
+        };
+        self.interference(Machine {
+            link_latency: far.latency,
+            link_bandwidth: far.bandwidth,
+            ranks_per_node,
+            node_latency: near.latency,
+            node_bandwidth: near.bandwidth,
+            ..measured
+        })
+    }
+
+    /// How many ranks follow each other on a host, if it is the same number everywhere and there are several hosts; else 1. Collective.
+    fn ranks_per_node(&self) -> Result<usize> {
+        let hosts = self.all_gather(host::name().as_bytes())?;
+        let each = hosts.iter().take_while(|name| Some(*name) == hosts.first()).count().max(1);
+        let alike = hosts.chunks(each).all(|node| node.len() == each && node.iter().all(|name| *name == node[0]));
+        Ok(if alike && hosts.len() == self.ranks() && each < self.ranks() { each } else { 1 })
+    }
+
+    /// The link over which a row of each rank moves to another.
+    fn link(&self, machine: &Machine, to: impl Fn(usize) -> usize) -> Result<Link> {
+        let rows = self.rows(to);
+        let latency = (self.quickest(&self.moves(machine, 1, &rows)?, 20)? - machine.start).max(1e-7);
+        let moved = self.quickest(&self.moves(machine, COPIED, &rows)?, 3)? - machine.start - latency;
+        Ok(Link { latency, bandwidth: (COPIED * size_of::<f32>()) as f64 / moved.max(1e-9) })
     }
 
     /// How fast ranks are beside each other, if they are not alike.
@@ -167,20 +194,17 @@ impl World {
 
     /// So many elements on each rank that go where `to` says.
     fn moves(&self, machine: &Machine, elements: usize, to: &Distribution) -> Result<Plan> {
-        let fixed = Fixed { operands: vec![Some(self.rows(0))], output: Some(to.clone()) };
+        let fixed = Fixed { operands: vec![Some(self.rows(|rank| rank))], output: Some(to.clone()) };
         let options = Options { fixed, ..Options::default() };
         Problem::parse("ij->ij")?.shapes(&[vec![self.ranks(), elements]])?.plan(machine, &options)
     }
 
-    /// A row for each rank, or for the one so many after it.
-    fn rows(&self, after: usize) -> Distribution {
+    /// A row for each rank, on the one that `to` says.
+    fn rows(&self, to: impl Fn(usize) -> usize) -> Distribution {
         let ranks = self.ranks();
         let rows = Distribution::new(vec![Axis { ranks, role: Role::Cut { dim: 0, how: Cut::Even } }]);
-        if after == 0 {
-            rows
-        } else {
-            rows.owned_by(Owners::Listed((0..ranks).map(|at| (at + after) % ranks).collect()))
-        }
+        let owners: Vec<usize> = (0..ranks).map(to).collect();
+        if owners.is_sorted() { rows } else { rows.owned_by(Owners::Listed(owners)) }
     }
 
     /// Seconds of the quickest of some runs of a plan. Collective.

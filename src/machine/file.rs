@@ -18,17 +18,23 @@ impl Machine {
     /// What is no TOML, names that no machine has, and rates and numbers that are not positive.
     pub fn from_toml(text: &str) -> Result<Machine, String> {
         let machine: Machine = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-        for (name, count) in [("ranks", machine.ranks), ("workers", machine.workers)] {
+        let counts =
+            [("ranks", machine.ranks), ("workers", machine.workers), ("ranks_per_node", machine.ranks_per_node)];
+        for (name, count) in counts {
             if count == 0 {
                 return Err(format!("{name} is 0, and must be above 0"));
             }
         }
-        let Machine { flops, memory_bandwidth, link_bandwidth, link_latency, .. } = machine;
-        let rates = [("flops", flops), ("memory_bandwidth", memory_bandwidth), ("link_bandwidth", link_bandwidth)];
+        let Machine { flops, memory_bandwidth, link_bandwidth, link_latency, node_bandwidth, node_latency, .. } =
+            machine;
+        let links = [("link_bandwidth", link_bandwidth), ("node_bandwidth", node_bandwidth)];
+        let rates = [("flops", flops), ("memory_bandwidth", memory_bandwidth)].into_iter().chain(links);
         if let Some((name, rate)) = rates.into_iter().find(|(_, rate)| !(rate.is_finite() && *rate > 0.0)) {
             return Err(format!("{name} is {rate}, and must be above 0"));
         }
-        for (name, seconds) in [("link_latency", link_latency), ("start", machine.start)] {
+        for (name, seconds) in
+            [("link_latency", link_latency), ("node_latency", node_latency), ("start", machine.start)]
+        {
             if !(seconds.is_finite() && seconds >= 0.0) {
                 return Err(format!("{name} is {seconds}, and must not be below 0"));
             }

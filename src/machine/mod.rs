@@ -6,9 +6,20 @@
 
 mod file;
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::dist::tile_bounds;
+
+/// What a transfer between two ranks takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Link {
+    /// Bytes per second.
+    pub bandwidth: f64,
+    /// Seconds, whatever its size.
+    pub latency: f64,
+}
 
 /// Ranks, workers and rates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,10 +33,16 @@ pub struct Machine {
     pub flops: f64,
     /// Bytes per second that one worker reads or writes in memory.
     pub memory_bandwidth: f64,
-    /// Bytes per second that one rank receives.
+    /// Bytes per second that one rank receives, from another node where there are several ([`Machine::ranks_per_node`]).
     pub link_bandwidth: f64,
-    /// Seconds that a transfer takes whatever its size.
+    /// Seconds that such a transfer takes whatever its size.
     pub link_latency: f64,
+    /// Ranks of one node, which follow each other; 1 where all links are alike.
+    pub ranks_per_node: usize,
+    /// Bytes per second that one rank receives from another of its node.
+    pub node_bandwidth: f64,
+    /// Seconds that such a transfer takes whatever its size.
+    pub node_latency: f64,
     /// Seconds that a run takes whatever it does.
     pub start: f64,
     /// The share of a transfer behind computing that computing pays for, from 0 to 1: transfers take memory bandwidth, and cores where
@@ -46,6 +63,9 @@ impl Default for Machine {
             memory_bandwidth: 1e10,
             link_bandwidth: 4e9,
             link_latency: 1e-5,
+            ranks_per_node: 1,
+            node_bandwidth: 4e9,
+            node_latency: 1e-5,
             start: 0.0,
             interference: 1.0,
             block_rates: Vec::new(),
@@ -83,6 +103,40 @@ impl Machine {
         let between = self.block_rates.windows(2).find(|pair| side <= pair[1][0]);
         let [[low, slow], [high, fast]] = between.map_or([[*first, *slowest]; 2], |pair| [pair[0], pair[1]]);
         slow * (fast / slow).powf((side / low).ln() / (high / low).ln())
+    }
+
+    /// The link between two ranks.
+    ///
+    /// ```
+    /// use einsum_dist::Machine;
+    /// let machine = Machine { ranks_per_node: 4, node_bandwidth: 1e11, link_bandwidth: 1e10, ..Machine::new(8, 1) };
+    /// assert_eq!([(0, 3), (3, 4)].map(|(a, b)| machine.link(a, b).bandwidth), [1e11, 1e10]);
+    /// ```
+    pub fn link(&self, one: usize, other: usize) -> Link {
+        let per_node = self.ranks_per_node.max(1);
+        if per_node > 1 && one / per_node == other / per_node {
+            Link { bandwidth: self.node_bandwidth, latency: self.node_latency }
+        } else {
+            Link { bandwidth: self.link_bandwidth, latency: self.link_latency }
+        }
+    }
+
+    /// Some of the ranks as a machine of their own.
+    #[must_use]
+    pub fn part(&self, ranks: Range<usize>) -> Machine {
+        let per_node = self.ranks_per_node.max(1);
+        let within = !ranks.is_empty() && ranks.start / per_node == (ranks.end - 1) / per_node;
+        let Link { bandwidth, latency } =
+            self.link(ranks.start, if within { ranks.end - 1 } else { ranks.end + per_node });
+        let aligned = !within && ranks.start.is_multiple_of(per_node);
+        Machine {
+            ranks: ranks.len(),
+            link_bandwidth: bandwidth,
+            link_latency: latency,
+            ranks_per_node: if aligned { per_node } else { 1 },
+            speeds: self.speeds.get(ranks).map(<[f64]>::to_vec).unwrap_or_default(),
+            ..self.clone()
+        }
     }
 
     /// How fast a rank contracts beside the mean of all.

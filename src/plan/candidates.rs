@@ -85,6 +85,9 @@ impl Candidates<'_> {
         if grids.is_empty() {
             grids.extend(fit.widest());
         }
+        if self.machine.ranks_per_node > 1 {
+            grids = grids.iter().flat_map(Grid::orders).collect();
+        }
         all.extend(grids.into_iter().map(|grid| Algorithm::Grid(Box::new(grid))));
         all
     }

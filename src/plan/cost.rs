@@ -141,14 +141,15 @@ impl Cost<'_> {
         all.sort_unstable();
         all.dedup();
         let [left, right, out] = tensors.map(tile);
-        let sharing = tensors.map(|labels| grid.sharing(labels, 0).len() as f64);
-        let messages = |sharing: f64| (sharing - 1.0) * self.machine.link_latency;
-        let receive = |elements: f64, sharing: f64| {
-            let bytes = elements * (1.0 - 1.0 / sharing) * self.dtype.size() as f64;
-            bytes / self.machine.link_bandwidth + messages(sharing)
+        let sharing = tensors.map(|labels| grid.sharing(labels, 0));
+        // A part of the tile from each of those who need it, too.
+        let receive = |elements: f64, sharing: &[usize]| -> f64 {
+            let part = elements / sharing.len() as f64 * self.dtype.size() as f64;
+            let links = sharing[1..].iter().map(|&other| self.machine.link(0, other));
+            links.map(|link| link.latency + part / link.bandwidth).sum()
         };
-        let gather = receive(left, sharing[0]) + receive(right, sharing[1]);
-        let summands = if sharing[2] > 1.0 { receive(out, sharing[2]) + self.stream(3.0 * out) } else { 0.0 };
+        let gather = receive(left, &sharing[0]) + receive(right, &sharing[1]);
+        let summands = if sharing[2].len() > 1 { receive(out, &sharing[2]) + self.stream(3.0 * out) } else { 0.0 };
         let compute = self.product(tile(&all), left + right + out);
         self.overlapped(compute, gather) + gather / grid.rounds as f64 + summands
     }

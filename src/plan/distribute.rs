@@ -316,7 +316,7 @@ impl Planner<'_> {
         let (needs, seconds) = match &group {
             None => self.choices.contraction(node, [left, right], &algorithm, lies),
             Some(group) => {
-                let machine = Machine { ranks: group.len(), ..self.machine.clone() };
+                let machine = self.machine.part(group.clone());
                 let cost = Cost { machine: &machine, ..self.choices.cost };
                 let choices = Choices { machine: &machine, cost, ..self.choices };
                 let (Distributions { left: l, right: r, out }, seconds) =

@@ -109,7 +109,7 @@ impl<'a> Grouping<'a> {
     }
 
     fn on<T>(&self, ranks: usize, run: impl FnOnce(&Choices) -> T) -> T {
-        let machine = Machine { ranks, ..self.machine.clone() };
+        let machine = self.machine.part(0..ranks);
         let cost = Cost { machine: &machine, dtype: self.options.dtype, extents: &self.tree.extents };
         run(&Choices { tree: self.tree, machine: &machine, options: self.options, cost, uncut: &[] })
     }

@@ -132,15 +132,19 @@ impl Pipelining<'_> {
         (2..=most).map(|groups| self.shares(&ends(&work, groups), &work)).collect()
     }
 
-    /// Ranks for each group: one, and the rest to whoever has most work for each of its ranks.
+    /// Ranks for each group: one, and the rest to whoever has most work for each of its ranks. Where there are enough nodes, of whole
+    /// nodes: then only batches go from one to the other.
     fn shares(&self, ends: &[usize], work: &[f64]) -> Vec<(usize, usize)> {
-        let mut shares: Vec<(usize, usize)> = ends.iter().map(|&end| (end, 1)).collect();
+        let Machine { ranks, ranks_per_node, .. } = *self.machine;
+        let whole = ranks.is_multiple_of(ranks_per_node) && ranks / ranks_per_node >= ends.len();
+        let unit = if whole { ranks_per_node } else { 1 };
+        let mut shares: Vec<(usize, usize)> = ends.iter().map(|&end| (end, unit)).collect();
         let start = |at: usize| if at == 0 { 0 } else { ends[at - 1] };
-        for _ in ends.len()..self.machine.ranks {
+        for _ in ends.len()..ranks / unit {
             let load = |at: usize| work[start(at)..ends[at]].iter().sum::<f64>() / shares[at].1 as f64;
             let busiest = (0..ends.len()).max_by(|&a, &b| load(a).total_cmp(&load(b)).then(b.cmp(&a)));
             if let Some(busiest) = busiest {
-                shares[busiest].1 += 1;
+                shares[busiest].1 += unit;
             }
         }
         shares
@@ -154,7 +158,7 @@ impl Pipelining<'_> {
         let mut contractions: Vec<Option<Assigned>> = tree.nodes.iter().map(|_| None).collect();
         let (mut slowest, mut from, mut first) = (0.0f64, 0, 0);
         for &(end, ranks) in groups {
-            let machine = Machine { ranks, ..self.machine.clone() };
+            let machine = self.machine.part(first..first + ranks);
             let cost = Cost { machine: &machine, dtype: self.options.dtype, extents: &tree.extents };
             let uncut = [label];
             let choices = Choices { tree: &tree, machine: &machine, options: self.options, cost, uncut: &uncut };
@@ -173,7 +177,7 @@ impl Pipelining<'_> {
                 for input in [left, right].into_iter().filter(|&input| before(input)) {
                     let elements: usize = tree.shape(&tree.nodes[*input].labels).iter().product();
                     let bytes = elements as f64 * self.options.dtype.size() as f64 / ranks as f64;
-                    receive += machine.link_latency + bytes / machine.link_bandwidth;
+                    receive += self.machine.link_latency + bytes / self.machine.link_bandwidth;
                 }
                 let choice = Choice { algorithm: Some(algorithm), considered: Vec::new() };
                 contractions[node] = Some((first..first + ranks, choice));

@@ -2,7 +2,7 @@
 //!
 //! A rank has its three lanes, each of which does one task after the other. Work takes what [`super::cost`] says; a transfer begins
 //! when both lanes are free and both sides ready, as nothing is buffered, and occupies them for its bytes; its
-//! latency passes beside what follows. All links are alike and do not share anything.
+//! latency passes beside what follows. Links do not share anything.
 //!
 //! Invariant: a schedule that verifies is played to its end. Deliberately absent: contention in the network, and more ranks
 //! than schedules fit into memory for ([`MOST_PLAYED`]).
@@ -198,8 +198,9 @@ impl<'a> Stage<'a> {
         let machine = self.cost.machine;
         let bytes = (Schedule::elements(into) * self.schedules[to].element as u64) as f64;
         let start = sends.max(receives);
-        let free = start + bytes / machine.link_bandwidth;
-        let times = [start, free, free + machine.link_latency];
+        let link = machine.link(from, to);
+        let free = start + bytes / link.bandwidth;
+        let times = [start, free, free + link.latency];
         self.finish(from, Lane::Send, send, times);
         self.finish(to, Lane::Recv, recv, times);
         true

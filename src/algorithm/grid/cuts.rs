@@ -63,6 +63,23 @@ impl Grid {
         self.cuts.iter().map(|&(_, parts)| parts).product()
     }
 
+    /// The same with its cuts in any order, which is who is whose neighbour: of at most four cuts, as more are too many to try.
+    pub fn orders(&self) -> Vec<Grid> {
+        let mut orders: Vec<Vec<(Label, usize)>> = vec![Vec::new()];
+        if self.cuts.len() > 4 {
+            return vec![self.clone()];
+        }
+        for _ in &self.cuts {
+            let longer = |order: &Vec<(Label, usize)>| {
+                let rest: Vec<_> = self.cuts.iter().filter(|cut| !order.contains(cut)).copied().collect();
+                let order = order.clone();
+                rest.into_iter().map(move |cut| [order.as_slice(), &[cut]].concat())
+            };
+            orders = orders.iter().flat_map(longer).collect();
+        }
+        orders.into_iter().map(|cuts| Grid { cuts, ..self.clone() }).collect()
+    }
+
     /// How many ranks lie between neighbours along each cut.
     fn strides(&self) -> Vec<usize> {
         let parts = |at: usize| self.cuts[at + 1..].iter().map(|&(_, parts)| parts).product();
