@@ -19,6 +19,8 @@ fn launcher(folder: &Folder) -> Option<Command> {
     let mut words = launcher.split_whitespace();
     let mut command = Command::new(words.next()?);
     command.args(words).current_dir(folder.path());
+    // Plans that are the same on every host.
+    command.env("EINSUM_DIST_RATES", "default");
     Some(command)
 }
 
@@ -40,6 +42,20 @@ fn refused(ended: &Ran, says: &str) {
     assert!(ended.err.contains(says), "{}", ended.err);
     assert_eq!(ended.err.matches("error: ").count(), 1, "{}", ended.err);
     assert!(ended.took < Duration::from_secs(15), "{:?}", ended.took);
+}
+
+/// Rates are measured by the first run and remembered for the next; all ranks plan with the same.
+#[test]
+fn measured_rates_are_those_of_one_rank() {
+    let folder = Folder::new("mpi-rates");
+    let Some(mut command) = launcher(&folder) else { return };
+    command.env_remove("EINSUM_DIST_RATES").env("EINSUM_DIST_CACHE", folder.path());
+    command.args(["-n", "3", PROGRAM, "mk,kn->mn", "-s200", "-t1", "--json"]);
+    let first = ran(&mut command).well().json();
+    let remembered = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(remembered, 1);
+    let again = ran(&mut command).well().json();
+    assert_eq!(first["plan_fingerprint"], again["plan_fingerprint"]);
 }
 
 #[test]
