@@ -13,7 +13,7 @@ use ndarray::ArrayD;
 fn balanced(rng: &mut Rng, depth: u32, most: usize) -> (String, Vec<Vec<usize>>) {
     let matrices = 1usize << depth;
     let names: Vec<char> = ('a'..='z').take(matrices + 1).collect();
-    let extents: Vec<usize> = names.iter().map(|_| 1 + rng.below(most)).collect();
+    let extents: Vec<usize> = names.iter().map(|_| most / 5 + rng.below(most)).collect();
     let shapes = (0..matrices).map(|at| vec![extents[at], extents[at + 1]]).collect();
     // Of the matrices from `start` to `end`.
     fn term(names: &[char], start: usize, end: usize) -> String {
@@ -57,7 +57,7 @@ fn small_subtrees_have_ranks_of_their_own() {
     let mut grouped = 0;
     for number in 0..80 {
         let (depth, ranks) = (2 + number % 3, 2 + rng.below(7));
-        let (expression, shapes) = balanced(&mut rng, depth as u32, 60);
+        let (expression, shapes) = balanced(&mut rng, depth as u32, 250);
         let plan = plan(&expression, &shapes, ranks);
         plan.verify().unwrap_or_else(|error| panic!("{error}: {}", plan.explain()));
         grouped += usize::from(!groups(&plan).is_empty());
@@ -67,13 +67,13 @@ fn small_subtrees_have_ranks_of_their_own() {
         assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() <= 1e-11 * largest), "{}", plan.explain());
     }
     println!("{grouped} of 80 with groups");
-    assert!(grouped >= 20, "{grouped}");
+    assert!(grouped >= 10, "{grouped}");
 }
 
 /// Two products of the same size, one on each of two ranks.
 #[test]
 fn one_subtree_for_each_rank() {
-    let shapes = [vec![64, 64], vec![64, 64], vec![64, 64], vec![64, 64]];
+    let shapes = vec![vec![256, 256]; 4];
     let plan = plan("[ab,bc->ac],[cd,de->ce]->ae", &shapes, 2);
     assert_eq!(groups(&plan), [0..1, 1..2], "{}", plan.explain());
     // Alone on their ranks, both products move nothing.

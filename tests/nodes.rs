@@ -24,7 +24,9 @@ fn plan(expression: &str, shapes: &[Vec<usize>], machine: &Machine, options: &Op
 fn crossing(plan: &Plan) -> u64 {
     let bytes = |schedule: &Schedule| -> u64 {
         let far = schedule.tasks.iter().filter_map(|task| match &task.action {
-            Action::Recv { peer, into } if peer / PER_NODE != schedule.rank / PER_NODE => Some(Schedule::elements(into)),
+            Action::Recv { peer, into } if peer / PER_NODE != schedule.rank / PER_NODE => {
+                Some(Schedule::elements(into))
+            }
             _ => None,
         });
         far.sum::<u64>() * plan.dtype.size() as u64

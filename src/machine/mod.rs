@@ -10,8 +10,6 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::dist::tile_bounds;
-
 /// What a transfer between two ranks takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
@@ -153,7 +151,9 @@ impl Machine {
     /// ```
     pub fn ends(&self, indices: usize) -> Vec<usize> {
         if self.speeds.is_empty() {
-            return (0..self.ranks).map(|rank| tile_bounds(indices, self.ranks, rank).end).collect();
+            // As even tiles, of which the first ones are larger.
+            let (each, more) = (indices / self.ranks, indices % self.ranks);
+            return (1..=self.ranks).map(|parts| parts * each + parts.min(more)).collect();
         }
         let all: f64 = (0..self.ranks).map(|rank| self.speed(rank)).sum();
         let mut sum = 0.0;

@@ -41,11 +41,8 @@ struct Planner<'a> {
     values: Vec<Value>,
 }
 
-/// How much less time than on all ranks one after the other subtrees in groups must take.
-const GAIN: f64 = 0.9;
-
 /// Plans a tree whose dimensions in `uncut` no rank is to have a part of, and of which ranges of nodes run side by side; if nobody
-/// asks for either, in a pipeline or with groups of ranks where that takes less time.
+/// asks for either, in a pipeline where that takes less time, or with groups of ranks where that takes less and moves no more.
 pub fn distribute(
     expression: &str,
     tree: &Tree,
@@ -69,8 +66,8 @@ pub fn distribute(
     let grouped = planned(expression, whole, &[], &[], Some((None, contractions)))?;
     let received =
         |plan: &Plan| -> u64 { plan.looked_at().into_iter().map(|rank| plan.schedule(rank).bytes_received()).sum() };
-    let quicker = grouped.seconds() - machine.start < GAIN * (plan.seconds() - machine.start);
-    Ok(if quicker && received(&grouped) <= received(&plan) { grouped } else { plan })
+    let better = grouped.seconds() < plan.seconds() && received(&grouped) <= received(&plan);
+    Ok(if better { grouped } else { plan })
 }
 
 /// Who contracts what, with batches or without.
