@@ -52,8 +52,8 @@ fn on_another_grid(rng: &mut Rng, plan: &mut Plan) {
         shared
     });
     let (rounds, slots, pieces) = (1 + rng.below(5), 1 + rng.below(3), 1 + rng.below(3));
-    let way = Way::ALL[rng.below(3)];
-    let grid = Algorithm::Grid(Box::new(Grid { cuts, shared, rounds, slots, pieces, way }));
+    let (way, in_place) = (Way::ALL[rng.below(3)], rng.below(2) == 0);
+    let grid = Algorithm::Grid(Box::new(Grid { cuts, shared, rounds, slots, pieces, in_place, way }));
     let labels = values.map(|value| plan.values[value].labels.clone());
     let lie = grid.distributions(&labels[0], &labels[1], &labels[2], plan.ranks()).unwrap();
     for (value, distribution) in values.into_iter().zip([lie.left, lie.right, lie.out]) {

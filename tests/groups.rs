@@ -4,9 +4,9 @@ mod common;
 
 use std::ops::Range;
 
-use common::{Rng, random};
+use common::{Rng, random, run};
 use einsum_dist::plan::Source;
-use einsum_dist::{Dtype, Machine, Operand, Options, Plan, Problem, World};
+use einsum_dist::{Dtype, Machine, Options, Plan, Problem};
 use ndarray::ArrayD;
 
 /// A chain of matrices, contracted in pairs, pairs of pairs and so on, and its shapes.
@@ -41,16 +41,6 @@ fn groups(plan: &Plan) -> Vec<Range<usize>> {
     plan.values.iter().filter_map(|value| group(&value.source)).filter(|group| group.len() < plan.ranks()).collect()
 }
 
-fn run(plan: &Plan, operands: &[ArrayD<f64>]) -> ArrayD<f64> {
-    let operands: Vec<&dyn Operand<f64>> = operands.iter().map(|array| array as &dyn Operand<f64>).collect();
-    let mut program = World::in_process(plan.ranks()).compile::<f64>(plan).unwrap();
-    let result = program.run(&operands).unwrap();
-    for (rank, measured) in program.measured().unwrap().iter().enumerate() {
-        assert_eq!(measured.received.iter().sum::<u64>(), plan.schedule(rank).bytes_received(), "rank {rank}");
-    }
-    result
-}
-
 #[test]
 fn small_subtrees_have_ranks_of_their_own() {
     let mut rng = Rng::new(4);
@@ -67,7 +57,7 @@ fn small_subtrees_have_ranks_of_their_own() {
         assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() <= 1e-11 * largest), "{}", plan.explain());
     }
     println!("{grouped} of 80 with groups");
-    assert!(grouped >= 10, "{grouped}");
+    assert!(grouped >= 20, "{grouped}");
 }
 
 /// Two products of the same size, one on each of two ranks.

@@ -12,6 +12,8 @@ fn machine(nodes: usize) -> Machine {
         node_bandwidth: 2e11,
         node_latency: 1e-6,
         link_bandwidth: 2e9,
+        // Which the simulator knows nothing of.
+        interference: 0.0,
         ..Machine::new(nodes * PER_NODE, 1)
     }
 }
@@ -47,8 +49,7 @@ fn grids_keep_heavy_traffic_inside_nodes() {
         assert!(aware <= blind, "{m} {n} {k}: {aware} bytes between nodes, {blind} where all links are alike");
         fewer += usize::from(aware < blind);
         let played = plans.map(|plan| Plan { machine: two.clone(), ..plan }.simulate().unwrap().seconds);
-        // Prices do not know who waits for whom.
-        assert!(played[0] <= played[1] * 1.02, "{played:?}");
+        assert!(played[0] <= played[1] * 1.001, "{played:?}");
     }
     assert!(fewer > 0);
 }

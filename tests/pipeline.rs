@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{Rng, random};
+use common::{Rng, random, run};
 use einsum_dist::plan::{PipelineChoice, Source};
-use einsum_dist::{Dtype, Machine, Operand, Options, Plan, Problem, World};
+use einsum_dist::{Dtype, Machine, Options, Plan, Problem};
 use ndarray::ArrayD;
 
 /// `[[bi,ij->bj],jk->bk],kl->bl`, also with a batch dimension `c` in all tensors, and its shapes.
@@ -26,16 +26,6 @@ fn chain(rng: &mut Rng, contractions: usize, batched: bool) -> (String, Vec<Vec<
 fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, pipeline: PipelineChoice) -> Plan {
     let options = Options { pipeline, dtype: Dtype::Float64, ..Options::default() };
     Problem::parse(expression).unwrap().shapes(shapes).unwrap().plan(&Machine::new(ranks, 1), &options).unwrap()
-}
-
-fn run(plan: &Plan, operands: &[ArrayD<f64>]) -> ArrayD<f64> {
-    let operands: Vec<&dyn Operand<f64>> = operands.iter().map(|array| array as &dyn Operand<f64>).collect();
-    let mut program = World::in_process(plan.ranks()).compile::<f64>(plan).unwrap();
-    let result = program.run(&operands).unwrap();
-    for (rank, measured) in program.measured().unwrap().iter().enumerate() {
-        assert_eq!(measured.received.iter().sum::<u64>(), plan.schedule(rank).bytes_received(), "rank {rank}");
-    }
-    result
 }
 
 #[test]

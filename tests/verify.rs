@@ -76,16 +76,10 @@ fn planned(expression: &str, shapes: &[Vec<usize>], ranks: usize, algorithm: Opt
 #[test]
 fn thousands_of_ranks_verify_by_classes() {
     let product = [vec![1000, 700], vec![700, 900]];
-    for ranks in [7, 64, 225, 1024] {
-        for algorithm in algorithms(ranks) {
-            // Of those in which every rank has to do with every other, fewer.
-            let many = matches!(algorithm, AlgorithmName::Slicing | AlgorithmName::RingMn | AlgorithmName::RingK);
-            if algorithm == AlgorithmName::C
-                || (many && ranks > 225)
-                || (algorithm == AlgorithmName::Slicing && ranks > 64)
-            {
-                continue;
-            }
+    for ranks in [7, 64, 400, 1024] {
+        // There is no c; and of slicing, where no two ranks do the same, fewer ranks.
+        let applies = |a: &AlgorithmName| *a != AlgorithmName::C && (ranks < 100 || *a != AlgorithmName::Slicing);
+        for algorithm in algorithms(ranks).filter(applies) {
             let plan = planned("mk,kn->mn", &product, ranks, Some(algorithm));
             let proved = plan.verify_by_classes().unwrap_or_else(|error| panic!("{error}: {}", plan.explain()));
             assert!(proved.steps == 1 && proved.classes <= 16, "{proved:?}: {}", plan.explain());

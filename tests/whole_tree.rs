@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{Network, Rng, random, trees};
+use common::{Network, Rng, random, run, trees};
 use einsum_dist::kernel::error_bound;
-use einsum_dist::{Dtype, Machine, Operand, Options, Plan, Problem, World};
+use einsum_dist::{Dtype, Machine, Options, Plan, Problem};
 use ndarray::ArrayD;
 
 /// A network of 26 tensors, each with three neighbours or one, in a ring with chords: extents 4 to 12.
@@ -69,11 +69,6 @@ fn smaller(mut network: Network) -> Network {
         network.extents.iter_mut().for_each(|(_, extent)| *extent = extent.div_ceil(3));
     }
     network
-}
-
-fn run(plan: &Plan, operands: &[ArrayD<f64>]) -> ArrayD<f64> {
-    let operands: Vec<&dyn Operand<f64>> = operands.iter().map(|array| array as &dyn Operand<f64>).collect();
-    World::in_process(plan.ranks()).compile::<f64>(plan).unwrap().run(&operands).unwrap()
 }
 
 #[test]

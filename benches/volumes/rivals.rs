@@ -32,14 +32,10 @@ impl Case {
         [m * k, k * n, m * n]
     }
 
-    /// Words received; none where the parts of the tensors, a summand of out, and one column of left and one row of right that come
-    /// from others are more than there is memory for.
+    /// Words received; none where the parts of the tensors and a summand of out are more than there is memory for.
     pub fn words(&self, grid: Grid) -> Option<f64> {
         let ([left, right, out], [pm, pn, pk]) = (self.tiles(grid), grid.map(|parts| parts as f64));
-        let parts = left / pn + right / pm + out / pk + if pk > 1.0 { out } else { 0.0 };
-        let deep = (self.extents.k / pk).ceil();
-        let comes = |tile: f64, sharing: f64| if sharing > 1.0 { tile / deep } else { 0.0 };
-        let held = parts + comes(left, pn) + comes(right, pm);
+        let held = left / pn + right / pm + out / pk + if pk > 1.0 { out } else { 0.0 };
         let words = left * (1.0 - 1.0 / pn) + right * (1.0 - 1.0 / pm) + out * (1.0 - 1.0 / pk);
         (held <= self.memory).then_some(words)
     }

@@ -2,8 +2,9 @@
 //!
 //! | rate | from |
 //! |---|---|
-//! | `start` | a run that has next to nothing to do, all ranks at work |
-//! | `flops`, `block_rates` | products of cubes, one on each rank at the same time |
+//! | `start` | a run that has next to nothing to do, on rank 0 |
+//! | `together` | how much longer it takes with next to nothing to do on every rank; medians |
+//! | `flops`, `block_rates` | products of cubes, one on each rank at the same time; small ones in a run of their own |
 //! | `speeds` | how long each rank takes for its cube, where they differ by more than noise |
 //! | `memory_bandwidth` | a copy on each rank |
 //! | `link_latency`, `link_bandwidth` | blocks that move from each rank to the next, of several nodes to the same place on the next |
@@ -14,8 +15,9 @@
 //! `EINSUM_DIST_CACHE`, else in `einsum-dist` of the user's cache; one for each host, number of ranks and workers, transport and
 //! version. `EINSUM_DIST_RATES=default` neither measures nor reads: plans are then the same on every host.
 //!
-//! Invariant: all processes have the same numbers, those of rank 0. Deliberately absent: nodes with different numbers of ranks (all links then count as the slowest), element types
-//! other than f32 (others are reckoned from it), and what other programs take.
+//! Invariant: all processes have the same numbers, those of rank 0. Deliberately absent: nodes with different numbers of ranks
+//! (all links then count as the slowest), element types other than f32 (others are reckoned from it), and what other
+//! programs take.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -27,6 +29,8 @@ use crate::plan::{AlgorithmName, Fixed, Options, Plan};
 
 /// Sides of cubes: up to where rates no longer change.
 const SIDES: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
+/// Sides up to which a run of several ranks has more to do with their threads than with products.
+const SMALL: usize = 128;
 /// Elements that each rank copies, and receives.
 const COPIED: usize = 1 << 22;
 /// Speeds that differ by less from the mean are all the same.
@@ -98,19 +102,23 @@ impl World {
         let machine = Machine::new(self.ranks(), workers);
         let per_worker = |amount: f64, seconds: f64| amount / (seconds.max(1e-9) * workers as f64);
         let start = self.quickest(&self.cubes(&machine, 4)?, 20)?;
-        let mut block_rates = Vec::new();
-        for side in SIDES {
+        let block_rates = SIDES.into_iter().map(|side| {
             let operations = 2.0 * (side as f64).powi(3);
             let runs = (1e8 / operations).clamp(3.0, 20.0) as usize;
-            let seconds = self.quickest(&self.cubes(&machine, side)?, runs)? - start;
-            block_rates.push([side as f64, per_worker(operations, seconds)]);
-        }
+            let seconds = match side {
+                ..=SMALL => self.agreed(alone(side, workers, runs)?)?,
+                _ => self.quickest(&self.cubes(&machine, side)?, runs)? - start,
+            };
+            Ok([side as f64, per_worker(operations, seconds)])
+        });
+        let block_rates = block_rates.collect::<Result<Vec<_>>>()?;
         let flops = block_rates.iter().map(|[_, rate]| *rate).fold(0.0, f64::max);
         let stay = self.rows(|rank| rank);
         let copied = self.quickest(&self.moves(&machine, COPIED, &stay)?, 3)? - start;
         let memory_bandwidth = per_worker((2 * COPIED * size_of::<f32>()) as f64, copied);
         let speeds = self.speeds(&machine)?;
-        let measured = Machine { flops, memory_bandwidth, start, block_rates, speeds, ..machine };
+        let (start, together) = self.starts(&machine)?;
+        let measured = Machine { flops, memory_bandwidth, start, together, block_rates, speeds, ..machine };
         if self.ranks() == 1 {
             return Ok(measured);
         }
@@ -145,6 +153,23 @@ impl World {
         let latency = (self.quickest(&self.moves(machine, 1, &rows)?, 20)? - machine.start).max(1e-7);
         let moved = self.quickest(&self.moves(machine, COPIED, &rows)?, 3)? - machine.start - latency;
         Ok(Link { latency, bandwidth: (COPIED * size_of::<f32>()) as f64 / moved.max(1e-9) })
+    }
+
+    /// What a run takes in which rank 0 has next to nothing to do, and how much longer it takes when every rank has.
+    fn starts(&self, machine: &Machine) -> Result<(f64, f64)> {
+        const RUNS: usize = 51;
+        let mut medians = [0.0; 2];
+        for (algorithm, median) in [AlgorithmName::Local, AlgorithmName::C].into_iter().zip(&mut medians) {
+            let plan = self.products(machine, 4, algorithm)?;
+            let mut seconds = Vec::with_capacity(RUNS);
+            self.runs(&plan, RUNS, |_, now| {
+                seconds.push(now);
+                Ok(())
+            })?;
+            seconds.sort_by(f64::total_cmp);
+            *median = self.agreed(seconds[RUNS / 2])?;
+        }
+        Ok((medians[0], (medians[1] - medians[0]).max(0.0)))
     }
 
     /// How fast ranks are beside each other, if they are not alike.
@@ -186,7 +211,11 @@ impl World {
 
     /// A cube of this side on each rank.
     fn cubes(&self, machine: &Machine, side: usize) -> Result<Plan> {
-        let algorithm = if self.ranks() > 1 { AlgorithmName::C } else { AlgorithmName::Local };
+        self.products(machine, side, if self.ranks() > 1 { AlgorithmName::C } else { AlgorithmName::Local })
+    }
+
+    /// As many cubes of this side as there are ranks.
+    fn products(&self, machine: &Machine, side: usize, algorithm: AlgorithmName) -> Result<Plan> {
         let options = Options { algorithm: Some(algorithm), ..Options::default() };
         let shape = vec![self.ranks(), side, side];
         Problem::parse("cmk,ckn->cmn")?.shapes(&[shape.clone(), shape])?.plan(machine, &options)
@@ -214,8 +243,13 @@ impl World {
             quickest = quickest.min(seconds);
             Ok(())
         })?;
-        // Plans have the machine that they are for: what is measured next is planned for one machine on all ranks.
-        self.of_root(&quickest.to_string())?.parse().map_err(|_| Error::Usage("rank 0 measured nothing".to_owned()))
+        self.agreed(quickest)
+    }
+
+    /// What rank 0 has measured: plans have the machine that they are for, so what is measured next is planned for one machine on
+    /// all ranks. Collective.
+    fn agreed(&self, mine: f64) -> Result<f64> {
+        self.of_root(&mine.to_string())?.parse().map_err(|_| Error::Usage("rank 0 measured nothing".to_owned()))
     }
 
     /// Runs a plan, and calls `each` after every run but the first, which touches memory, with its seconds. Collective.
@@ -238,4 +272,11 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// Seconds of a product of cubes on one rank that nobody waits for, less those of a run that does nothing.
+fn alone(side: usize, workers: usize, runs: usize) -> Result<f64> {
+    let (world, machine) = (World::in_process(1), Machine::new(1, workers));
+    let start = world.quickest(&world.cubes(&machine, 1)?, 50)?;
+    Ok(world.quickest(&world.cubes(&machine, side)?, runs.max(10))? - start)
 }

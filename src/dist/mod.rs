@@ -24,5 +24,5 @@ pub use cut::Cut;
 pub use distribution::{Axis, Distribution, Role};
 pub use intervals::Intervals;
 pub use owners::Owners;
-pub use region::{Bounds, Region, is_empty, volume};
+pub use region::{Bounds, Region, is_empty, volume, without};
 pub use tile::tile_bounds;

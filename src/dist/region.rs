@@ -19,6 +19,23 @@ pub fn is_empty(bounds: &[Range<usize>]) -> bool {
     bounds.iter().any(Range::is_empty)
 }
 
+/// The disjoint boxes of `from` outside `hole`, which lies in it.
+pub fn without(from: &[Range<usize>], hole: &[Range<usize>]) -> Vec<Bounds> {
+    let mut rest = from.to_vec();
+    let mut pieces = Vec::new();
+    for dim in 0..from.len() {
+        for side in [rest[dim].start..hole[dim].start, hole[dim].end..rest[dim].end] {
+            if !side.is_empty() {
+                let mut piece = rest.clone();
+                piece[dim] = side;
+                pieces.push(piece);
+            }
+        }
+        rest[dim] = hole[dim].clone();
+    }
+    pieces
+}
+
 /// A product of index sets, one per dimension. A tensor of no dimensions has one region, with one element.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Region(Vec<Intervals>);

@@ -25,16 +25,16 @@ impl Machine {
                 return Err(format!("{name} is 0, and must be above 0"));
             }
         }
-        let Machine { flops, memory_bandwidth, link_bandwidth, link_latency, node_bandwidth, node_latency, .. } =
-            machine;
+        let Machine { flops, memory_bandwidth, link_bandwidth, node_bandwidth, .. } = machine;
         let links = [("link_bandwidth", link_bandwidth), ("node_bandwidth", node_bandwidth)];
         let rates = [("flops", flops), ("memory_bandwidth", memory_bandwidth)].into_iter().chain(links);
         if let Some((name, rate)) = rates.into_iter().find(|(_, rate)| !(rate.is_finite() && *rate > 0.0)) {
             return Err(format!("{name} is {rate}, and must be above 0"));
         }
-        for (name, seconds) in
-            [("link_latency", link_latency), ("node_latency", node_latency), ("start", machine.start)]
-        {
+        let Machine { link_latency, node_latency, start, together, .. } = machine;
+        let seconds =
+            [("link_latency", link_latency), ("node_latency", node_latency), ("start", start), ("together", together)];
+        for (name, seconds) in seconds {
             if !(seconds.is_finite() && seconds >= 0.0) {
                 return Err(format!("{name} is {seconds}, and must not be below 0"));
             }

@@ -43,6 +43,8 @@ pub struct Machine {
     pub node_latency: f64,
     /// Seconds that a run takes whatever it does.
     pub start: f64,
+    /// Seconds that it takes longer when more than one rank has work: whoever is done first waits for the last.
+    pub together: f64,
     /// The share of a transfer behind computing that computing pays for, from 0 to 1: transfers take memory bandwidth, and cores where
     /// ranks have none to spare. Whoever knows nothing of it had better move few bytes: 1 is the default.
     pub interference: f64,
@@ -65,6 +67,7 @@ impl Default for Machine {
             node_bandwidth: 4e9,
             node_latency: 1e-5,
             start: 0.0,
+            together: 0.0,
             interference: 1.0,
             block_rates: Vec::new(),
             speeds: Vec::new(),
@@ -112,26 +115,31 @@ impl Machine {
     /// ```
     pub fn link(&self, one: usize, other: usize) -> Link {
         let per_node = self.ranks_per_node.max(1);
-        if per_node > 1 && one / per_node == other / per_node {
-            Link { bandwidth: self.node_bandwidth, latency: self.node_latency }
-        } else {
-            Link { bandwidth: self.link_bandwidth, latency: self.link_latency }
-        }
+        if per_node > 1 && one / per_node == other / per_node { self.near() } else { self.far() }
+    }
+
+    /// Between ranks of one node, where there are several nodes.
+    fn near(&self) -> Link {
+        Link { bandwidth: self.node_bandwidth, latency: self.node_latency }
+    }
+
+    /// Between nodes, or any two ranks where all links are alike.
+    fn far(&self) -> Link {
+        Link { bandwidth: self.link_bandwidth, latency: self.link_latency }
     }
 
     /// Some of the ranks as a machine of their own.
     #[must_use]
     pub fn part(&self, ranks: Range<usize>) -> Machine {
         let per_node = self.ranks_per_node.max(1);
-        let within = !ranks.is_empty() && ranks.start / per_node == (ranks.end - 1) / per_node;
-        let Link { bandwidth, latency } =
-            self.link(ranks.start, if within { ranks.end - 1 } else { ranks.end + per_node });
-        let aligned = !within && ranks.start.is_multiple_of(per_node);
+        let within = per_node > 1 && !ranks.is_empty() && ranks.start / per_node == (ranks.end - 1) / per_node;
+        let whole_nodes = !within && ranks.start.is_multiple_of(per_node);
+        let Link { bandwidth, latency } = if within { self.near() } else { self.far() };
         Machine {
             ranks: ranks.len(),
             link_bandwidth: bandwidth,
             link_latency: latency,
-            ranks_per_node: if aligned { per_node } else { 1 },
+            ranks_per_node: if whole_nodes { per_node } else { 1 },
             speeds: self.speeds.get(ranks).map(<[f64]>::to_vec).unwrap_or_default(),
             ..self.clone()
         }
@@ -140,29 +148,6 @@ impl Machine {
     /// How fast a rank contracts beside the mean of all.
     pub fn speed(&self, rank: usize) -> f64 {
         self.speeds.get(rank).copied().unwrap_or(1.0)
-    }
-
-    /// Where the parts of so many indices end that ranks contract in the same time, the first one's first.
-    ///
-    /// ```
-    /// use einsum_dist::Machine;
-    /// assert_eq!(Machine::new(3, 1).ends(10), [4, 7, 10]);
-    /// assert_eq!(Machine { speeds: vec![1.05, 0.95], ..Machine::new(2, 1) }.ends(1000), [525, 1000]);
-    /// ```
-    pub fn ends(&self, indices: usize) -> Vec<usize> {
-        if self.speeds.is_empty() {
-            // As even tiles, of which the first ones are larger.
-            let (each, more) = (indices / self.ranks, indices % self.ranks);
-            return (1..=self.ranks).map(|parts| parts * each + parts.min(more)).collect();
-        }
-        let all: f64 = (0..self.ranks).map(|rank| self.speed(rank)).sum();
-        let mut sum = 0.0;
-        let ends = (0..self.ranks).map(|rank| {
-            sum += self.speed(rank);
-            // Rounding must not lose the last ones.
-            if rank + 1 == self.ranks { indices } else { (indices as f64 * sum / all).round() as usize }
-        });
-        ends.collect()
     }
 
     /// Multiply-adds of a rank in the time in which an element of so many bytes comes from another.

@@ -18,7 +18,7 @@ pub struct Candidates<'a> {
 }
 
 impl Candidates<'_> {
-    /// The candidates for a contraction, `local` first. Never empty.
+    /// The candidates for a contraction, those on one rank first. Never empty.
     ///
     /// # Errors
     /// The user forced an algorithm or a cut that the contraction does not have.
@@ -30,13 +30,14 @@ impl Candidates<'_> {
             .filter(|algorithm| algorithm.cuts().iter().all(|cut| !self.uncut.contains(cut)))
             .filter(|algorithm| forced.is_none_or(|forced| forced.name() == algorithm.name()))
             // On one rank every algorithm is the local one, unless it was asked for.
-            .filter(|algorithm| forced.is_some() || self.machine.ranks > 1 || *algorithm == Algorithm::Local)
+            .filter(|algorithm| forced.is_some() || self.ranks() > 1 || *algorithm == Algorithm::Local)
             .collect();
+        let named = if self.options.spread && self.ranks() > 1 { spread(named) } else { named };
         if let (true, Some(algorithm)) = (named.is_empty(), forced) {
             return Err(self.no_algorithm(algorithm, node));
         }
         let wanted: Vec<Label> = self.wanted().into_iter().filter(|&label| kinds.of(label).is_some()).collect();
-        if wanted.is_empty() || (self.machine.ranks == 1 && forced.is_none()) {
+        if wanted.is_empty() || (self.ranks() == 1 && forced.is_none()) {
             return Ok(named);
         }
         let cuts: Vec<Algorithm> =
@@ -55,8 +56,8 @@ impl Candidates<'_> {
                 all.push(Algorithm::RingK { cut, out: o, split: self.split(o, out) });
             }
         }
-        let side = self.machine.ranks.isqrt();
-        if side * side == self.machine.ranks || self.options.idle {
+        let side = self.ranks().isqrt();
+        if side * side == self.ranks() || self.options.idle {
             let triples = pairs().flat_map(|(m, n)| kinds.k.iter().map(move |&k| (m, n, k)));
             all.extend(triples.map(|(m, n, k)| Algorithm::Cannon { m, n, k, side }));
         }
@@ -66,7 +67,7 @@ impl Candidates<'_> {
                 .iter()
                 .chain(&kinds.m)
                 .chain(&kinds.n)
-                .map(|&cut| Algorithm::MasterWorker { cut, ends: self.machine.ends(self.extents[cut.0 as usize]) }),
+                .map(|&cut| Algorithm::MasterWorker { cut, ends: self.ends(cut) }),
         );
         // Where tensors lie as the planner likes, others move as little.
         if self.options.algorithm == Some(AlgorithmName::Slicing) || !self.options.fixed.is_empty() {
@@ -77,7 +78,7 @@ impl Candidates<'_> {
             all.extend(Stationary::ALL.map(|stationary| Algorithm::Slicing { stationary, chunks }));
         }
         let memory = self.options.memory_limit.map(|bytes| bytes as f64 / self.options.dtype.size() as f64);
-        let fit = Fit { kinds, extents: self.extents, uncut: self.uncut, ranks: self.machine.ranks, memory };
+        let fit = Fit { kinds, extents: self.extents, uncut: self.uncut, ranks: self.ranks(), memory };
         // All ranks, or some idle where that moves less: time decides.
         let mut grids: Vec<Grid> = [0, fit.idle()].into_iter().filter_map(|idle| fit.best(idle)).collect();
         grids.dedup();
@@ -92,18 +93,42 @@ impl Candidates<'_> {
         all
     }
 
+    fn ranks(&self) -> usize {
+        self.machine.ranks
+    }
+
+    /// Where the parts of a dimension end that ranks contract in the same time, the first one's first.
+    fn ends(&self, cut: Label) -> Vec<usize> {
+        let (ranks, extent) = (self.ranks(), self.extents[cut.0 as usize]);
+        if self.machine.speeds.is_empty() {
+            return (0..ranks).map(|rank| tile_bounds(extent, ranks, rank).end).collect();
+        }
+        let speeds = || (0..ranks).map(|rank| self.machine.speed(rank));
+        let all: f64 = speeds().sum();
+        let mut sum = 0.0;
+        let mut ends: Vec<usize> = speeds()
+            .map(|speed| {
+                sum += speed;
+                (extent as f64 * sum / all).round() as usize
+            })
+            .collect();
+        // Rounding must not lose the last ones.
+        ends.last_mut().into_iter().for_each(|last| *last = extent);
+        ends
+    }
+
     /// The dimension along which `ring-k` cuts blocks into pieces. Blocks of different sizes are cut along the dimension in
     /// which they differ, so that pieces fit into every block; others along the longest, better an even one.
     fn split(&self, cut_out: Label, out: &[Label]) -> Label {
         let extent = |label: Label| self.extents[label.0 as usize];
         let smallest = |label: Label| {
             if label == cut_out {
-                tile_bounds(extent(label), self.machine.ranks, self.machine.ranks - 1).len()
+                tile_bounds(extent(label), self.ranks(), self.ranks() - 1).len()
             } else {
                 extent(label)
             }
         };
-        let differ = extent(cut_out) % self.machine.ranks != 0;
+        let differ = extent(cut_out) % self.ranks() != 0;
         let best = out.iter().copied().max_by_key(|&label| {
             let length = smallest(label);
             (length >= 2, !differ || label == cut_out, length % 2 == 0, label != cut_out, length)
@@ -117,14 +142,13 @@ impl Candidates<'_> {
     }
 
     fn no_algorithm(&self, algorithm: AlgorithmName, node: &str) -> PlanError {
-        let side = self.machine.ranks.isqrt();
-        let needs = if algorithm == AlgorithmName::Cannon && side * side != self.machine.ranks {
+        let side = self.ranks().isqrt();
+        let needs = if algorithm == AlgorithmName::Cannon && side * side != self.ranks() {
             let above = (side + 1) * (side + 1);
-            let nearest =
-                if self.machine.ranks - side * side <= above - self.machine.ranks { side * side } else { above };
+            let nearest = if self.ranks() - side * side <= above - self.ranks() { side * side } else { above };
             format!(
                 "a square number of ranks, of which {nearest} is the nearest to {}, unless some may be idle",
-                self.machine.ranks
+                self.ranks()
             )
         } else {
             algorithm.needs().to_owned()
@@ -146,11 +170,36 @@ impl Candidates<'_> {
     }
 }
 
+/// Without those that have all of a tensor on one rank, if there are others.
+fn spread(all: Vec<Algorithm>) -> Vec<Algorithm> {
+    let (alone, others): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|algorithm| matches!(algorithm, Algorithm::Local | Algorithm::MasterWorker { .. }));
+    if others.is_empty() { alone } else { others }
+}
+
 /// One label asked for is the algorithm's first cut; two are its cuts in any order.
 fn cuts_as_asked(algorithm: &Algorithm, wanted: &[Label]) -> bool {
     let cuts = algorithm.cuts();
     match wanted {
         [one] => cuts.first() == Some(one),
         _ => cuts.len() == wanted.len() && wanted.iter().all(|label| cuts.contains(label)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends(machine: &Machine, extent: usize) -> Vec<usize> {
+        let options = Options::default();
+        let candidates = Candidates { options: &options, names: &[], extents: &[extent], machine, uncut: &[] };
+        candidates.ends(Label(0))
+    }
+
+    #[test]
+    fn parts_are_as_large_as_ranks_are_fast() {
+        assert_eq!(ends(&Machine::new(3, 1), 10), [4, 7, 10]);
+        assert_eq!(ends(&Machine { speeds: vec![1.05, 0.95], ..Machine::new(2, 1) }, 1000), [525, 1000]);
+        assert_eq!(ends(&Machine { speeds: vec![1.3, 0.9, 0.8], ..Machine::new(3, 1) }, 0), [0, 0, 0]);
     }
 }

@@ -57,8 +57,29 @@ impl Choices<'_> {
         candidates.of(&tree.step_text(node), kinds, self.labels(node))
     }
 
-    /// Where an algorithm has its tensors, and the seconds of the contraction, given where its inputs lie (`None`: anywhere).
+    /// Where an algorithm has its tensors, and the seconds of the contraction, given where its inputs lie (`None`: anywhere). The
+    /// first contractions of a tree are where ranks begin to wait for each other.
     pub fn contraction(
+        &self,
+        node: NodeId,
+        inputs: [NodeId; 2],
+        algorithm: &Algorithm,
+        lies: [Option<&Distribution>; 2],
+    ) -> (Distributions, f64) {
+        let (needs, seconds) = self.by_itself(node, inputs, algorithm, lies);
+        let first = inputs.into_iter().all(|input| self.is_given(input)) && *algorithm != Algorithm::Local;
+        (needs, if first { seconds + self.machine.together } else { seconds })
+    }
+
+    /// Whether a node takes no contraction.
+    fn is_given(&self, mut node: NodeId) -> bool {
+        while let Step::Unary { input, .. } = self.tree.nodes[node].step {
+            node = input;
+        }
+        matches!(self.tree.nodes[node].step, Step::Leaf { .. })
+    }
+
+    fn by_itself(
         &self,
         node: NodeId,
         [left, right]: [NodeId; 2],

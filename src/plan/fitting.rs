@@ -43,16 +43,21 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
             return Ok(forgetful);
         }
     }
-    let search = Search { expression, tree, machine, options, limit, prices };
-    let whole = search.leaner(whole);
-    let held = search.fit(whole.clone());
-    if !options.in_parts || held.as_ref().is_ok_and(|held| cost(held) <= SLIGHTLY_MORE * cost(&whole)) {
-        return held;
+    let search = Search { expression, tree, machine, options, limit, prices: &prices };
+    let quickest = search.fitted(whole);
+    if machine.ranks == 1 || quickest.as_ref().is_ok_and(|plan| plan.slice_count() == 1) {
+        return quickest;
     }
-    match (held, search.fit(Plan { result: Held::InParts, ..whole })) {
-        (Ok(held), Ok(in_parts)) if cost(&in_parts) < cost(&held) => Ok(in_parts),
-        (Err(PlanError::Memory { .. }), in_parts) => in_parts,
-        (held, _) => held,
+    // What is quickest may leave much on one rank, which then needs more slices than others would.
+    let options = Options { spread: true, ..options.clone() };
+    let search = Search { options: &options, ..search };
+    let Ok((whole, _)) = laid_out(expression, tree, machine, &options, &[], &mut prices.borrow_mut()) else {
+        return quickest;
+    };
+    match (quickest, search.fitted(whole)) {
+        (Ok(quickest), Ok(spread)) => Ok(if cost(&spread) < cost(&quickest) { spread } else { quickest }),
+        (Err(PlanError::Memory { .. }), spread) => spread,
+        (quickest, _) => quickest,
     }
 }
 
@@ -102,7 +107,7 @@ struct Search<'a> {
     options: &'a Options,
     limit: u64,
     /// Of contractions that were looked at before.
-    prices: RefCell<Prices>,
+    prices: &'a RefCell<Prices>,
 }
 
 /// A plan, and what it was made with.
@@ -122,6 +127,20 @@ impl Sliced {
 }
 
 impl Search<'_> {
+    /// The plan, the one with leaner grids, or one in slices, that fits.
+    fn fitted(&self, whole: Plan) -> Result<Plan, PlanError> {
+        let whole = self.leaner(whole);
+        let held = self.fit(whole.clone());
+        if !self.options.in_parts || held.as_ref().is_ok_and(|held| cost(held) <= SLIGHTLY_MORE * cost(&whole)) {
+            return held;
+        }
+        match (held, self.fit(Plan { result: Held::InParts, ..whole })) {
+            (Ok(held), Ok(in_parts)) if cost(&in_parts) < cost(&held) => Ok(in_parts),
+            (Err(PlanError::Memory { .. }), in_parts) => in_parts,
+            (held, _) => held,
+        }
+    }
+
     /// Grids fill the memory that there is with pieces, and what is packed comes on top: the plan that has to do with so much
     /// less, if that fits.
     fn leaner(&self, whole: Plan) -> Plan {

@@ -74,11 +74,7 @@ impl FromStr for AlgorithmName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<AlgorithmName, String> {
-        let known = AlgorithmName::ALL.map(AlgorithmName::name).join(", ");
-        AlgorithmName::ALL
-            .into_iter()
-            .find(|algorithm| algorithm.name() == text)
-            .ok_or_else(|| format!("unknown algorithm `{text}` (known: auto, {known})"))
+        by_name("algorithm", &["auto"], &AlgorithmName::ALL, AlgorithmName::name, text)
     }
 }
 
@@ -134,10 +130,30 @@ impl FromStr for KernelChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<KernelChoice, String> {
-        let known = KernelChoice::ALL.map(KernelChoice::name).join(", ");
-        let mut all = KernelChoice::ALL.into_iter();
-        all.find(|kernel| kernel.name() == text).ok_or_else(|| format!("unknown kernel `{text}` (known: {known})"))
+        by_name("kernel", &[], &KernelChoice::ALL, KernelChoice::name, text)
     }
+}
+
+impl FromStr for Reorder {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Reorder, String> {
+        by_name("order", &[], &Reorder::ALL, Reorder::name, text)
+    }
+}
+
+/// The choice of this name; `also` are names that whoever asks knows.
+fn by_name<T: Copy>(
+    what: &str,
+    also: &[&str],
+    all: &[T],
+    name: fn(T) -> &'static str,
+    text: &str,
+) -> Result<T, String> {
+    all.iter().copied().find(|&choice| name(choice) == text).ok_or_else(|| {
+        let known: Vec<&str> = also.iter().copied().chain(all.iter().map(|&choice| name(choice))).collect();
+        format!("unknown {what} `{text}` (known: {})", known.join(", "))
+    })
 }
 
 /// Whether there is to be a pipeline.
@@ -194,6 +210,8 @@ pub struct Options {
     /// The result may leave in parts where it does not fit as a whole ([`Held::InParts`](super::Held)): for callers of
     /// [`Program::run_part`](crate::Program::run_part).
     pub in_parts: bool,
+    /// No tensor is on one rank alone where there is another way: for plans that have to do with little memory.
+    pub spread: bool,
     /// `cannon` runs on any number of ranks: those beyond the largest square are idle.
     pub idle: bool,
     /// In which order ranks go through what `slicing` gives them.
@@ -227,6 +245,7 @@ impl Default for Options {
             constant: Vec::new(),
             memory_limit: None,
             in_parts: false,
+            spread: false,
             idle: false,
             reorder: Reorder::Direct,
             forbid_redistribution: false,

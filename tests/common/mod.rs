@@ -17,7 +17,7 @@ use einsum_dist::dist::Distribution;
 use einsum_dist::kernel::{Checked, error_bound, reference_element};
 use einsum_dist::memory::bytes_of;
 use einsum_dist::plan::{AlgorithmName, Fixed};
-use einsum_dist::{DistTensor, Dtype, Element, Machine, Options, Plan, Problem, World};
+use einsum_dist::{DistTensor, Dtype, Element, Machine, Operand, Options, Plan, Problem, World};
 use ndarray::ArrayD;
 use rayon::prelude::*;
 
@@ -285,4 +285,15 @@ impl fmt::Display for Balance {
         }
         Ok(())
     }
+}
+
+/// Runs a plan on ranks of this process; every rank receives as many bytes as planned.
+pub fn run(plan: &Plan, operands: &[ArrayD<f64>]) -> ArrayD<f64> {
+    let operands: Vec<&dyn Operand<f64>> = operands.iter().map(|array| array as &dyn Operand<f64>).collect();
+    let mut program = World::in_process(plan.ranks()).compile::<f64>(plan).unwrap();
+    let result = program.run(&operands).unwrap();
+    for (rank, measured) in program.measured().unwrap().iter().enumerate() {
+        assert_eq!(measured.received.iter().sum::<u64>(), plan.schedule(rank).bytes_received(), "rank {rank}");
+    }
+    result
 }

@@ -21,7 +21,7 @@ use crate::schedule::collective::Way;
 /// let [m, n, k] = [0, 1, 2].map(Label);
 /// let [left, right] = [(n, 3), (m, 2)].map(|(cut, ranks)| vec![Sharing { cut, along: k, ranks }]);
 /// let (cuts, shared) = (vec![(m, 2), (n, 3)], [left, right, vec![]]);
-/// let grid = Grid { cuts, shared, rounds: 1, slots: 3, pieces: 1, way: Way::Direct };
+/// let grid = Grid { cuts, shared, rounds: 1, slots: 3, pieces: 1, in_place: false, way: Way::Direct };
 /// assert_eq!(grid.ranks(), 6);
 /// assert_eq!(grid.tile(4, m, 10), 5..10);
 /// let left = grid.distribution(&[m, k], 0);
@@ -42,6 +42,8 @@ pub struct Grid {
     pub slots: usize,
     /// In how many pieces each summand of a part of out travels.
     pub pieces: usize,
+    /// Whether a rank makes its own part of its summand of out where that is to be, which takes less memory but more contractions.
+    pub in_place: bool,
     /// Along which messages. The planner takes direct ones.
     pub way: Way,
 }

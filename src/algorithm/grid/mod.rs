@@ -19,18 +19,20 @@
 //! Deliberately absent: choosing the cuts ([`crate::plan`]); operands that lie otherwise, which are redistributed before.
 
 mod cuts;
+mod sums;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 pub use self::cuts::{Grid, Sharing};
-use super::contraction::{Contraction, Tensor, contract};
+use self::sums::Sums;
+use super::contraction::{Contraction, Tensor};
 use super::pieces::{Pieces, Rounds};
 use crate::dims::Label;
 use crate::dist::{Bounds, Intervals, Region, tile_bounds};
 use crate::schedule::collective::{self, Collective, Group, Parts, Pattern, Sum};
 use crate::schedule::verify::Summand;
-use crate::schedule::{Accumulate, Builder, View};
+use crate::schedule::Builder;
 
 /// What a rank of the grid works on, round by round; that of its neighbours along m and n differs in the order only.
 struct Tiles<'a> {
@@ -170,10 +172,10 @@ pub fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     if me >= ranks {
         return;
     }
-    let Contraction { left, right, out, onto } = contraction;
+    let Contraction { left, right, out, .. } = contraction;
     let tiles = Tiles::new(grid, contraction, me);
     let group = grid.sharing(&out.labels, me);
-    let sums = if group.len() > 1 { summands(builder, grid, out) } else { out.clone() };
+    let sums = Sums::new(builder, grid, contraction, group.len() > 1);
     let operands = [left, right]
         .map(|tensor| (grid.sharing(&tensor.labels, me), Pieces::new(builder, &tiles, tensor, grid.slots)));
     // In order of distance, as others have it too.
@@ -183,7 +185,6 @@ pub fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     }
     distances.sort_unstable();
     distances.dedup();
-    let mut accumulate = if *onto && group.len() == 1 { Accumulate::Beta } else { Accumulate::Overwrite };
     for round in 0..tiles.rounds_of(me) {
         for distance in &distances {
             let (target, source) = ((me + distance) % ranks, (me + ranks - distance) % ranks);
@@ -196,23 +197,15 @@ pub fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
                 }
             }
         }
-        let views: Vec<View> = operands.iter().filter_map(|(_, pieces)| pieces.here(builder, round)).collect();
-        if let ([left, right], Some(target)) = (views.as_slice(), sums.own(me, &[])) {
-            contract(builder, left.clone(), right.clone(), target, accumulate);
-            accumulate = Accumulate::Add;
+        let here = operands.each_ref().map(|(_, pieces)| pieces.here(builder, round));
+        let pieces = [left, right].map(|tensor| tiles.piece(tensor, me, round));
+        if let ([Some(left), Some(right)], [Some(l), Some(r)]) = (&here, &pieces) {
+            sums.add(builder, [(l, left), (r, right)], round);
         }
     }
     if group.len() > 1 {
         reduce_scatter(builder, &sums, contraction, grid, group);
     }
-}
-
-/// A place for this rank's summand of its tile of out.
-fn summands(builder: &mut Builder, grid: &Grid, out: &Tensor) -> Tensor {
-    let distribution = grid.summands(&out.labels);
-    let extents = distribution.block_or_empty(&out.shape, builder.rank()).extents();
-    let buffer = Some(out.scratch(builder, extents));
-    Tensor { distribution, buffer, window: None, ..out.clone() }
 }
 
 /// Makes each rank's block of `out` the sum of what those of its group have of it in `sums`. `onto`: beta times what is there is
@@ -224,11 +217,15 @@ fn summands(builder: &mut Builder, grid: &Grid, out: &Tensor) -> Tensor {
 ///   rank 1: b0 b1        sends b0, receives a1        b1 + a1
 /// ```
 ///
-/// Each of s ranks receives (s - 1) / s of the tile, by a ring or directly.
-fn reduce_scatter(builder: &mut Builder, sums: &Tensor, contraction: &Contraction, grid: &Grid, group: Vec<usize>) {
+/// Each of s ranks receives (s - 1) / s of the tile, by a ring or directly. Where its own summand is in place, nothing is copied.
+fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction, grid: &Grid, group: Vec<usize>) {
     let (me, out) = (builder.rank(), &contraction.out);
     let Some(group) = Group::new(group, me) else { return };
-    let summand = |owner: usize| out.distribution.block(&out.shape, owner).and_then(|part| sums.stored(me, &part));
+    let in_place = |owner: usize| owner == me && sums.in_place();
+    let summand = |owner: usize| {
+        let part = out.distribution.block(&out.shape, owner).filter(|_| !in_place(owner));
+        part.and_then(|part| sums.stored(&part))
+    };
     let own = |owner: usize| out.own(me, &[]).filter(|_| owner == me);
     let parts = Parts {
         at: group.ranks().iter().map(|&owner| own(owner).into_iter().collect()).collect(),

@@ -195,14 +195,14 @@ impl<'a> Geometry<'a> {
     }
 
     fn reordered(&self, rank: usize, list: Vec<Share>, chunks: Chunks) -> Vec<Share> {
+        if chunks.order == Reorder::Direct {
+            return list;
+        }
         let effort = |chunk: &Share| {
             let all: usize = self.tensors().iter().map(|tensor| chunk.region(tensor).volume()).sum();
             let products: u64 = chunk.0.iter().map(|(_, indices)| indices.len() as u64).product();
             Effort { comes: (all - self.held(rank, chunk)) as u64 * chunks.balance.max(1), computes: products }
         };
-        if chunks.order == Reorder::Direct {
-            return list;
-        }
         let efforts: Vec<Effort> = list.iter().map(effort).collect();
         chunks.order.order(&efforts).into_iter().map(|at| list[at].clone()).collect()
     }

@@ -14,8 +14,6 @@
 //! Invariant: an order has every chunk once. Words do not depend on it; which time transfers take from whom else does not count.
 //! Deliberately absent: several chunks in one step, as workers have one task at a time.
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 /// Chunks up to which all orders are tried; more are ordered by cost.
@@ -64,16 +62,6 @@ impl Reorder {
             Reorder::ByCost | Reorder::Exhaustive => order = by_cost(chunks),
         }
         order
-    }
-}
-
-impl FromStr for Reorder {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Reorder, String> {
-        let known = Reorder::ALL.map(Reorder::name).join(", ");
-        let mut all = Reorder::ALL.into_iter();
-        all.find(|order| order.name() == text).ok_or_else(|| format!("unknown order `{text}` (known: {known})"))
     }
 }
 

@@ -78,13 +78,14 @@ impl Fit<'_> {
         let [c, m, n, k] =
             [self.tiles(c, parts[0])?, self.tiles(m, parts[1])?, self.tiles(n, parts[2])?, self.tiles(k, parts[3])?];
         let volumes = Volumes { tile: [&c, &m, &n, &k].map(|tiles| tiles.volume), parts };
-        let room = self.memory.map(|memory| memory - volumes.held(0.0));
+        let fits =
+            |slots: usize, in_place| self.memory.is_none_or(|memory| volumes.held(slots as f64, in_place) <= memory);
+        let in_place = !fits(1, false);
+        let room = self.memory.map(|memory| memory - volumes.held(0.0, in_place));
         if room.is_some_and(|room| room < 0.0) {
             return None;
         }
-        let slots =
-            (1..=OPERANDS).rev().find(|&slots| self.memory.is_none_or(|memory| volumes.held(slots as f64) <= memory));
-        let slots = slots.unwrap_or(1);
+        let slots = (1..=OPERANDS).rev().find(|&slots| fits(slots, in_place)).unwrap_or(1);
         // Neighbouring ranks differ in what is summed: what they add up travels the shortest way.
         let cuts: Vec<(Label, usize)> =
             [c, m, n, k].into_iter().flat_map(|tiles| tiles.cuts).filter(|&(_, parts)| parts > 1).collect();
@@ -98,7 +99,7 @@ impl Fit<'_> {
             rounds = rounds.max((slots as f64 * volumes.travelling() / room).min(k).ceil() as usize);
             pieces = pieces.max((SUMMANDS * summed / room).min(m.max(n)).ceil() as usize);
         }
-        Some(Grid { cuts, shared, rounds, slots, pieces, way: Way::Direct })
+        Some(Grid { cuts, shared, rounds, slots, pieces, in_place, way: Way::Direct })
     }
 
     /// How many ranks may be idle where that moves less: one, and of more than 33 ranks 3 %.
@@ -127,7 +128,7 @@ impl Fit<'_> {
                     for k in least.div_ceil(others)..=self.ranks / others {
                         let Some(tk) = tiles(3, k) else { continue };
                         let volumes = Volumes { tile: [tc, tm, tn, tk], parts: [c, m, n, k] };
-                        if self.memory.is_some_and(|memory| volumes.held(1.0) > memory) {
+                        if self.memory.is_some_and(|memory| volumes.held(1.0, true) > memory) {
                             continue;
                         }
                         let price = price(volumes.words(), volumes.tile.iter().product());

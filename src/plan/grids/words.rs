@@ -30,15 +30,20 @@ impl Volumes {
         left * of_others(n) + right * of_others(m) + out * of_others(k)
     }
 
-    /// Words of a rank's parts of the three tensors, of its summand of out, and of so many slots for pieces of operands, which are
-    /// of one index of k at least; summands travel when all operands have come.
-    pub fn held(&self, slots: f64) -> f64 {
+    /// Words of a rank's parts of the three tensors, of its summand of out, of which its own part may lie in place, and of so many
+    /// slots for pieces of operands, which are of one index of k at least; summands travel when all operands have come.
+    pub fn held(&self, slots: f64, in_place: bool) -> f64 {
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
-        let tiles = left / n as f64 + right / m as f64 + out / k as f64 + if k > 1 { out } else { 0.0 };
+        let own = out / k as f64;
+        let summand = match (k > 1, in_place) {
+            (false, _) => 0.0,
+            (true, false) => out,
+            (true, true) => out - own,
+        };
+        let tiles = left / n as f64 + right / m as f64 + own + summand;
         if slots == 0.0 {
             return tiles;
         }
-        let own = out / k as f64;
         let summands = if k > 1 { SUMMANDS * own / self.tile[1].max(self.tile[2]) } else { 0.0 };
         tiles + (slots * self.travelling() / self.tile[3].max(1.0)).max(summands)
     }

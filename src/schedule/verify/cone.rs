@@ -78,7 +78,8 @@ impl Known {
         sources
     }
 
-    /// For each task that is kept its place among those, and of each lane the last kept task that comes before it.
+    /// The tasks that are kept, in order, each after those that came before it: of every lane the last one is enough, as its
+    /// tasks follow each other.
     fn kept(&self, keep: impl Fn(TaskId, &Task) -> bool) -> Vec<Task> {
         let tasks = &self.schedule.tasks;
         let mut kept: Vec<Task> = Vec::new();

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Fault;
-use crate::dist::{Bounds, Region, is_empty, volume};
+use crate::dist::{Bounds, Region, is_empty, volume, without};
 use crate::schedule::View;
 
 /// The user's values in an output that is added onto.
@@ -59,23 +59,6 @@ pub struct Contents(pub Vec<Vec<Piece>>);
 
 pub fn intersect(a: &[Range<usize>], b: &[Range<usize>]) -> Bounds {
     a.iter().zip(b).map(|(a, b)| a.start.max(b.start)..a.end.min(b.end)).collect()
-}
-
-/// The disjoint boxes of `from` outside `hole`.
-fn without(from: &[Range<usize>], hole: &[Range<usize>]) -> Vec<Bounds> {
-    let mut rest = from.to_vec();
-    let mut pieces = Vec::new();
-    for dim in 0..from.len() {
-        for side in [rest[dim].start..hole[dim].start, hole[dim].end..rest[dim].end] {
-            if !side.is_empty() {
-                let mut piece = rest.clone();
-                piece[dim] = side;
-                pieces.push(piece);
-            }
-        }
-        rest[dim] = hole[dim].clone();
-    }
-    pieces
 }
 
 impl Contents {

@@ -1,0 +1,102 @@
+//! Where a rank makes its summand of its tile of out.
+//!
+//! ```text
+//! a tile of 6 rows on 3 ranks, of which rank 1 has rows 2 and 3 in the end
+//!   apart      rows 0 to 5 in one scratch buffer; rows 2 and 3 are copied
+//!   in place   rows 2 and 3 in its block of out; rows 0 and 1, and 4 and 5, in scratch buffers
+//! ```
+//!
+//! In place takes less memory, and as many more contractions in each round as the tile has pieces around the rank's part.
+//! Invariant: the places cover the tile, and what any rank has of it in the end lies in one of them.
+
+use super::Grid;
+use crate::algorithm::contraction::{Contraction, Tensor, contract};
+use crate::dist::{Bounds, Region, is_empty, without};
+use crate::schedule::{Accumulate, Builder, View};
+
+/// Part of a tile of out.
+struct Place {
+    /// In coordinates of the tensor.
+    bounds: Bounds,
+    view: View,
+    first: Accumulate,
+}
+
+/// All of a rank's tile of out.
+pub struct Sums<'a> {
+    contraction: &'a Contraction,
+    places: Vec<Place>,
+    in_place: bool,
+}
+
+impl<'a> Sums<'a> {
+    /// For a rank whose tile is needed by others too, if `shared`.
+    pub fn new(builder: &mut Builder, grid: &Grid, contraction: &'a Contraction, shared: bool) -> Sums<'a> {
+        let (out, me) = (&contraction.out, builder.rank());
+        let in_place = !shared || grid.in_place;
+        let mut places = Vec::new();
+        let own = out.own(me, &[]).filter(|_| in_place).map(|view| (out.block(me), view));
+        let tile = bounds(&grid.summands(&out.labels).block_or_empty(&out.shape, me));
+        let others = match &own {
+            Some((own, _)) if !is_empty(own) => without(&tile, own),
+            _ if shared => vec![tile],
+            _ => Vec::new(),
+        };
+        if let Some((bounds, view)) = own {
+            let first = if contraction.onto { Accumulate::Beta } else { Accumulate::Overwrite };
+            places.push(Place { bounds, view, first });
+        }
+        for bounds in others {
+            let extents: Vec<usize> = bounds.iter().map(ExactSizeIterator::len).collect();
+            let corner = extents.iter().map(|&extent| 0..extent).collect();
+            let view = View { buffer: out.scratch(builder, extents), bounds: corner };
+            places.push(Place { bounds, view, first: Accumulate::Overwrite });
+        }
+        Sums { contraction, places, in_place }
+    }
+
+    /// Adds the products of one round, in which the rank works on these pieces of left and of right.
+    pub fn add(&self, builder: &mut Builder, operands: [(&Region, &View); 2], round: usize) {
+        let Contraction { left, right, out, .. } = self.contraction;
+        for Place { bounds, view, first } in self.places.iter().filter(|place| !is_empty(&place.bounds)) {
+            let [l, r] = [(left, operands[0]), (right, operands[1])]
+                .map(|(tensor, (piece, view))| restricted(tensor, piece, view, out, bounds));
+            contract(builder, l, r, view.clone(), if round == 0 { *first } else { Accumulate::Add });
+        }
+    }
+
+    /// This rank's summand of what another has in the end.
+    pub fn stored(&self, part: &Region) -> Option<View> {
+        self.places.iter().find_map(|Place { bounds: place, view, .. }| {
+            let of = bounds(part);
+            let inside = of.iter().zip(place).all(|(of, place)| place.start <= of.start && of.end <= place.end);
+            inside.then(|| {
+                let starts = place.iter().zip(&view.bounds).map(|(place, view)| (place.start, view.start));
+                let shifted = of.iter().zip(starts).map(|(of, (from, to))| of.start - from + to..of.end - from + to);
+                View { buffer: view.buffer, bounds: shifted.collect() }
+            })
+        })
+    }
+
+    /// Whether this rank's part is made where it is to be in the end.
+    pub fn in_place(&self) -> bool {
+        self.in_place
+    }
+}
+
+/// A region of a grid, which is one box.
+fn bounds(region: &Region) -> Bounds {
+    region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
+}
+
+/// What a box of out needs of a piece of an operand that lies in `view`.
+fn restricted(tensor: &Tensor, piece: &Region, view: &View, out: &Tensor, needed: &Bounds) -> View {
+    let piece = bounds(piece);
+    let bounds = tensor.labels.iter().zip(piece).zip(&view.bounds).map(|((label, piece), here)| {
+        match out.labels.iter().position(|other| other == label) {
+            Some(dim) => needed[dim].start - piece.start + here.start..needed[dim].end - piece.start + here.start,
+            None => here.clone(),
+        }
+    });
+    View { buffer: view.buffer, bounds: bounds.collect() }
+}
