@@ -119,6 +119,13 @@ pub fn most_pieces(elements: f64) -> usize {
     (elements / ELEMENTS).clamp(1.0, PIECES) as usize
 }
 
+/// Of so many pieces, as many as are contracted about as fast as the whole: the operand that they share is packed for each of
+/// them, so each has at least 512 of the indices that that operand lacks.
+pub fn wide_pieces(pieces: usize, indices: f64) -> usize {
+    const WIDE: f64 = 512.0;
+    pieces.min((indices / WIDE) as usize).max(1)
+}
+
 /// Appends one contraction, or what it comes to when there is nothing to multiply.
 pub fn contract(builder: &mut Builder, left: View, right: View, out: View, accumulate: Accumulate) {
     if out.elements() == 0 {

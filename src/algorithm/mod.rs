@@ -33,7 +33,7 @@ mod ring_mn;
 mod slicing;
 mod unary;
 
-pub use contraction::{Contraction, Tensor, most_pieces};
+pub use contraction::{Contraction, Tensor, most_pieces, wide_pieces};
 pub use grid::{Grid, Sharing};
 pub use redistribute::redistribute;
 pub use slicing::{Chunks, Reorder, Stationary};

@@ -13,9 +13,10 @@
 //! Rank i contracts block (i + step) mod p; it receives (p-1)/p of the travelling operand. Its own block is read in place,
 //! so inputs end as they began; two exchange buffers take the blocks of the others in turn.
 //!
-//! Large blocks travel and are contracted in pieces, so that only a piece of the last block has nothing to hide behind.
+//! Large blocks travel in pieces, which leave for the next rank as they come. All that a rank has of a block is contracted at
+//! once, but for the last block: in few pieces, so that only one of them has nothing to hide behind.
 
-use super::contraction::{Contraction, contract, most_pieces};
+use super::contraction::{Contraction, contract, most_pieces, wide_pieces};
 use crate::dims::Label;
 use crate::dist::{Bounds, tile_bounds};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
@@ -35,8 +36,12 @@ pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, cut: Label, tra
     let pieces =
         if ranks == 1 { 1 } else { most_pieces(largest.iter().product::<usize>() as f64).min(largest[dim].max(1)) };
 
-    // Piece `which` of the block of a step: as a box of the tensor, and where it is on this rank.
-    let piece = |step: usize, which: usize| -> (Bounds, Option<View>) {
+    let lacks = |dim: &usize| !stays.labels.contains(&travels.labels[*dim]);
+    let indices: usize = (0..largest.len()).filter(lacks).map(|dim| largest[dim]).product();
+    let last = wide_pieces(pieces, indices as f64);
+
+    // Of so many pieces of the block of a step one: as a box of the tensor, and where it is on this rank.
+    let piece = |step: usize, pieces: usize, which: usize| -> (Bounds, Option<View>) {
         let mut bounds = travels.block((rank + step) % ranks);
         let start = bounds[dim].start;
         let tile = tile_bounds(bounds[dim].len(), pieces, which);
@@ -50,12 +55,13 @@ pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, cut: Label, tra
         (bounds, Some(View { buffer: exchange[(step - 1) % exchange.len()], bounds: place }))
     };
     for step in 0..ranks {
-        for which in 0..pieces {
-            let (bounds, Some(here)) = piece(step, which) else { return };
-            if step + 1 < ranks {
-                builder.send(previous, vec![here.clone()]);
-                builder.recv(next, piece(step + 1, which).1.into_iter().collect());
-            }
+        for which in (0..pieces).filter(|_| step + 1 < ranks) {
+            builder.send(previous, piece(step, pieces, which).1.into_iter().collect());
+            builder.recv(next, piece(step + 1, pieces, which).1.into_iter().collect());
+        }
+        let contracted = if step + 1 < ranks { 1 } else { last };
+        for which in 0..contracted {
+            let (bounds, Some(here)) = piece(step, contracted, which) else { return };
             if let Some(out) = out.own(rank, &[(travel, bounds[dim].clone())]) {
                 let (left, right) = if mirrored { (here, stay.clone()) } else { (stay.clone(), here) };
                 contract(builder, left, right, out, accumulate);

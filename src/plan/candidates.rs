@@ -80,8 +80,12 @@ impl Candidates<'_> {
         let memory = self.options.memory_limit.map(|bytes| bytes as f64 / self.options.dtype.size() as f64);
         let fit = Fit { kinds, extents: self.extents, uncut: self.uncut, ranks: self.ranks(), memory };
         // All ranks, or some idle where that moves less: time decides.
-        let mut grids: Vec<Grid> = [0, fit.idle()].into_iter().filter_map(|idle| fit.best(idle)).collect();
-        grids.dedup();
+        let mut grids: Vec<Grid> = fit.near_best(0);
+        for grid in fit.near_best(fit.idle()) {
+            if !grids.contains(&grid) {
+                grids.push(grid);
+            }
+        }
         // Fewer indices than ranks.
         if grids.is_empty() {
             grids.extend(fit.widest());

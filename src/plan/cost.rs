@@ -3,7 +3,7 @@
 //! Overlap is a maximum: of a ring the longer of computing and receiving counts, and a piece of a block that has nothing to
 //! hide behind; and of the shorter one as much as the two get in each other's way ([`Machine::interference`]).
 
-use crate::algorithm::{Algorithm, Chunks, Contraction, Grid, Stationary, Tensor, most_pieces};
+use crate::algorithm::{Algorithm, Chunks, Contraction, Grid, Stationary, Tensor, most_pieces, wide_pieces};
 use crate::dims::Label;
 use crate::dist::{Distribution, tile_bounds};
 use crate::dtype::Dtype;
@@ -39,12 +39,20 @@ impl Cost<'_> {
         if bytes == 0.0 { 0.0 } else { self.machine.link_latency + bytes / self.machine.link_bandwidth }
     }
 
-    /// Seconds of a product of this many multiply-adds that touches this many elements, on all workers of one rank.
+    /// Seconds of a product of this many multiply-adds that touches this many elements, on all workers of one rank: as fast as that
+    /// of a cube, and what it touches more than a cube comes on top.
     fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
         let slower = (self.dtype.size() as f64 / 4.0).min(if self.dtype.is_complex() { 1.0 } else { 2.0 });
-        let rate = self.machine.rate(multiply_adds.cbrt()) * self.machine.workers as f64 / slower.max(1.0);
+        let side = multiply_adds.cbrt();
+        let rate = self.machine.rate(side) * self.machine.workers as f64 / slower.max(1.0);
         let compute = multiply_adds * self.dtype.flops_per_multiply_add() as f64 / rate;
-        compute.max(self.stream(touched))
+        compute + self.stream((touched - 3.0 * side * side).max(0.0))
+    }
+
+    /// Of a product in so many equal pieces one after the other, of which each touches all of `shared` and its part of the rest:
+    /// seconds of one piece.
+    fn piece(&self, multiply_adds: f64, shared: f64, rest: f64, pieces: f64) -> f64 {
+        self.product(multiply_adds / pieces, shared + rest / pieces)
     }
 
     fn stream(&self, elements: f64) -> f64 {
@@ -56,13 +64,11 @@ impl Cost<'_> {
         compute.max(receive) + self.machine.interference * compute.min(receive)
     }
 
-    /// A ring whose blocks of `elements` take `compute` seconds each: they travel in pieces (at least `fewest`) while the
-    /// pieces before them are contracted, so computing or receiving goes on all the time, but for a piece that nothing
-    /// hides.
-    fn ring(&self, compute: f64, elements: f64, fewest: usize) -> f64 {
-        let (ranks, pieces) = (self.machine.ranks as f64, most_pieces(elements).max(fewest) as f64);
-        let receive = (ranks - 1.0) * pieces * self.transfer(elements / pieces);
-        self.overlapped(ranks * compute, receive + fewest as f64 * compute / pieces)
+    /// A ring that moves blocks of `elements` in so many pieces, and contracts for `compute` seconds in all: one of the two goes on
+    /// all the time, but for `exposed` seconds that nothing hides.
+    fn ring(&self, compute: f64, elements: f64, pieces: f64, exposed: f64) -> f64 {
+        let receive = (self.machine.ranks as f64 - 1.0) * pieces * self.transfer(elements / pieces);
+        self.overlapped(compute, receive + exposed)
     }
 
     /// Predicted seconds of a contraction by an algorithm, its inputs in place.
@@ -115,19 +121,38 @@ impl Cost<'_> {
             }
             Algorithm::RingMn { cut, travel } => {
                 let (share, block) = (self.share(cut), self.share(travel));
-                let (stays, travels) = if left.contains(&cut) { (a, b) } else { (b, a) };
-                let touched = stays * share + travels * block + c * share * block;
-                let compute = self.product(multiply_adds * share * block, touched);
-                self.ring(compute, travels * block, 1)
+                let cut_left = left.contains(&cut);
+                let (stays, travels) = if cut_left { (a, b) } else { (b, a) };
+                let [stay, moving] = if cut_left { [left, right] } else { [right, left] };
+                let (all, shared, rest) =
+                    (multiply_adds * share * block, stays * share, travels * block + c * share * block);
+                let pieces = most_pieces(travels * block);
+                let last = wide_pieces(pieces, self.lacking(moving, stay) * block) as f64;
+                // The last block in pieces, all others whole.
+                let piece = self.piece(all, shared, rest, last);
+                let compute = (self.machine.ranks as f64 - 1.0) * self.product(all, shared + rest) + last * piece;
+                self.ring(compute, travels * block, pieces as f64, piece)
             }
-            Algorithm::RingK { cut, out: o, .. } => {
+            Algorithm::RingK { cut, out: o, split } => {
                 let (share, block) = (self.share(cut), self.share(o));
                 let cut_left = left.contains(&o);
-                let touched = share * (a * if cut_left { block } else { 1.0 } + b * if cut_left { 1.0 } else { block });
-                let compute = self.product(multiply_adds * share * block, touched + 2.0 * c * block);
-                self.ring(compute, c * block, 2)
+                let [a, b] =
+                    [(a, cut_left), (b, !cut_left)].map(|(all, is_cut)| share * all * if is_cut { block } else { 1.0 });
+                let split_left = left.contains(&split);
+                let (shared, split) = if split_left { (b, a) } else { (a, b) };
+                let [one, other] = if split_left { [left, right] } else { [right, left] };
+                let indices = self.lacking(one, other) * if split_left == cut_left { block } else { 1.0 };
+                let pieces = wide_pieces(most_pieces(c * block), indices).max(2) as f64;
+                let piece = self.piece(multiply_adds * share * block, shared, split + 2.0 * c * block, pieces);
+                self.ring(self.machine.ranks as f64 * pieces * piece, c * block, pieces, 2.0 * piece)
             }
         }
+    }
+
+    /// Indices of the dimensions of one operand that the other one lacks.
+    fn lacking(&self, labels: &[Label], others: &[Label]) -> f64 {
+        let lacking = labels.iter().filter(|label| !others.contains(label));
+        lacking.map(|label| self.extents[label.0 as usize] as f64).product()
     }
 
     /// Predicted seconds of a grid: the busiest rank's operands come in rounds while it computes, the first with nothing to
@@ -150,8 +175,9 @@ impl Cost<'_> {
         };
         let gather = receive(left, &sharing[0]) + receive(right, &sharing[1]);
         let summands = if sharing[2].len() > 1 { receive(out, &sharing[2]) + self.stream(3.0 * out) } else { 0.0 };
-        let compute = self.product(tile(&all), left + right + out);
-        self.overlapped(compute, gather) + gather / grid.rounds as f64 + summands
+        let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
+        let compute = rounds * self.piece(tile(&all), out, left + right, rounds);
+        self.overlapped(compute, gather) + gather / rounds + summands
     }
 
     /// Predicted seconds of `slicing`: the busiest rank of those looked at computes or receives, whichever takes longer, and

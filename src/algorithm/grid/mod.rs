@@ -30,9 +30,9 @@ use super::contraction::{Contraction, Tensor};
 use super::pieces::{Pieces, Rounds};
 use crate::dims::Label;
 use crate::dist::{Bounds, Intervals, Region, tile_bounds};
+use crate::schedule::Builder;
 use crate::schedule::collective::{self, Collective, Group, Parts, Pattern, Sum};
 use crate::schedule::verify::Summand;
-use crate::schedule::Builder;
 
 /// What a rank of the grid works on, round by round; that of its neighbours along m and n differs in the order only.
 struct Tiles<'a> {

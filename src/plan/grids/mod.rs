@@ -7,13 +7,15 @@
 mod sharing;
 mod words;
 
-use crate::algorithm::{Grid, most_pieces};
+use crate::algorithm::{Grid, most_pieces, wide_pieces};
 use crate::dims::{Kinds, Label};
 use crate::schedule::collective::Way;
 use words::{OPERANDS, SUMMANDS, Volumes};
 
 /// Grids that are counted to the word.
 const COUNTED: usize = 24;
+/// Those that move at most so much of the least move as little.
+const ALIKE: f64 = 1.01;
 
 /// A contraction that is to be cut over a grid of ranks.
 ///
@@ -57,12 +59,30 @@ impl Fit<'_> {
     /// busiest. `None` where none fits into memory, or there are not so many indices. Cost: about r (ln r)^2 steps for r
     /// ranks.
     pub fn best(&self, idle: usize) -> Option<Grid> {
+        self.near_best(idle).into_iter().next()
+    }
+
+    /// That grid first, and those that move as little but for a hundredth and cut dimensions of other kinds: a cube on 2 ranks may
+    /// be cut along m, n or k. Cost: as [`Fit::best`].
+    pub fn near_best(&self, idle: usize) -> Vec<Grid> {
         let mut found = self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), COUNTED);
-        // As good as the best but for rounding.
-        let least = found.first()?.0.0;
-        found.retain(|((words, _), _)| *words <= least * 1.01);
-        let grids = found.into_iter().filter_map(|(_, parts)| self.grid(parts));
-        grids.min_by_key(|grid| self.received(grid))
+        let Some(((least, _), _)) = found.first().copied() else { return Vec::new() };
+        found.retain(|((words, _), _)| *words <= least * ALIKE);
+        let cut = |parts: [usize; 4]| parts.map(|parts| parts > 1);
+        let counted = found.into_iter().filter_map(|(_, parts)| {
+            let grid = self.grid(parts)?;
+            Some((self.received(&grid), cut(parts), grid))
+        });
+        let mut counted: Vec<(u64, [bool; 4], Grid)> = counted.collect();
+        counted.sort_by_key(|(words, ..)| *words);
+        let least = counted.first().map_or(0, |(words, ..)| *words);
+        let mut best: Vec<([bool; 4], Grid)> = Vec::new();
+        for (words, kinds, grid) in counted {
+            if words as f64 <= least as f64 * ALIKE && best.iter().all(|(others, _)| *others != kinds) {
+                best.push((kinds, grid));
+            }
+        }
+        best.into_iter().map(|(_, grid)| grid).collect()
     }
 
     /// The grid with the least work for the busiest rank; of equals, that which moves the fewest words. Cost: as
@@ -92,7 +112,11 @@ impl Fit<'_> {
         let shared = self.shared(&cuts);
         let [left, right, out] = volumes.tensors();
         let summed = out / parts[3] as f64;
-        let (mut rounds, mut pieces) = (most_pieces(left.max(right)), most_pieces(summed));
+        // At least one for the parts of each of those who share an operand.
+        let sharing = parts[1].max(parts[2]);
+        let mut rounds = most_pieces(left.max(right));
+        rounds = rounds.min(wide_pieces(rounds, volumes.tile[3]).max(sharing));
+        let mut pieces = most_pieces(summed);
         if let Some(room) = room.map(|room| room.max(1.0)) {
             // Not into more than there are indices, which `held` counts with.
             let [_, m, n, k] = volumes.tile;
