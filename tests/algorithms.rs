@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{Case, Rng};
-use einsum_dist::algorithm::{Algorithm, Grid, Sharing};
+use common::{Case, Rng, on_another_grid};
+use einsum_dist::algorithm::{Algorithm, Grid};
 use einsum_dist::dims::Label;
 use einsum_dist::dist::tile_bounds;
 use einsum_dist::plan::{AlgorithmName, Source};
@@ -20,48 +20,6 @@ fn plan(case: &Case, ranks: usize, algorithm: AlgorithmName, accumulate: bool) -
     let options = Options { dtype, algorithm: Some(algorithm), accumulate, idle, ..Options::default() };
     let shapes = [case.shape(&case.left), case.shape(&case.right)];
     Problem::parse(&case.expression()).unwrap().shapes(&shapes).unwrap().plan(&Machine::new(ranks, 1), &options).ok()
-}
-
-/// The same contraction on a grid that nobody would choose.
-fn on_another_grid(rng: &mut Rng, plan: &mut Plan) {
-    let last = plan.values.len() - 1;
-    let Source::Contract { left, right, ref kinds, .. } = plan.values[last].source else { panic!("one contraction") };
-    let mut labels: Vec<Label> = kinds.iter().map(|(label, _)| label).collect();
-    rng.shuffle(&mut labels);
-    let mut free = plan.ranks();
-    let mut cuts = Vec::new();
-    for label in labels {
-        let parts = 1 + rng.below(free.min(4));
-        free /= parts;
-        cuts.push((label, parts));
-    }
-    let values = [left, right, last];
-    let shared = values.map(|value| {
-        let labels = &plan.values[value].labels;
-        let mut shared = Vec::new();
-        for &(cut, parts) in cuts.iter().filter(|(cut, _)| !labels.contains(cut) && !labels.is_empty()) {
-            let mut along = |ranks| Sharing { cut, along: labels[rng.below(labels.len())], ranks };
-            match parts {
-                4 => shared.extend([along(2), along(2)]),
-                _ => shared.push(along(parts)),
-            }
-            if rng.below(8) == 0 {
-                shared.retain(|sharing| sharing.cut != cut);
-            }
-        }
-        shared
-    });
-    let (rounds, slots, pieces) = (1 + rng.below(5), 1 + rng.below(3), 1 + rng.below(3));
-    let (way, in_place) = (Way::ALL[rng.below(3)], rng.below(2) == 0);
-    let grid = Algorithm::Grid(Box::new(Grid { cuts, shared, rounds, slots, pieces, in_place, way }));
-    let labels = values.map(|value| plan.values[value].labels.clone());
-    let lie = grid.distributions(&labels[0], &labels[1], &labels[2], plan.ranks()).unwrap();
-    for (value, distribution) in values.into_iter().zip([lie.left, lie.right, lie.out]) {
-        plan.values[value].distribution = distribution;
-    }
-    if let Source::Contract { algorithm, .. } = &mut plan.values[last].source {
-        *algorithm = grid;
-    }
 }
 
 /// One contraction and the tiles that its tensors are cut into.

@@ -5,12 +5,14 @@ mod common;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use common::{Case, Rng};
+use common::{Case, Rng, on_another_grid};
+use einsum_dist::algorithm::{Algorithm, Reorder};
 use einsum_dist::comm::{Endpoint, shared::Fabric};
 use einsum_dist::dist::Bounds;
 use einsum_dist::exec::{Contractor, Factors, RankProgram, RunOptions, Team, run};
 use einsum_dist::memory::Slot;
-use einsum_dist::plan::AlgorithmName;
+use einsum_dist::plan::{AlgorithmName, PipelineChoice, Source};
+use einsum_dist::schedule::collective::Way;
 use einsum_dist::schedule::verify::{self, Facts};
 use einsum_dist::schedule::{Accumulate, Action, Home, Schedule, Task, View, Work};
 use einsum_dist::{Dtype, Machine, Options, Plan, Problem};
@@ -23,9 +25,11 @@ fn every_mutation_is_rejected_or_harmless() {
     let mut rng = Rng::new(77);
     let mut pools = Pools::default();
     let mut tally: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut plans: BTreeMap<&str, usize> = BTreeMap::new();
     let mut tried = 0;
     while tried < MUTATIONS {
         let plan = random_plan(&mut rng);
+        features(&plan).into_iter().for_each(|feature| *plans.entry(feature).or_default() += 1);
         let facts = plan.facts();
         let schedules: Vec<Schedule> = (0..plan.ranks()).map(|rank| plan.schedule(rank)).collect();
         verify::whole(&schedules, &facts, None)
@@ -54,20 +58,34 @@ fn every_mutation_is_rejected_or_harmless() {
             }
         }
     }
-    println!("{tally:#?}");
+    println!("{tally:#?} {plans:#?}");
+    let all = AlgorithmName::ALL.map(AlgorithmName::name).into_iter().chain(Reorder::ALL.map(Reorder::name));
+    let ways = ["grid by rings", "grid by trees", "grid directly", "grid in place"];
+    for feature in all.chain(ways).chain(["pipeline", "group", "redistribution"]) {
+        assert!(plans.get(feature).is_some_and(|&plans| plans > 1), "no plans with {feature}");
+    }
     let rejected: usize = tally.iter().filter(|((_, what), _)| *what == "rejected").map(|(_, n)| n).sum();
     assert!(rejected * 10 > tried * 7, "only {rejected} of {tried} were rejected");
 }
 
-/// A contraction by a forced algorithm, or a tree with redistributions; onto an existing output or not.
+/// A contraction by a forced algorithm, also on a grid that nobody would choose, or a tree with redistributions, on groups of ranks
+/// or in a pipeline; onto an existing output or not.
 fn random_plan(rng: &mut Rng) -> Plan {
     loop {
         let ranks = 1 + rng.below(6);
-        let accumulate = rng.below(2) == 0;
-        let dtype = Dtype::Float32;
         let e = |rng: &mut Rng| 1 + rng.below(7);
         let algorithm = Some(AlgorithmName::ALL[rng.below(AlgorithmName::ALL.len())]).filter(|_| rng.below(4) > 0);
-        let options = Options { dtype, algorithm, accumulate, ..Options::default() };
+        let mut options = Options {
+            dtype: Dtype::Float32,
+            algorithm,
+            accumulate: rng.below(2) == 0,
+            idle: rng.below(2) == 0,
+            reorder: Reorder::ALL[rng.below(4)],
+            ..Options::default()
+        };
+        // Where starting a transfer takes long, subtrees have ranks of their own.
+        let slow = Machine { flops: 1e6, link_latency: 1e-3, ..Machine::new(ranks, 1) };
+        let machine = if rng.below(2) == 0 { slow } else { Machine::new(ranks, 1) };
         let (expression, shapes) = if rng.below(3) > 0 {
             let case = Case::random(rng);
             if case.extents.iter().product::<usize>() > 1 << 12 {
@@ -76,18 +94,56 @@ fn random_plan(rng: &mut Rng) -> Plan {
             (case.expression(), vec![case.shape(&case.left), case.shape(&case.right)])
         } else {
             let (i, j, k, l) = (e(rng), e(rng), e(rng), e(rng));
-            match rng.below(4) {
+            match rng.below(5) {
                 0 => ("[ij,jk->ik],kl->li".to_owned(), vec![vec![i, j], vec![j, k], vec![k, l]]),
                 1 => ("[ij,jk->ik]->k".to_owned(), vec![vec![i, j], vec![j, k]]),
                 2 => ("[iij,jk->ik],kl->il".to_owned(), vec![vec![i, i, j], vec![j, k], vec![k, l]]),
+                3 => {
+                    let groups = 2;
+                    options.pipeline = PipelineChoice::Of { batches: 1 + rng.below(i), groups };
+                    options.algorithm = None;
+                    ("[[ij,jk->ik],kl->il],lj->ij".to_owned(), vec![vec![i, j], vec![j, k], vec![k, l], vec![l, j]])
+                }
                 _ => ("[ij,jk->ik],[kl,lj->kj]->ij".to_owned(), vec![vec![i, j], vec![j, k], vec![k, l], vec![l, j]]),
             }
         };
         let shaped = Problem::parse(&expression).unwrap().shapes(&shapes).unwrap();
-        if let Ok(plan) = shaped.plan(&Machine::new(ranks, 1), &options) {
-            return plan;
+        let Ok(mut plan) = shaped.plan(&machine, &options) else { continue };
+        let one = matches!(plan.output().source, Source::Contract { .. }) && plan.values.len() == 3;
+        if one && options.algorithm == Some(AlgorithmName::Grid) {
+            on_another_grid(rng, &mut plan);
+        }
+        return plan;
+    }
+}
+
+/// What there is in a plan that not every plan has.
+fn features(plan: &Plan) -> Vec<&'static str> {
+    let mut found: Vec<&str> = Vec::new();
+    found.extend(plan.pipeline.is_some().then_some("pipeline"));
+    for value in &plan.values {
+        match &value.source {
+            Source::Contract { algorithm, group, .. } => {
+                found.push(algorithm.name());
+                let alone = group.as_ref().is_some_and(|group| group.len() < plan.ranks());
+                found.extend((alone && plan.pipeline.is_none()).then_some("group"));
+                if let Algorithm::Grid(grid) = algorithm {
+                    found.push(match grid.way {
+                        Way::Ring => "grid by rings",
+                        Way::Tree => "grid by trees",
+                        Way::Direct => "grid directly",
+                    });
+                    found.extend(grid.in_place.then_some("grid in place"));
+                }
+                if let Algorithm::Slicing { chunks, .. } = algorithm {
+                    found.push(chunks.order.name());
+                }
+            }
+            Source::Redistribute { .. } => found.push("redistribution"),
+            Source::Operand(_) | Source::Unary { .. } => {}
         }
     }
+    found
 }
 
 /// Changes one thing in one schedule; says what.

@@ -2,9 +2,11 @@
 #![allow(dead_code, unused_imports, reason = "every test binary uses a part")]
 
 mod anyhow;
+mod grids;
 mod rng;
 mod trees;
 
+pub use grids::on_another_grid;
 pub use rng::Rng;
 pub use trees::{Network, trees};
 
