@@ -3,7 +3,7 @@
 //! | rate | from |
 //! |---|---|
 //! | `start` | a run that has next to nothing to do, on rank 0 |
-//! | `together` | how much longer it takes with next to nothing to do on every rank; medians |
+//! | `together` | how much longer a run takes in which all share what rank 0 would do while others wake up; medians |
 //! | `flops`, `block_rates` | products of cubes, one on each rank at the same time; small ones in a run of their own |
 //! | `speeds` | how long each rank takes for its cube, where they differ by more than noise |
 //! | `memory_bandwidth` | a copy on each rank |
@@ -104,7 +104,7 @@ impl World {
         let start = self.quickest(&self.cubes(&machine, 4)?, 20)?;
         let block_rates = SIDES.into_iter().map(|side| {
             let operations = 2.0 * (side as f64).powi(3);
-            let runs = (1e8 / operations).clamp(3.0, 20.0) as usize;
+            let runs = (3e9 / operations).clamp(5.0, 20.0) as usize;
             let seconds = match side {
                 ..=SMALL => self.agreed(alone(side, workers, runs)?)?,
                 _ => self.quickest(&self.cubes(&machine, side)?, runs)? - start,
@@ -117,10 +117,11 @@ impl World {
         let copied = self.quickest(&self.moves(&machine, COPIED, &stay)?, 3)? - start;
         let memory_bandwidth = per_worker((2 * COPIED * size_of::<f32>()) as f64, copied);
         let speeds = self.speeds(&machine)?;
-        let (start, together) = self.starts(&machine)?;
-        let measured = Machine { flops, memory_bandwidth, start, together, block_rates, speeds, ..machine };
+        // While it measures, what all ranks take for next to nothing.
+        let measured = Machine { flops, memory_bandwidth, start, block_rates, speeds, ..machine };
+        let (start, together) = self.starts(&measured)?;
         if self.ranks() == 1 {
-            return Ok(measured);
+            return Ok(Machine { start, together, ..measured });
         }
         let (ranks, ranks_per_node) = (self.ranks(), self.ranks_per_node()?);
         let far = self.link(&measured, |rank| (rank + ranks_per_node) % ranks)?;
@@ -129,14 +130,16 @@ impl World {
         } else {
             self.link(&measured, |rank| rank - rank % ranks_per_node + (rank + 1) % ranks_per_node)?
         };
-        self.interference(Machine {
+        let measured = Machine {
             link_latency: far.latency,
             link_bandwidth: far.bandwidth,
             ranks_per_node,
             node_latency: near.latency,
             node_bandwidth: near.bandwidth,
             ..measured
-        })
+        };
+        let interference = self.interference(&measured)?;
+        Ok(Machine { start, together, interference, ..measured })
     }
 
     /// How many ranks follow each other on a host, if it is the same number everywhere and there are several hosts; else 1. Collective.
@@ -155,12 +158,15 @@ impl World {
         Ok(Link { latency, bandwidth: (COPIED * size_of::<f32>()) as f64 / moved.max(1e-9) })
     }
 
-    /// What a run takes in which rank 0 has next to nothing to do, and how much longer it takes when every rank has.
+    /// What a run takes in which rank 0 has next to nothing to do, and how much longer it takes when all share little: rank 0
+    /// does that while others wake up.
     fn starts(&self, machine: &Machine) -> Result<(f64, f64)> {
         const RUNS: usize = 51;
-        let mut medians = [0.0; 2];
-        for (algorithm, median) in [AlgorithmName::Local, AlgorithmName::C].into_iter().zip(&mut medians) {
-            let plan = self.products(machine, 4, algorithm)?;
+        const SIDE: usize = 32;
+        let mut medians = [0.0; 3];
+        let plans = [(4, AlgorithmName::Local), (SIDE, AlgorithmName::Local), (SIDE, AlgorithmName::C)];
+        for ((side, algorithm), median) in plans.into_iter().zip(&mut medians) {
+            let plan = self.products(machine, side, algorithm)?;
             let mut seconds = Vec::with_capacity(RUNS);
             self.runs(&plan, RUNS, |_, now| {
                 seconds.push(now);
@@ -169,7 +175,11 @@ impl World {
             seconds.sort_by(f64::total_cmp);
             *median = self.agreed(seconds[RUNS / 2])?;
         }
-        Ok((medians[0], (medians[1] - medians[0]).max(0.0)))
+        let [start, alone, all] = medians;
+        // Prices have it that work which is shared takes less.
+        let saved = (self.ranks() - 1) as f64 * 2.0 * (SIDE as f64).powi(3)
+            / (machine.rate(SIDE as f64) * machine.workers as f64);
+        Ok((start, if self.ranks() > 1 { (all - alone + saved).max(0.0) } else { 0.0 }))
     }
 
     /// How fast ranks are beside each other, if they are not alike.
@@ -177,7 +187,7 @@ impl World {
         const SIDE: usize = 512;
         let plan = self.cubes(machine, SIDE)?;
         let mut seconds = vec![f64::INFINITY; self.ranks()];
-        self.runs(&plan, 7, |program, _| {
+        self.runs(&plan, 15, |program, _| {
             for (least, rank) in seconds.iter_mut().zip(program.measured()?) {
                 *least = rank.seconds.last().map_or(*least, |now| least.min(*now));
             }
@@ -191,7 +201,7 @@ impl World {
     }
 
     /// What computing and receiving together take more than the longer of both, as a share of the shorter.
-    fn interference(&self, machine: Machine) -> Result<Machine> {
+    fn interference(&self, machine: &Machine) -> Result<f64> {
         const SIDE: usize = 1024;
         let ranks = machine.ranks as f64;
         let bytes = (ranks - 1.0) / ranks * (SIDE * SIDE * size_of::<f32>()) as f64;
@@ -203,10 +213,9 @@ impl World {
         let options =
             Options { algorithm: Some(AlgorithmName::RingMn), cut: vec!["m".to_owned()], ..Options::default() };
         let shapes = [vec![rows * machine.ranks, SIDE], vec![SIDE, SIDE]];
-        let ring = Problem::parse("mk,kn->mn")?.shapes(&shapes)?.plan(&machine, &options)?;
+        let ring = Problem::parse("mk,kn->mn")?.shapes(&shapes)?.plan(machine, &options)?;
         let together = self.quickest(&ring, 5)? - machine.start;
-        let interference = ((together - compute.max(receive)) / compute.min(receive)).clamp(0.0, 1.0);
-        Ok(Machine { interference, ..machine })
+        Ok(((together - compute.max(receive)) / compute.min(receive)).clamp(0.0, 1.0))
     }
 
     /// A cube of this side on each rank.

@@ -43,7 +43,7 @@ pub struct Machine {
     pub node_latency: f64,
     /// Seconds that a run takes whatever it does.
     pub start: f64,
-    /// Seconds that it takes longer when more than one rank has work: whoever is done first waits for the last.
+    /// Seconds that it takes longer when more than one rank has work, which begins when the last has woken up.
     pub together: f64,
     /// The share of a transfer behind computing that computing pays for, from 0 to 1: transfers take memory bandwidth, and cores where
     /// ranks have none to spare. Whoever knows nothing of it had better move few bytes: 1 is the default.
