@@ -64,12 +64,8 @@ struct Product {
 }
 
 impl Product {
-    fn new(world: &World, extent: usize, workers: usize, algorithm: AlgorithmName) -> Product {
-        let shape = vec![extent, extent];
-        let options = Options { algorithm: Some(algorithm), ..Options::default() };
-        let shaped = Problem::parse("mk,kn->mn").and_then(|problem| problem.shapes(&[shape.clone(), shape]));
-        let plan = shaped.and_then(|shaped| shaped.plan(&Machine::new(world.ranks(), workers), &options));
-        let plan: Plan = plan.expect("a matrix product");
+    fn new(world: &World, machine: &Machine, extent: usize, algorithm: AlgorithmName) -> Product {
+        let plan = planned(machine, extent, algorithm);
         let operand = |index: usize| {
             let value = plan.operand(index);
             DistTensor::random(world, &value.shape, &value.distribution, 1, index as u32)
@@ -87,6 +83,26 @@ impl Product {
     }
 }
 
+fn planned(machine: &Machine, extent: usize, algorithm: AlgorithmName) -> Plan {
+    let shape = vec![extent, extent];
+    let options = Options { algorithm: Some(algorithm), ..Options::default() };
+    let shaped = Problem::parse("mk,kn->mn").and_then(|problem| problem.shapes(&[shape.clone(), shape]));
+    shaped.and_then(|shaped| shaped.plan(machine, &options)).expect("a matrix product")
+}
+
+/// Of all ranks, the bytes of the one that receives most.
+fn received(plan: &Plan) -> f64 {
+    (0..plan.ranks()).map(|rank| plan.schedule(rank).bytes_received()).max().unwrap_or(0) as f64
+}
+
+/// What the planner is told: transfers take as long as computing, and no processor.
+fn balanced(ranks: usize, extent: usize, algorithm: AlgorithmName) -> Machine {
+    let machine = Machine::new(ranks, 1);
+    let seconds = 2.0 * (extent as f64).powi(3) / (ranks as f64 * machine.flops);
+    let link_bandwidth = received(&planned(&machine, extent, algorithm)) / seconds;
+    Machine { link_bandwidth, interference: 0.0, ..machine }
+}
+
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
@@ -94,14 +110,14 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn overlap(extent: usize, rounds: usize, ranks: usize, algorithm: AlgorithmName) {
     let in_turns = RunOptions { overlap: false, ..RunOptions::default() };
-    let mut free = Product::new(&World::in_process(ranks), extent, 1, algorithm);
+    let machine = balanced(ranks, extent, algorithm);
+    let mut free = Product::new(&World::in_process(ranks), &machine, extent, algorithm);
     free.run();
     let transfer = median((0..rounds).map(|_| free.run()).collect());
-    let plan = free.program.plan();
-    let bytes = (0..ranks).map(|rank| plan.schedule(rank).bytes_received()).max().unwrap_or(0) as f64;
+    let bytes = received(free.program.plan());
     let world = || World::throttled(ranks, bytes / transfer);
-    let mut overlapped = Product::new(&world(), extent, 1, algorithm);
-    let mut turns = Product::new(&world().with(in_turns), extent, 1, algorithm);
+    let mut overlapped = Product::new(&world(), &machine, extent, algorithm);
+    let mut turns = Product::new(&world().with(in_turns), &machine, extent, algorithm);
     let (mut computes, mut walls, mut slow) = (vec![], vec![], vec![]);
     for _ in 0..rounds {
         computes.push(free.run());
@@ -150,7 +166,7 @@ fn large(rounds: usize) {
 }
 
 fn second_run(world: &World, workers: usize, algorithm: AlgorithmName) -> f64 {
-    let mut product = Product::new(world, LARGE, workers, algorithm);
+    let mut product = Product::new(world, &Machine::new(world.ranks(), workers), LARGE, algorithm);
     product.run();
     product.run()
 }

@@ -111,19 +111,14 @@ pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
     View { buffer, bounds: bounds.iter().map(|b| 0..b.len()).collect() }
 }
 
+/// The most pieces that a block is cut into.
+pub const PIECES: usize = 8;
+
 /// Into how many pieces a block of so many elements is cut that travels while the pieces before it are contracted. Pieces
 /// are large enough that starting a transfer or a task is little beside them.
 pub fn most_pieces(elements: f64) -> usize {
-    const PIECES: f64 = 8.0;
     const ELEMENTS: f64 = 16384.0;
-    (elements / ELEMENTS).clamp(1.0, PIECES) as usize
-}
-
-/// Of so many pieces, as many as are contracted about as fast as the whole: the operand that they share is packed for each of
-/// them, so each has at least 512 of the indices that that operand lacks.
-pub fn wide_pieces(pieces: usize, indices: f64) -> usize {
-    const WIDE: f64 = 512.0;
-    pieces.min((indices / WIDE) as usize).max(1)
+    (elements / ELEMENTS).clamp(1.0, PIECES as f64) as usize
 }
 
 /// Appends one contraction, or what it comes to when there is nothing to multiply.

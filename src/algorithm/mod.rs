@@ -33,7 +33,7 @@ mod ring_mn;
 mod slicing;
 mod unary;
 
-pub use contraction::{Contraction, Tensor, most_pieces, wide_pieces};
+pub use contraction::{Contraction, PIECES, Tensor, most_pieces};
 pub use grid::{Grid, Sharing};
 pub use redistribute::redistribute;
 pub use slicing::{Chunks, Reorder, Stationary};
@@ -55,11 +55,12 @@ pub enum Algorithm {
     /// All three tensors cut along the same c dimension.
     C { cut: Label },
     /// `out` and one operand cut along `cut`, the other operand along `travel`; its blocks travel the ring. With `cut` an m
-    /// dimension the right operand travels; mirrored, with an n dimension, the left.
-    RingMn { cut: Label, travel: Label },
+    /// dimension the right operand travels; mirrored, with an n dimension, the left. The last block is contracted in at most so many
+    /// pieces.
+    RingMn { cut: Label, travel: Label, pieces: usize },
     /// Both operands cut along `cut` (k), `out` along `out` (m or n); partial sums of pieces of blocks, cut along `split`,
-    /// travel the ring.
-    RingK { cut: Label, out: Label, split: Label },
+    /// travel the ring, at most so many, and at least two of a block.
+    RingK { cut: Label, out: Label, split: Label, pieces: usize },
     /// Any distributions of all three tensors: pieces travel to where the stationary one lies.
     Slicing { stationary: Stationary, chunks: Chunks },
     /// A grid of ranks over any of the dimensions.
@@ -115,7 +116,7 @@ impl Algorithm {
             Algorithm::Local | Algorithm::Slicing { .. } => vec![],
             &Algorithm::C { cut } | &Algorithm::MasterWorker { cut, .. } => vec![cut],
             &Algorithm::Cannon { m, n, k, .. } => vec![m, n, k],
-            &Algorithm::RingMn { cut, travel } => vec![cut, travel],
+            &Algorithm::RingMn { cut, travel, .. } => vec![cut, travel],
             &Algorithm::RingK { cut, out, .. } => vec![cut, out],
             Algorithm::Grid(grid) => {
                 grid.cuts.iter().filter(|(_, parts)| *parts > 1).map(|&(label, _)| label).collect()
@@ -150,10 +151,10 @@ impl Algorithm {
                 out: Distribution::single(),
             },
             &Algorithm::C { cut: c } => Distributions { left: cut(left, c), right: cut(right, c), out: cut(out, c) },
-            &Algorithm::RingMn { cut: o, travel } if left.contains(&o) => {
+            &Algorithm::RingMn { cut: o, travel, .. } if left.contains(&o) => {
                 Distributions { left: cut(left, o), right: cut(right, travel), out: cut(out, o) }
             }
-            &Algorithm::RingMn { cut: o, travel } => {
+            &Algorithm::RingMn { cut: o, travel, .. } => {
                 Distributions { left: cut(left, travel), right: cut(right, o), out: cut(out, o) }
             }
             &Algorithm::RingK { cut: k, out: o, .. } => {
@@ -171,10 +172,10 @@ impl Algorithm {
             Algorithm::Cannon { m, n, k, .. } => is(m, &[Kind::M]) && is(n, &[Kind::N]) && is(k, &[Kind::K]),
             Algorithm::MasterWorker { cut, .. } => is(cut, &[Kind::C, Kind::M, Kind::N]),
             Algorithm::C { cut } => is(cut, &[Kind::C]),
-            Algorithm::RingMn { cut, travel } => {
+            Algorithm::RingMn { cut, travel, .. } => {
                 (is(cut, &[Kind::M]) && is(travel, &[Kind::N])) || (is(cut, &[Kind::N]) && is(travel, &[Kind::M]))
             }
-            Algorithm::RingK { cut, out, split } => {
+            Algorithm::RingK { cut, out, split, .. } => {
                 is(cut, &[Kind::K]) && is(out, &[Kind::M, Kind::N]) && is(split, &[Kind::C, Kind::M, Kind::N])
             }
         }
@@ -194,8 +195,8 @@ impl Algorithm {
     pub fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
         match *self {
             Algorithm::Local | Algorithm::C { .. } => local::local(builder, contraction),
-            Algorithm::RingMn { cut, travel } => ring_mn::ring_mn(builder, contraction, cut, travel),
-            Algorithm::RingK { out, split, .. } => ring_k::ring_k(builder, contraction, out, split),
+            Algorithm::RingMn { cut, travel, pieces } => ring_mn::ring_mn(builder, contraction, [cut, travel], pieces),
+            Algorithm::RingK { out, split, pieces, .. } => ring_k::ring_k(builder, contraction, [out, split], pieces),
             Algorithm::Slicing { stationary, chunks } => slicing::slicing(builder, contraction, stationary, chunks),
             Algorithm::Grid(ref grid) => grid::grid(builder, contraction, grid),
             Algorithm::Cannon { side, .. } => cannon::cannon(builder, contraction, side),

@@ -25,7 +25,7 @@
 
 use std::ops::Range;
 
-use super::contraction::{Contraction, Tensor, contract, corner, most_pieces, wide_pieces};
+use super::contraction::{Contraction, Tensor, contract, corner, most_pieces};
 use super::local::local;
 use crate::dims::Label;
 use crate::dist::{Bounds, is_empty};
@@ -52,7 +52,8 @@ struct Ring<'a> {
     height: usize,
 }
 
-pub fn ring_k(builder: &mut Builder, contraction: &Contraction, cut: Label, split: Label) {
+/// Appends this rank's tasks, for blocks in at most so many pieces.
+pub fn ring_k(builder: &mut Builder, contraction: &Contraction, [cut, split]: [Label; 2], pieces: usize) {
     let (rank, ranks) = (builder.rank(), contraction.out.distribution.ranks());
     let Some(out) = contraction.out.buffer else { return };
     if ranks == 1 {
@@ -60,14 +61,8 @@ pub fn ring_k(builder: &mut Builder, contraction: &Contraction, cut: Label, spli
     }
     // Larger tiles come first.
     let smallest = contraction.out.tile(ranks - 1, split).len();
-    let Contraction { left, right, out: tensor, .. } = contraction;
-    let block = tensor.distribution.largest_block(&tensor.shape);
-    // The operand that pieces share lacks the dimension along which they are cut.
-    let shared = if left.labels.contains(&split) { right } else { left };
-    let lacks = |dim: &usize| !shared.labels.contains(&tensor.labels[*dim]);
-    let indices: usize = (0..block.len()).filter(lacks).map(|dim| block[dim]).product();
-    let most = most_pieces(block.iter().product::<usize>() as f64);
-    let most = wide_pieces(most, indices as f64).clamp(2, smallest.max(2));
+    let block = contraction.out.distribution.largest_block(&contraction.out.shape);
+    let most = most_pieces(block.iter().product::<usize>() as f64).min(pieces).clamp(2, smallest.max(2));
     let largest = contraction.out.tile(0, split).len();
     // What the pieces leave must fit twice into one of them; equal pieces leave the least.
     let fits = |pieces: &usize| 2 * (largest - pieces * (smallest / pieces)) <= smallest / pieces;

@@ -13,15 +13,17 @@
 //! Rank i contracts block (i + step) mod p; it receives (p-1)/p of the travelling operand. Its own block is read in place,
 //! so inputs end as they began; two exchange buffers take the blocks of the others in turn.
 //!
-//! Large blocks travel in pieces, which leave for the next rank as they come. All that a rank has of a block is contracted at
-//! once, but for the last block: in few pieces, so that only one of them has nothing to hide behind.
+//! Large blocks travel in pieces, which leave for the next rank as they come, and are contracted as a whole, for which the
+//! operand that stays is packed once. The last block may be contracted in pieces, too: where transfers take as long as
+//! computing, only one of them has nothing to hide behind.
 
-use super::contraction::{Contraction, contract, most_pieces, wide_pieces};
+use super::contraction::{Contraction, contract, most_pieces};
 use crate::dims::Label;
 use crate::dist::{Bounds, tile_bounds};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
-pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, cut: Label, travel: Label) {
+/// Appends this rank's tasks; the last block is contracted in at most `most` pieces.
+pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Label; 2], most: usize) {
     let rank = builder.rank();
     let Contraction { left, right, out, onto } = contraction;
     let mirrored = right.labels.contains(&cut);
@@ -35,10 +37,6 @@ pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, cut: Label, tra
     let dim = travels.dim(travel);
     let pieces =
         if ranks == 1 { 1 } else { most_pieces(largest.iter().product::<usize>() as f64).min(largest[dim].max(1)) };
-
-    let lacks = |dim: &usize| !stays.labels.contains(&travels.labels[*dim]);
-    let indices: usize = (0..largest.len()).filter(lacks).map(|dim| largest[dim]).product();
-    let last = wide_pieces(pieces, indices as f64);
 
     // Of so many pieces of the block of a step one: as a box of the tensor, and where it is on this rank.
     let piece = |step: usize, pieces: usize, which: usize| -> (Bounds, Option<View>) {
@@ -59,7 +57,7 @@ pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, cut: Label, tra
             builder.send(previous, piece(step, pieces, which).1.into_iter().collect());
             builder.recv(next, piece(step + 1, pieces, which).1.into_iter().collect());
         }
-        let contracted = if step + 1 < ranks { 1 } else { last };
+        let contracted = if step + 1 < ranks { 1 } else { pieces.min(most).max(1) };
         for which in 0..contracted {
             let (bounds, Some(here)) = piece(step, contracted, which) else { return };
             if let Some(out) = out.own(rank, &[(travel, bounds[dim].clone())]) {

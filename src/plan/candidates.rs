@@ -2,7 +2,7 @@
 
 use super::grids::Fit;
 use super::{AlgorithmName, Options, PlanError};
-use crate::algorithm::{Algorithm, Chunks, Grid, Reorder, Stationary};
+use crate::algorithm::{Algorithm, Chunks, Grid, PIECES, Reorder, Stationary};
 use crate::dims::{Kind, Kinds, Label};
 use crate::dist::tile_bounds;
 use crate::machine::Machine;
@@ -49,11 +49,15 @@ impl Candidates<'_> {
         let mut all = vec![Algorithm::Local];
         all.extend(kinds.c.iter().map(|&cut| Algorithm::C { cut }));
         let pairs = || kinds.m.iter().flat_map(|&m| kinds.n.iter().map(move |&n| (m, n)));
-        all.extend(pairs().map(|(m, n)| Algorithm::RingMn { cut: m, travel: n }));
-        all.extend(pairs().map(|(m, n)| Algorithm::RingMn { cut: n, travel: m }));
+        // Few pieces where computing takes longer than transfers, many where it does not.
+        let mirrored = pairs().map(|(m, n)| (n, m));
+        for (cut, travel) in pairs().chain(mirrored) {
+            all.extend([1, PIECES].map(|pieces| Algorithm::RingMn { cut, travel, pieces }));
+        }
         for &cut in &kinds.k {
             for &o in kinds.m.iter().chain(&kinds.n) {
-                all.push(Algorithm::RingK { cut, out: o, split: self.split(o, out) });
+                let split = self.split(o, out);
+                all.extend([2, PIECES].map(|pieces| Algorithm::RingK { cut, out: o, split, pieces }));
             }
         }
         let side = self.ranks().isqrt();

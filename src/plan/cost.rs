@@ -3,7 +3,7 @@
 //! Overlap is a maximum: of a ring the longer of computing and receiving counts, and a piece of a block that has nothing to
 //! hide behind; and of the shorter one as much as the two get in each other's way ([`Machine::interference`]).
 
-use crate::algorithm::{Algorithm, Chunks, Contraction, Grid, Stationary, Tensor, most_pieces, wide_pieces};
+use crate::algorithm::{Algorithm, Chunks, Contraction, Grid, Stationary, Tensor, most_pieces};
 use crate::dims::Label;
 use crate::dist::{Distribution, tile_bounds};
 use crate::dtype::Dtype;
@@ -65,10 +65,10 @@ impl Cost<'_> {
     }
 
     /// A ring that moves blocks of `elements` in so many pieces, and contracts for `compute` seconds in all: one of the two goes on
-    /// all the time, but for `exposed` seconds that nothing hides.
+    /// all the time, but for `exposed` seconds of computing before or after all transfers.
     fn ring(&self, compute: f64, elements: f64, pieces: f64, exposed: f64) -> f64 {
         let receive = (self.machine.ranks as f64 - 1.0) * pieces * self.transfer(elements / pieces);
-        self.overlapped(compute, receive + exposed)
+        compute.max(receive + exposed) + self.machine.interference * compute.min(receive)
     }
 
     /// Predicted seconds of a contraction by an algorithm, its inputs in place.
@@ -119,40 +119,28 @@ impl Cost<'_> {
                 let share = self.share(cut);
                 self.product(multiply_adds * share, (a + b + c) * share)
             }
-            Algorithm::RingMn { cut, travel } => {
+            Algorithm::RingMn { cut, travel, pieces } => {
                 let (share, block) = (self.share(cut), self.share(travel));
-                let cut_left = left.contains(&cut);
-                let (stays, travels) = if cut_left { (a, b) } else { (b, a) };
-                let [stay, moving] = if cut_left { [left, right] } else { [right, left] };
+                let (stays, travels) = if left.contains(&cut) { (a, b) } else { (b, a) };
                 let (all, shared, rest) =
                     (multiply_adds * share * block, stays * share, travels * block + c * share * block);
-                let pieces = most_pieces(travels * block);
-                let last = wide_pieces(pieces, self.lacking(moving, stay) * block) as f64;
+                let travelling = most_pieces(travels * block);
+                let last = travelling.min(pieces).max(1) as f64;
                 // The last block in pieces, all others whole.
                 let piece = self.piece(all, shared, rest, last);
                 let compute = (self.machine.ranks as f64 - 1.0) * self.product(all, shared + rest) + last * piece;
-                self.ring(compute, travels * block, pieces as f64, piece)
+                self.ring(compute, travels * block, travelling as f64, piece)
             }
-            Algorithm::RingK { cut, out: o, split } => {
+            Algorithm::RingK { cut, out: o, split, pieces } => {
                 let (share, block) = (self.share(cut), self.share(o));
-                let cut_left = left.contains(&o);
-                let [a, b] =
-                    [(a, cut_left), (b, !cut_left)].map(|(all, is_cut)| share * all * if is_cut { block } else { 1.0 });
-                let split_left = left.contains(&split);
-                let (shared, split) = if split_left { (b, a) } else { (a, b) };
-                let [one, other] = if split_left { [left, right] } else { [right, left] };
-                let indices = self.lacking(one, other) * if split_left == cut_left { block } else { 1.0 };
-                let pieces = wide_pieces(most_pieces(c * block), indices).max(2) as f64;
-                let piece = self.piece(multiply_adds * share * block, shared, split + 2.0 * c * block, pieces);
+                let part = |labels: &[Label], all: f64| share * if labels.contains(&o) { all * block } else { all };
+                let (a, b) = (part(left, a), part(right, b));
+                let (shared, of_piece) = if left.contains(&split) { (b, a) } else { (a, b) };
+                let pieces = most_pieces(c * block).min(pieces).max(2) as f64;
+                let piece = self.piece(multiply_adds * share * block, shared, of_piece + 2.0 * c * block, pieces);
                 self.ring(self.machine.ranks as f64 * pieces * piece, c * block, pieces, 2.0 * piece)
             }
         }
-    }
-
-    /// Indices of the dimensions of one operand that the other one lacks.
-    fn lacking(&self, labels: &[Label], others: &[Label]) -> f64 {
-        let lacking = labels.iter().filter(|label| !others.contains(label));
-        lacking.map(|label| self.extents[label.0 as usize] as f64).product()
     }
 
     /// Predicted seconds of a grid: the busiest rank's operands come in rounds while it computes, the first with nothing to

@@ -7,13 +7,15 @@
 mod sharing;
 mod words;
 
-use crate::algorithm::{Grid, most_pieces, wide_pieces};
+use crate::algorithm::{Grid, most_pieces};
 use crate::dims::{Kinds, Label};
 use crate::schedule::collective::Way;
 use words::{OPERANDS, SUMMANDS, Volumes};
 
 /// Grids that are counted to the word.
 const COUNTED: usize = 24;
+/// Summed indices of a round that take much longer than going through out.
+const DEEP: f64 = 512.0;
 /// Those that move at most so much of the least move as little.
 const ALIKE: f64 = 1.01;
 
@@ -112,10 +114,9 @@ impl Fit<'_> {
         let shared = self.shared(&cuts);
         let [left, right, out] = volumes.tensors();
         let summed = out / parts[3] as f64;
-        // At least one for the parts of each of those who share an operand.
-        let sharing = parts[1].max(parts[2]);
-        let mut rounds = most_pieces(left.max(right));
-        rounds = rounds.min(wide_pieces(rounds, volumes.tile[3]).max(sharing));
+        // One for the parts of each of those who share an operand; in more, out is gone through once more for each.
+        let deep = (volumes.tile[3] / DEEP) as usize;
+        let mut rounds = most_pieces(left.max(right)).min(deep.max(parts[1]).max(parts[2]));
         let mut pieces = most_pieces(summed);
         if let Some(room) = room.map(|room| room.max(1.0)) {
             // Not into more than there are indices, which `held` counts with.
