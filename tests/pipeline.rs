@@ -4,7 +4,7 @@ mod common;
 
 use common::{Rng, random, run};
 use einsum_dist::plan::{PipelineChoice, Source};
-use einsum_dist::{Dtype, Machine, Options, Plan, Problem};
+use einsum_dist::{Dtype, Machine, Operand, Options, Plan, Problem, World};
 use ndarray::ArrayD;
 
 /// `[[bi,ij->bj],jk->bk],kl->bl`, also with a batch dimension `c` in all tensors, and its shapes.
@@ -78,4 +78,22 @@ fn bits_do_not_depend_on_batches() {
     );
     let [sixteen, four, none] = plans.each_ref().map(|plan| run(plan, &operands));
     assert!(sixteen == four && four == none);
+}
+
+/// Batches of what is made of constants take turns in memory: no run may take them for those of the run before.
+#[test]
+fn constants_are_the_same_in_every_run() {
+    let mut rng = Rng::new(5);
+    let (expression, shapes) = chain(&mut rng, 3, false);
+    let pipeline = PipelineChoice::Of { batches: 4, groups: 3 };
+    let options = Options { pipeline, constant: vec![0, 1, 2], dtype: Dtype::Float64, ..Options::default() };
+    let shaped = Problem::parse(&expression).unwrap().shapes(&shapes).unwrap();
+    let plan = shaped.plan(&Machine::new(3, 1), &options).unwrap();
+    assert!(plan.pipeline.is_some());
+    plan.verify().unwrap();
+    let operands: Vec<ArrayD<f64>> = shapes.iter().zip(0..).map(|(shape, at)| random(shape, 9, at)).collect();
+    let operands: Vec<&dyn Operand<f64>> = operands.iter().map(|array| array as &dyn Operand<f64>).collect();
+    let mut program = World::in_process(3).compile::<f64>(&plan).unwrap();
+    let first = program.run(&operands).unwrap();
+    assert!((0..2).all(|_| program.run(&operands).unwrap() == first));
 }

@@ -23,7 +23,9 @@ fn operand(at: usize, shape: &[usize]) -> ArrayD<f64> {
 }
 
 fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, memory_limit: Option<u64>) -> Result<Plan, Error> {
-    let options = Options { dtype: Dtype::Float64, memory_limit, ..Options::default() };
+    // Half of what is quickest may be enough for another plan without slices.
+    let spread = memory_limit.is_none();
+    let options = Options { dtype: Dtype::Float64, memory_limit, spread, ..Options::default() };
     // A rank alone computes in the caller's pool; others have pools of their own.
     let workers = if ranks == 1 { rayon::current_num_threads() } else { 1 };
     Problem::parse(expression)?.shapes(shapes)?.plan(&Machine::new(ranks, workers), &options)

@@ -57,7 +57,7 @@ fn main() {
         false => Size { batch: 384, hidden: 576, rounds: 3, step: 1 },
     };
     let file = arguments.iter().find(|argument| argument.ends_with(".toml"));
-    let rates = file.map_or_else(Machine::default, |file| {
+    let rates = file.map(|file| {
         let text = std::fs::read_to_string(file).expect("a file that can be read");
         Machine::from_toml(&text).expect("a machine")
     });
@@ -70,15 +70,17 @@ fn main() {
     );
     for (mlp, n, k) in [(1, WIDER * size.hidden, size.hidden), (2, size.hidden, WIDER * size.hidden)] {
         for ranks in RANKS {
-            product(mlp, [size.batch, n, k], ranks, &rates, &size);
+            product(mlp, [size.batch, n, k], ranks, rates.as_ref(), &size);
         }
     }
 }
 
 /// All triples of one product.
-fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: &Machine, size: &Size) {
+fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine>, size: &Size) {
+    let world = World::in_process(ranks);
+    // Ranks that share cores have a part of what a file says; measured rates are of all ranks at the same time.
     let share = (host::cpus().len() as f64 / ranks as f64).min(1.0);
-    let machine = Machine {
+    let of_file = |rates: &Machine| Machine {
         ranks,
         workers: 1,
         flops: rates.flops * share,
@@ -86,7 +88,7 @@ fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: &Machine, size:
         link_bandwidth: rates.link_bandwidth * share,
         ..rates.clone()
     };
-    let world = World::in_process(ranks);
+    let machine = rates.map_or_else(|| world.machine(1).expect("a machine"), of_file);
     let mut matrices = Matrices::default();
     let whole = Machine { ranks: 1, ..machine.clone() };
     let mut alone = Trial::new(&whole, extents, ["one", "one", "one"].map(str::to_owned));

@@ -14,9 +14,9 @@ mod rivals;
 
 use einsum_dist::algorithm::{Algorithm, Contraction, Grid, Tensor};
 use einsum_dist::dims::{Kinds, Label};
-use einsum_dist::plan::{AlgorithmName, Fit, lower_bound_words};
+use einsum_dist::plan::{AlgorithmName, Fit, Source, lower_bound_words};
 use einsum_dist::schedule::Builder;
-use einsum_dist::{DistTensor, Dtype, Machine, Options, Problem, World};
+use einsum_dist::{DistTensor, Dtype, Machine, Options, Plan, Problem, World};
 use rivals::{Case, Shape};
 
 const M: Label = Label(0);
@@ -63,12 +63,13 @@ fn received(grid: &Grid, extents: &[usize; 3], ranks: usize, rank: usize) -> u64
     builder.finish().bytes_received()
 }
 
-/// Contracts with smaller extents; whether all ranks received what their schedules say.
-fn executed(extents: [usize; 3], ranks: usize) -> bool {
+/// Contracts with smaller extents on such a grid; whether all ranks received what their schedules say.
+fn executed(extents: [usize; 3], ranks: usize, grid: &Grid) -> bool {
     let [m, n, k] = extents;
     let options = Options { dtype: Dtype::Float32, algorithm: Some(AlgorithmName::Grid), ..Options::default() };
     let problem = Problem::parse("mk,kn->mn").and_then(|problem| problem.shapes(&[vec![m, k], vec![k, n]]));
-    let plan = problem.and_then(|shaped| shaped.plan(&Machine::new(ranks, 1), &options)).expect("a plan");
+    let mut plan = problem.and_then(|shaped| shaped.plan(&Machine::new(ranks, 1), &options)).expect("a plan");
+    put(&mut plan, Algorithm::Grid(Box::new(grid.clone())));
     let world = World::in_process(ranks);
     let random = |operand: usize| {
         let value = plan.operand(operand);
@@ -80,6 +81,22 @@ fn executed(extents: [usize; 3], ranks: usize) -> bool {
     program.run_dist(1.0, &[&left, &right], 0.0, &mut out).expect("a run");
     let measured = program.measured().expect("measured");
     (0..ranks).all(|rank| measured[rank].received.iter().sum::<u64>() == plan.schedule(rank).bytes_received())
+}
+
+/// Makes this the algorithm of a plan of one contraction.
+fn put(plan: &mut Plan, with: Algorithm) {
+    let last = plan.values.len() - 1;
+    let Source::Contract { left, right, algorithm, .. } = &mut plan.values[last].source else {
+        unreachable!("a product")
+    };
+    let values = [*left, *right, last];
+    *algorithm = with.clone();
+    let labels = values.map(|value| plan.values[value].labels.clone());
+    let lie =
+        with.distributions(&labels[0], &labels[1], &labels[2], plan.ranks()).expect("a grid says where tensors lie");
+    for (value, distribution) in values.into_iter().zip([lie.left, lie.right, lie.out]) {
+        plan.values[value].distribution = distribution;
+    }
 }
 
 fn text(words: Option<impl std::fmt::Display>) -> String {
@@ -118,7 +135,7 @@ fn main() {
                     cut.map_or(1, |cut| cut.1).to_string()
                 });
                 let small = [0, 1, 2].map(|at| extents[at] / divisors[at]);
-                let executed = if ranks <= 12 { executed(small, ranks).to_string() } else { String::new() };
+                let executed = if ranks <= 12 { executed(small, ranks, &grid).to_string() } else { String::new() };
                 println!(
                     "{name},{memory},{ranks},{},{},{},{},{},{},{},{:.0},{executed}",
                     parts.join("x"),

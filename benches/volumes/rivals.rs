@@ -81,7 +81,7 @@ impl Case {
         self.least((1..=most).flat_map(|layers| self.squarest(layers)))
     }
 
-    /// Halves, or the largest prime factor first, of whatever is longest; of every number of ranks that is allowed.
+    /// Halves, or the smallest prime factor first, of whatever is longest; of every number of ranks that is allowed.
     pub fn recursive(&self) -> Option<Grid> {
         let Shape { m, n, k } = self.extents;
         let least = self.ranks.saturating_sub(self.idle).max(1);

@@ -39,13 +39,15 @@ struct Shifting<'a> {
     /// Who has it in the step before, and who takes what this rank has.
     from: usize,
     to: usize,
-    slots: [BufferId; 2],
+    /// For blocks of others, in turn.
+    slots: Vec<BufferId>,
 }
 
 impl<'a> Shifting<'a> {
     fn new(builder: &mut Builder, tensor: &'a Tensor, owners: Vec<usize>, [from, to]: [usize; 2]) -> Shifting<'a> {
         let largest = tensor.distribution.largest_block(&tensor.shape);
-        let slots = [0, 1].map(|_| tensor.scratch(builder, largest.clone()));
+        let others = owners.len() - usize::from(owners[0] == builder.rank());
+        let slots = (0..others.min(2)).map(|_| tensor.scratch(builder, largest.clone())).collect();
         Shifting { tensor, owners, from, to, slots }
     }
 
@@ -55,7 +57,7 @@ impl<'a> Shifting<'a> {
             return self.tensor.own(rank, &[]);
         }
         let block: Bounds = self.tensor.block(self.owners[step]);
-        Some(corner(self.slots[step % 2], &block))
+        Some(corner(*self.slots.get(step % self.slots.len().max(1))?, &block))
     }
 
     /// Brings the first block here from its owner; `takes`: who begins with this rank's.

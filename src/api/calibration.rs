@@ -12,8 +12,8 @@
 //! | `interference` | a ring that computes and receives for as long |
 //!
 //! Each is the quickest of a few runs: what else the machine does only makes them slower. Files lie in the directory of
-//! `EINSUM_DIST_CACHE`, else in `einsum-dist` of the user's cache; one for each host, number of ranks and workers, transport and
-//! version. `EINSUM_DIST_RATES=default` neither measures nor reads: plans are then the same on every host.
+//! `EINSUM_DIST_CACHE`, else in `einsum-dist` of the user's cache; one for each host, number of ranks, of workers and of ranks
+//! of a node, and transport. `EINSUM_DIST_RATES=default` neither measures nor reads: plans are then the same on every host.
 //!
 //! Invariant: all processes have the same numbers, those of rank 0. Deliberately absent: nodes with different numbers of ranks
 //! (all links then count as the slowest), element types other than f32 (others are reckoned from it), and what other
@@ -33,6 +33,8 @@ const SIDES: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
 const SMALL: usize = 128;
 /// Elements that each rank copies, and receives.
 const COPIED: usize = 1 << 22;
+/// Of files, one more whenever they say something else.
+const FORMAT: u32 = 2;
 /// Speeds that differ by less from the mean are all the same.
 const ALIKE: f64 = 0.02;
 /// Threads for each core beyond which nothing that is measured would mean anything.
@@ -58,7 +60,7 @@ impl World {
         let plain = Machine::new(self.ranks(), workers);
         let default = std::env::var("EINSUM_DIST_RATES").is_ok_and(|rates| rates == "default");
         let crowded = self.local_ranks().len() * workers > CROWDED * host::cpus().len().max(1);
-        let file = self.remembered(workers);
+        let file = self.remembered(workers)?;
         let known = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
         let known = known.filter(|text| Machine::from_toml(text).is_ok());
         let mine = if default || crowded { plain.to_toml() } else { known.unwrap_or_default() };
@@ -70,9 +72,11 @@ impl World {
         }
         let measured = self.of_root(&self.calibrate(workers)?.to_toml())?;
         if let Some(file) = file.filter(|_| self.is_root()) {
-            // A host that nothing can be written on measures every time.
+            // A host that nothing can be written on measures every time. Who reads at the same time finds all of it or nothing.
             let folder = file.parent().map_or(Ok(()), std::fs::create_dir_all);
-            let _ = folder.and_then(|()| std::fs::write(&file, &measured));
+            let beside = file.with_extension(format!("{}.part", std::process::id()));
+            let written = folder.and_then(|()| std::fs::write(&beside, &measured));
+            let _ = written.and_then(|()| std::fs::rename(&beside, &file));
         }
         Machine::from_toml(&measured).map_err(Error::Usage)
     }
@@ -83,15 +87,16 @@ impl World {
         Ok(all.first().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default())
     }
 
-    /// The file of this host.
-    fn remembered(&self, workers: usize) -> Option<PathBuf> {
-        let folder = std::env::var_os("EINSUM_DIST_CACHE").map(PathBuf::from).or_else(|| {
-            let user = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-            Some(user.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?.join("einsum-dist"))
-        })?;
-        let (name, ranks, transport, version) =
-            (host::name(), self.ranks(), self.transport(), env!("CARGO_PKG_VERSION"));
-        Some(folder.join(format!("{name}-{ranks}x{workers}-{transport}-{version}.toml")))
+    /// The file of this host, for as many ranks on as many hosts. Collective.
+    fn remembered(&self, workers: usize) -> Result<Option<PathBuf>> {
+        let per_node = self.ranks_per_node()?;
+        let user = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+        let user = user.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
+        let folder = std::env::var_os("EINSUM_DIST_CACHE").map(PathBuf::from);
+        let (name, ranks) = (host::name(), self.ranks());
+        let link = self.throttle().map_or_else(|| self.transport().to_owned(), |rate| format!("throttled-{rate}"));
+        let name = format!("{name}-{ranks}x{workers}-{per_node}-{link}-{FORMAT}.toml");
+        Ok(folder.or_else(|| Some(user?.join("einsum-dist"))).map(|folder| folder.join(name)))
     }
 
     /// Measures, whatever is remembered. Collective.

@@ -184,6 +184,14 @@ impl World {
         }
     }
 
+    /// Bytes per second of links that are slower than they could be.
+    pub(super) fn throttle(&self) -> Option<f64> {
+        match &self.0.members {
+            Members::InProcess { bytes_per_second, .. } => *bytes_per_second,
+            _ => None,
+        }
+    }
+
     /// What the local ranks have moved in all runs of this world together: contractions, redistributions and gathers.
     pub fn moved(&self) -> Moved {
         self.0.moved.get()

@@ -173,8 +173,14 @@ fn received(report: &Report, outcome: &Outcome) -> String {
         0 => String::new(),
         ranks => format!(", {:.0} % of the transfer time hidden", 100.0 * shares.iter().sum::<f64>() / ranks as f64),
     };
+    // Of several steps not the same rank need be the busiest.
+    let bounds: Vec<f64> = report.nodes.iter().filter_map(|node| node.lower_bound_bytes).collect();
+    let bound = match bounds[..] {
+        [bound] if report.nodes.len() == 1 => format!(", no algorithm less than {}", bytes(bound)),
+        _ => String::new(),
+    };
     if planned == measured {
-        return format!("{} on the busiest rank, as planned{hidden}", bytes(measured as f64));
+        return format!("{} on the busiest rank, as planned{bound}{hidden}", bytes(measured as f64));
     }
-    format!("{} on the busiest rank, {} planned{hidden}", bytes(measured as f64), bytes(planned as f64))
+    format!("{} on the busiest rank, {} planned{bound}{hidden}", bytes(measured as f64), bytes(planned as f64))
 }

@@ -98,17 +98,9 @@ impl Choices<'_> {
         let fixed = self.options.fixed.output.clone().filter(|at| node == self.tree.root() && at.summands() == 1);
         let out = fixed.unwrap_or_else(|| self.preferred(self.labels(node)));
         let needs = Distributions { left: lies(left, inputs[0]), right: lies(right, inputs[1]), out };
-        let seconds = match *algorithm {
-            Algorithm::Slicing { stationary, chunks } => {
-                let tensors = [(left, &needs.left), (right, &needs.right), (node, &needs.out)];
-                self.cost.slicing(
-                    &tensors.map(|(node, distribution)| self.tensor(node, distribution)),
-                    stationary,
-                    chunks,
-                )
-            }
-            _ => self.cost.contraction(algorithm, self.labels(left), self.labels(right), self.labels(node)),
-        };
+        let tensors = [(left, &needs.left), (right, &needs.right), (node, &needs.out)];
+        let tensors = tensors.map(|(node, distribution)| self.tensor(node, distribution));
+        let seconds = self.cost.slicing(algorithm, &tensors);
         (needs, seconds)
     }
 

@@ -3,11 +3,12 @@
 //! Overlap is a maximum: of a ring the longer of computing and receiving counts, and a piece of a block that has nothing to
 //! hide behind; and of the shorter one as much as the two get in each other's way ([`Machine::interference`]).
 
-use crate::algorithm::{Algorithm, Chunks, Contraction, Grid, Stationary, Tensor, most_pieces};
+use crate::algorithm::{Algorithm, Contraction, Grid, Tensor, most_pieces};
 use crate::dims::Label;
 use crate::dist::{Distribution, tile_bounds};
 use crate::dtype::Dtype;
-use crate::machine::Machine;
+use crate::machine::{Link, Machine};
+use crate::schedule::collective::Way;
 use crate::schedule::{Action, Builder, Schedule, Work};
 
 /// Ranks whose schedules are made to price an algorithm by them.
@@ -146,6 +147,15 @@ impl Cost<'_> {
     /// Predicted seconds of a grid: the busiest rank's operands come in rounds while it computes, the first with nothing to
     /// hide behind; what others have of its part of out comes when all is computed.
     fn grid(&self, grid: &Grid, tensors: [&[Label]; 3]) -> f64 {
+        // All have such tiles; whom they share them with may be on other nodes.
+        let (ranks, per_node) = (grid.ranks(), self.machine.ranks_per_node);
+        let mut looked_at = if per_node > 1 { vec![0, per_node - 1, per_node, ranks / 2, ranks - 1] } else { vec![0] };
+        looked_at.retain(|&rank| rank < ranks);
+        looked_at.into_iter().map(|rank| self.grid_of(grid, tensors, rank)).fold(0.0, f64::max)
+    }
+
+    /// What the largest tiles take, for whom this rank shares its tiles with.
+    fn grid_of(&self, grid: &Grid, tensors: [&[Label]; 3], rank: usize) -> f64 {
         let extent = |label: &Label| self.extents[label.0 as usize];
         let tile = |labels: &[Label]| -> f64 {
             labels.iter().map(|label| grid.tile(0, *label, extent(label)).len() as f64).product()
@@ -154,29 +164,40 @@ impl Cost<'_> {
         all.sort_unstable();
         all.dedup();
         let [left, right, out] = tensors.map(tile);
-        let sharing = tensors.map(|labels| grid.sharing(labels, 0));
+        let links = tensors.map(|labels| -> Vec<Link> {
+            let others = grid.sharing(labels, rank).into_iter().filter(|&other| other != rank);
+            others.map(|other| self.machine.link(rank, other)).collect()
+        });
         // A part of the tile from each of those who need it, too.
-        let receive = |elements: f64, sharing: &[usize]| -> f64 {
-            let part = elements / sharing.len() as f64 * self.dtype.size() as f64;
-            let links = sharing[1..].iter().map(|&other| self.machine.link(0, other));
-            links.map(|link| link.latency + part / link.bandwidth).sum()
+        let receive = |elements: f64, links: &[Link]| -> f64 {
+            let part = elements / (links.len() + 1) as f64 * self.dtype.size() as f64;
+            links.iter().map(|link| link.latency + part / link.bandwidth).sum()
         };
-        let gather = receive(left, &sharing[0]) + receive(right, &sharing[1]);
-        let summands = if sharing[2].len() > 1 { receive(out, &sharing[2]) + self.stream(3.0 * out) } else { 0.0 };
+        let gather = receive(left, &links[0]) + receive(right, &links[1]);
+        let summands = match (links[2].len(), grid.way) {
+            (0, _) => 0.0,
+            (others, Way::Tree) => {
+                let latency = links[2].iter().map(|link| link.latency).fold(0.0, f64::max);
+                let slowest = links[2].iter().map(|link| link.bandwidth).fold(f64::INFINITY, f64::min);
+                let rounds = f64::from((others + 1).next_power_of_two().ilog2());
+                let bytes = out * self.dtype.size() as f64 * others as f64 / (others + 1) as f64;
+                rounds * latency + bytes / slowest + self.stream(3.0 * out)
+            }
+            _ => receive(out, &links[2]) + self.stream(3.0 * out),
+        };
         let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
         let compute = rounds * self.piece(tile(&all), out, left + right, rounds);
         self.overlapped(compute, gather) + gather / rounds + summands
     }
 
-    /// Predicted seconds of `slicing`: the busiest rank of those looked at computes or receives, whichever takes longer, and
-    /// its first piece has nothing to hide behind.
-    pub fn slicing(&self, lies: &[Tensor; 3], stationary: Stationary, chunks: Chunks) -> f64 {
+    /// Predicted seconds of an algorithm that takes tensors as they lie: the busiest rank of those looked at computes or
+    /// receives, whichever takes longer, and its first piece has nothing to hide behind.
+    pub fn slicing(&self, algorithm: &Algorithm, lies: &[Tensor; 3]) -> f64 {
         let ranks = self.machine.ranks;
         let looked_at: Vec<usize> = (0..ranks).step_by(ranks.div_ceil(RANKS_LOOKED_AT)).collect();
         let busiest = looked_at.into_iter().map(|rank| {
             let mut builder = Builder::new(rank, ranks, self.dtype.size());
             let [left, right, out] = lies.each_ref().map(|tensor| tensor.clone().declared(&mut builder));
-            let algorithm = Algorithm::Slicing { stationary, chunks };
             algorithm.generate(&mut builder, &Contraction { left, right, out, onto: false });
             let schedule = builder.finish();
             let (mut compute, mut messages) = (0.0, 0.0f64);
@@ -217,7 +238,8 @@ impl Cost<'_> {
 
     /// Predicted seconds of a unary step over tensors of these sizes.
     pub fn unary(&self, input: &[Label], out: &[Label], distribution: &Distribution) -> f64 {
-        self.stream(self.volume(input) + self.volume(out)) / distribution.ranks().max(1) as f64
+        let parts = distribution.places() / distribution.replicas().max(1);
+        self.stream(self.volume(input) + self.volume(out)) / parts.max(1) as f64
     }
 
     /// Predicted seconds of a redistribution: the busiest rank of those looked at receives what it does not hold already, in a
@@ -227,8 +249,9 @@ impl Cost<'_> {
             return 0.0;
         }
         let shape: Vec<usize> = labels.iter().map(|label| self.extents[label.0 as usize]).collect();
-        let ranks = to.ranks();
-        let missing = (0..ranks).step_by(ranks.div_ceil(BLOCKS_LOOKED_AT)).map(|rank| {
+        let (span, ranks) = (to.span(), to.places());
+        let every = span.len().div_ceil(BLOCKS_LOOKED_AT).max(1);
+        let missing = span.step_by(every).map(|rank| {
             let Some(need) = to.block(&shape, rank) else { return 0.0 };
             let have = from.block(&shape, rank).map_or(0, |have| have.intersect(&need).volume());
             need.volume() as f64 * from.summands() as f64 - have as f64
@@ -243,6 +266,6 @@ impl Cost<'_> {
             return self.stream(2.0 * to.largest_block(&shape).iter().map(|&extent| extent as f64).product::<f64>());
         }
         let bytes = missing * self.dtype.size() as f64;
-        bytes / self.machine.link_bandwidth + (from.ranks().max(1) as f64) * self.machine.link_latency
+        bytes / self.machine.link_bandwidth + (from.places().max(1) as f64) * self.machine.link_latency
     }
 }

@@ -1,7 +1,7 @@
 //! Chooses the algorithms of a whole tree: dynamic programming over where intermediates may lie.
 //!
 //! Leaves first, each node has a table: for every distribution that some algorithm leaves its tensor in, the cheapest way to
-//! get there, redistributions of intermediates below it included. The root's cheapest entry, less what it takes to bring it
+//! get there, redistributions of intermediates below it included. The root's cheapest entry, with what it takes to bring it
 //! to where the result is wanted, decides; its trace says which algorithm every contraction below has.
 //!
 //! Invariant: of all ways to combine candidates the cheapest by [`Cost`], as long as tables are not cut short: in trees of
@@ -78,21 +78,23 @@ impl Tables {
             _ => 1,
         };
         let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
-        let mut considered = Vec::with_capacity(tree.nodes.len());
+        let mut all_considered = Vec::with_capacity(tree.nodes.len());
         for node in 0..tree.nodes.len() {
             let search = Search { tree, cost, choices, tables: &tables };
             let (table, shown) = match search.table(node)? {
                 Table::Entries(mut entries) => {
                     entries.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-                    let shown = search.considered(&entries);
+                    let priced =
+                        entries.iter().filter_map(|entry| Some((entry.algorithm.as_ref()?, entry.own, entry.seconds)));
+                    let shown = considered(tree, priced);
                     (Table::Entries(best(entries, keep)), shown)
                 }
                 Table::Free => (Table::Free, Vec::new()),
             };
             tables.push(table);
-            considered.push(shown);
+            all_considered.push(shown);
         }
-        Ok(Tables { tables, considered })
+        Ok(Tables { tables, considered: all_considered })
     }
 
     /// The quickest way to a node's tensor; `None` for what takes no contraction.
@@ -163,6 +165,19 @@ fn best(entries: Vec<Entry>, keep: usize) -> Vec<Entry> {
 
 fn describe(tree: &Tree, algorithm: &Algorithm) -> String {
     algorithm.describe(|label| tree.name(label).to_owned())
+}
+
+/// The first of some algorithms with the seconds of the contraction and of all, for people: those of one algorithm with the same
+/// cuts once.
+pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, f64, f64)>) -> Vec<Candidate> {
+    let mut considered: Vec<Candidate> = Vec::new();
+    for (algorithm, contraction, whole) in priced {
+        let how = describe(tree, algorithm);
+        if considered.len() < SHOWN && considered.iter().all(|other| other.how != how) {
+            considered.push(Candidate { how, contraction, whole, chosen: false });
+        }
+    }
+    considered
 }
 
 struct Search<'a> {
@@ -250,19 +265,6 @@ impl Search<'_> {
             entries.truncate(1);
         }
         Ok(entries)
-    }
-
-    /// The cheapest of a contraction's entries, for people: those of one algorithm with the same cuts once.
-    fn considered(&self, entries: &[Entry]) -> Vec<Candidate> {
-        let mut considered: Vec<Candidate> = Vec::new();
-        for entry in entries {
-            let Some(algorithm) = &entry.algorithm else { continue };
-            let how = describe(self.tree, algorithm);
-            if considered.len() < SHOWN && considered.iter().all(|other| other.how != how) {
-                considered.push(Candidate { how, contraction: entry.own, whole: entry.seconds, chosen: false });
-            }
-        }
-        considered
     }
 
     /// The cheapest way to have a tensor lie so: seconds, and from which entry.

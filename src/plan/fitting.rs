@@ -25,6 +25,14 @@ const SLIGHTLY_MORE: f64 = 1.1;
 /// Plans a tree, in slices if it does not fit otherwise.
 pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan, PlanError> {
     let prices = RefCell::new(Prices::new());
+    if let Some(limit) = options.memory_limit.filter(|_| machine.ranks > 1) {
+        // What fits anyway need not be told of the limit.
+        let free = Options { memory_limit: None, ..options.clone() };
+        let plan = laid_out(expression, tree, machine, &free, &[], &mut prices.borrow_mut())?.0;
+        if busiest(&plan).0 <= limit {
+            return Ok(Plan { memory_limit: Some(limit), ..plan });
+        }
+    }
     let whole = laid_out(expression, tree, machine, options, &[], &mut prices.borrow_mut())?;
     let split = if machine.ranks == 1 { side_by_side(&whole.1, machine.workers) } else { None };
     if let Some(SideBySide { tree, lanes }) = split {

@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use super::choices::Choices;
 use super::cost::Cost;
-use super::dynamic::{Cheapest, Choice, Tables};
+use super::dynamic::{Cheapest, Choice, Tables, considered};
 use super::{Options, PipelineChoice};
 use crate::dist::Distribution;
 use crate::machine::Machine;
@@ -109,7 +109,8 @@ impl<'a> Grouping<'a> {
     }
 
     fn on<T>(&self, ranks: usize, run: impl FnOnce(&Choices) -> T) -> T {
-        let machine = self.machine.part(0..ranks);
+        // Any so many ranks.
+        let machine = Machine { speeds: Vec::new(), ..self.machine.part(0..ranks) };
         let cost = Cost { machine: &machine, dtype: self.options.dtype, extents: &self.tree.extents };
         run(&Choices { tree: self.tree, machine: &machine, options: self.options, cost, uncut: &[] })
     }
@@ -185,7 +186,7 @@ impl Search<'_> {
         let [left, right] = [self.part(inputs[0], &shares[0])?, self.part(inputs[1], &shares[1])?];
         let tree = self.grouping.tree;
         let Step::Contract { kinds, .. } = &tree.nodes[node].step else { return None };
-        let (own, lies, algorithm) = self.grouping.on(ranks.len(), |choices| {
+        let priced = self.grouping.on(ranks.len(), |choices| {
             let candidates = choices.candidates(node, kinds).ok()?.into_iter();
             let priced = candidates.map(|algorithm| {
                 let (needs, mut seconds) = choices.contraction(node, inputs, &algorithm, [None, None]);
@@ -199,10 +200,15 @@ impl Search<'_> {
                 }
                 (seconds, needs.out.moved(0, ranks.start), algorithm)
             });
-            priced.min_by(|(a, ..), (b, ..)| a.total_cmp(b))
+            let mut priced: Vec<_> = priced.collect();
+            priced.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
+            Some(priced)
         })?;
+        let (own, lies, algorithm) = priced.first().cloned()?;
         let both = if shares[0] == shares[1] { left.seconds + right.seconds } else { left.seconds.max(right.seconds) };
-        let choice = Choice { algorithm: Some(algorithm), considered: Vec::new() };
+        let mut considered = considered(tree, priced.iter().map(|(own, _, algorithm)| (algorithm, *own, both + own)));
+        considered.iter_mut().take(1).for_each(|first| first.chosen = true);
+        let choice = Choice { algorithm: Some(algorithm), considered };
         let mut contractions = left.contractions;
         contractions.extend(right.contractions);
         contractions.push((node, ranks.clone(), choice));

@@ -30,6 +30,10 @@ impl Plan {
                     }
                 }
                 _ if self.unmoved(id) == result => Lasts::Slice,
+                // Batches take turns in the same memory.
+                _ if self.pipeline.as_ref().is_some_and(|pipeline| value.labels.contains(&pipeline.label)) => {
+                    Lasts::Slice
+                }
                 Source::Contract { left, right, .. } => self.values[left].lasts.min(self.values[right].lasts),
                 Source::Unary { input, .. } | Source::Redistribute { input } => self.values[input].lasts,
             };

@@ -21,9 +21,10 @@ use serde::{Deserialize, Serialize};
 
 use super::choices::Choices;
 use super::cost::Cost;
-use super::dynamic::Choice;
+use super::dynamic::{Choice, considered};
 use super::groups::Assigned;
 use super::{Options, PipelineChoice};
+use crate::algorithm::Algorithm;
 use crate::dims::Label;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
@@ -63,8 +64,10 @@ pub struct Pipelining<'a> {
 impl Pipelining<'_> {
     /// The quickest pipeline, if there is one that takes clearly less than `seconds`, or that is asked for.
     pub fn best(&self, seconds: f64) -> Option<Stages> {
-        let Options { pipeline, algorithm, fixed, memory_limit, forbid_redistribution, cut, .. } = self.options;
-        let plain = algorithm.is_none() && fixed.is_empty() && memory_limit.is_none() && cut.is_empty();
+        let Options { pipeline, algorithm, fixed, memory_limit, forbid_redistribution, cut, step_by_step, .. } =
+            self.options;
+        let plain =
+            algorithm.is_none() && fixed.is_empty() && memory_limit.is_none() && cut.is_empty() && !step_by_step;
         if *pipeline == PipelineChoice::Off || !plain || *forbid_redistribution || self.machine.ranks < 2 {
             return None;
         }
@@ -170,8 +173,14 @@ impl Pipelining<'_> {
                     let (_, seconds) = choices.contraction(node, [*left, *right], &algorithm, [None, None]);
                     (algorithm, seconds)
                 });
-                let (algorithm, seconds) = priced.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
+                let mut priced: Vec<(Algorithm, f64)> = priced.collect();
+                priced.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+                let (algorithm, seconds) = priced.first().cloned()?;
                 compute += seconds;
+                // Of one batch; with those of the group before it.
+                let mut considered =
+                    considered(&tree, priced.iter().map(|(a, own)| (a, *own, compute - seconds + own)));
+                considered.iter_mut().take(1).for_each(|first| first.chosen = true);
                 // What groups before this one have made.
                 let before = |input: &NodeId| nodes[..from].contains(input);
                 for input in [left, right].into_iter().filter(|&input| before(input)) {
@@ -179,7 +188,7 @@ impl Pipelining<'_> {
                     let bytes = elements as f64 * self.options.dtype.size() as f64 / ranks as f64;
                     receive += self.machine.link_latency + bytes / self.machine.link_bandwidth;
                 }
-                let choice = Choice { algorithm: Some(algorithm), considered: Vec::new() };
+                let choice = Choice { algorithm: Some(algorithm), considered };
                 contractions[node] = Some((first..first + ranks, choice));
             }
             slowest = slowest.max(compute.max(receive));

@@ -1,6 +1,7 @@
 //! A plan, and what was measured of it, as the JSON object of the command line.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::Serialize;
 
@@ -194,7 +195,7 @@ const LISTED: usize = 64;
 impl Plan {
     /// The bytes that the busiest rank must receive in a step, whatever the algorithm; `None` where that is not defined.
     pub fn lower_bound_bytes(&self, value: &Value) -> Option<f64> {
-        let Source::Contract { kinds, algorithm, .. } = &value.source else { return None };
+        let Source::Contract { kinds, algorithm, group, .. } = &value.source else { return None };
         if matches!(algorithm, Algorithm::Local | Algorithm::MasterWorker { .. }) {
             return None;
         }
@@ -202,7 +203,8 @@ impl Plan {
         let element = self.dtype.size() as f64;
         let memory = self.memory_limit.map(|limit| limit as f64 / element);
         let (c, m, n, k) = (size(&kinds.c), size(&kinds.m), size(&kinds.n), size(&kinds.k));
-        Some(bound::words(c, m, n, k, self.ranks() as f64, memory) * element)
+        let ranks = group.as_ref().map_or(self.ranks(), Range::len);
+        Some(bound::words(c, m, n, k, ranks as f64, memory) * element)
     }
 
     /// The plan as JSON's values; with `measured`, what each rank measured (in order of ranks), as
@@ -297,9 +299,10 @@ impl Plan {
             Source::Contract { algorithm: Algorithm::Cannon { m, n, side, .. }, .. } => {
                 [m, n].map(|&label| (self.name(label).to_owned(), *side)).into()
             }
-            Source::Contract { algorithm, .. } => {
+            Source::Contract { algorithm, group, .. } => {
+                let ranks = group.as_ref().map_or(self.ranks(), Range::len);
                 let cuts = algorithm.cuts().into_iter().take(1);
-                cuts.map(|label| (self.name(label).to_owned(), self.ranks())).collect()
+                cuts.map(|label| (self.name(label).to_owned(), ranks)).collect()
             }
             _ => BTreeMap::new(),
         };

@@ -4,8 +4,9 @@
 //! when both lanes are free and both sides ready, as nothing is buffered, and occupies them for its bytes; its
 //! latency passes beside what follows. Links do not share anything.
 //!
-//! Invariant: a schedule that verifies is played to its end. Deliberately absent: contention in the network, and more ranks
-//! than schedules fit into memory for ([`MOST_PLAYED`]).
+//! Invariant: a schedule that verifies is played to its end. Deliberately absent: contention in the network and of transfers with
+//! computing, what starting a run takes (all of which prices have), and more ranks than schedules fit into memory for
+//! ([`MOST_PLAYED`]).
 
 use super::Plan;
 use super::cost::Cost;
