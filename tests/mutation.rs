@@ -84,7 +84,7 @@ fn random_plan(rng: &mut Rng) -> Plan {
             ..Options::default()
         };
         // Where starting a transfer takes long, subtrees have ranks of their own.
-        let slow = Machine { flops: 1e5, link_latency: 4e-3, ..Machine::new(ranks, 1) };
+        let slow = Machine { flops: 2e4, link_latency: 1e-3, ..Machine::new(ranks, 1) };
         let machine = if rng.below(2) == 0 { slow } else { Machine::new(ranks, 1) };
         let (expression, shapes) = if rng.below(3) > 0 {
             let case = Case::random(rng);

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use einsum_dist::algorithm::Algorithm;
-use einsum_dist::plan::{AlgorithmName, Simulation, Source};
-use einsum_dist::schedule::collective::Way;
+use einsum_dist::plan::{AlgorithmName, Simulation};
 use einsum_dist::schedule::{Action, Lane};
 use einsum_dist::{Machine, Options, Plan, Problem};
 
@@ -78,29 +76,5 @@ fn machines_of_files_are_as_they_say() {
     }
     for wrong in ["ranks = 0", "flops = nan", "link_latency = -1", "cores = 3", "ranks = two"] {
         assert!(Machine::from_toml(wrong).is_err(), "{wrong}");
-    }
-}
-
-/// Summands of a small out on many ranks: fewer messages by halves of halves, as predicted.
-#[test]
-fn small_summands_travel_by_trees() {
-    let way = |plan: &mut Plan, to: Option<Way>| {
-        let last = plan.values.len() - 1;
-        let Source::Contract { algorithm: Algorithm::Grid(grid), .. } = &mut plan.values[last].source else {
-            panic!("a grid")
-        };
-        grid.way = to.unwrap_or(grid.way);
-        grid.way
-    };
-    for (extent, expected) in [(64, Way::Tree), (2048, Way::Direct)] {
-        let machine = Machine { interference: 0.0, ..Machine::new(64, 1) };
-        let mut planned =
-            plan("mk,kn->mn", &[('m', extent), ('n', extent), ('k', 1 << 22)], &machine, Some(AlgorithmName::Grid));
-        assert_eq!(way(&mut planned, None), expected);
-        let played = planned.simulate().unwrap().seconds;
-        let other = if expected == Way::Tree { Way::Direct } else { Way::Tree };
-        way(&mut planned, Some(other));
-        let otherwise = planned.simulate().unwrap().seconds;
-        assert!(played < otherwise, "{expected:?} {played}, else {otherwise}");
     }
 }

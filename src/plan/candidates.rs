@@ -6,7 +6,6 @@ use crate::algorithm::{Algorithm, Chunks, Grid, PIECES, Reorder, Stationary};
 use crate::dims::{Kind, Kinds, Label};
 use crate::dist::tile_bounds;
 use crate::machine::Machine;
-use crate::schedule::collective::Way;
 
 /// Makes the candidates of nodes.
 pub struct Candidates<'a> {
@@ -103,13 +102,7 @@ impl Candidates<'_> {
         if self.machine.ranks_per_node > 1 {
             grids = grids.iter().flat_map(Grid::orders).collect();
         }
-        // By halves of halves as much travels in fewer messages, where there are no odd ones; larger messages take memory.
-        let by_tree = |grid: &Grid| {
-            let summands = grid.sharing(out, 0).len();
-            (summands > 2 && summands.is_power_of_two()).then(|| Grid { way: Way::Tree, ..grid.clone() })
-        };
-        let trees: Vec<Grid> = grids.iter().filter(|_| memory.is_none()).filter_map(by_tree).collect();
-        all.extend(grids.into_iter().chain(trees).map(|grid| Algorithm::Grid(Box::new(grid))));
+        all.extend(grids.into_iter().map(|grid| Algorithm::Grid(Box::new(grid))));
         all
     }
 

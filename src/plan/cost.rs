@@ -8,7 +8,6 @@ use crate::dims::Label;
 use crate::dist::{Distribution, tile_bounds};
 use crate::dtype::Dtype;
 use crate::machine::{Link, Machine};
-use crate::schedule::collective::Way;
 use crate::schedule::{Action, Builder, Schedule, Work};
 
 /// Ranks whose schedules are made to price an algorithm by them.
@@ -174,17 +173,7 @@ impl Cost<'_> {
             links.iter().map(|link| link.latency + part / link.bandwidth).sum()
         };
         let gather = receive(left, &links[0]) + receive(right, &links[1]);
-        let summands = match (links[2].len(), grid.way) {
-            (0, _) => 0.0,
-            (others, Way::Tree) => {
-                let latency = links[2].iter().map(|link| link.latency).fold(0.0, f64::max);
-                let slowest = links[2].iter().map(|link| link.bandwidth).fold(f64::INFINITY, f64::min);
-                let rounds = f64::from((others + 1).next_power_of_two().ilog2());
-                let bytes = out * self.dtype.size() as f64 * others as f64 / (others + 1) as f64;
-                rounds * latency + bytes / slowest + self.stream(3.0 * out)
-            }
-            _ => receive(out, &links[2]) + self.stream(3.0 * out),
-        };
+        let summands = if links[2].is_empty() { 0.0 } else { receive(out, &links[2]) + self.stream(3.0 * out) };
         let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
         let compute = rounds * self.piece(tile(&all), out, left + right, rounds);
         self.overlapped(compute, gather) + gather / rounds + summands

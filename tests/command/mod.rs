@@ -112,15 +112,15 @@ impl Ran {
 }
 
 /// A product of small whole numbers, of which every order of sums has the same result; that takes 76,800 bytes, the
-/// operands 17,920. What ranks send of them is in one piece, so that no transport packs anything.
-pub const PRODUCT: [&str; 3] = ["km,kn->mn", "left.npy", "right.npy"];
+/// operands 17,920.
+pub const PRODUCT: [&str; 3] = ["mk,kn->mn", "left.npy", "right.npy"];
 
 /// Bytes per rank that have no room for all of the result of [`PRODUCT`].
 pub const TOO_LITTLE: &str = "34kB";
 
 /// The files that [`PRODUCT`] names.
 pub fn product(folder: &Folder) {
-    for (name, shape) in [("left.npy", [16, 120]), ("right.npy", [16, 160])] {
+    for (name, shape) in [("left.npy", [120, 16]), ("right.npy", [16, 160])] {
         let values: Vec<f32> = (0..shape[0] * shape[1]).map(|place| (place * 7 % 5) as f32 - 2.0).collect();
         folder.npy(name, &shape, &values);
     }

@@ -44,7 +44,7 @@ pub struct Grid {
     pub pieces: usize,
     /// Whether a rank makes its own part of its summand of out where that is to be, which takes less memory but more contractions.
     pub in_place: bool,
-    /// Along which messages summands travel.
+    /// Along which messages summands travel. The planner takes direct ones.
     pub way: Way,
 }
 
