@@ -161,11 +161,17 @@ fn slices_keep_what_they_have_in_common() {
     for ranks in [1, 2, 3] {
         for constant in [vec![], vec![4, 5]] {
             let what = format!("{constant:?} constant on {ranks}");
-            // Two thirds of what is quickest may be enough for another plan without slices.
-            let whole = plan(expression, &operands, ranks, Options { spread: true, ..options() }).unwrap();
-            let memory_limit = Some(whole.report(None).peak_bytes.planned * 2 / 3);
-            let limited = Options { constant: constant.clone(), memory_limit, ..options() };
-            let plan = plan(expression, &operands, ranks, limited).unwrap();
+            let whole = plan(expression, &operands, ranks, options()).unwrap();
+            let within = |peak: &Plan| {
+                let memory_limit = Some(peak.report(None).peak_bytes.planned * 2 / 3);
+                let limited = Options { constant: constant.clone(), memory_limit, ..options() };
+                plan(expression, &operands, ranks, limited).unwrap()
+            };
+            let mut plan = within(&whole);
+            // That may be enough for another plan without slices.
+            while ranks > 1 && plan.slice_count() == 1 {
+                plan = within(&plan);
+            }
             plan.verify().unwrap();
             let lasts = if constant.is_empty() { Lasts::Run } else { Lasts::Program };
             let once = plan.values.iter().position(|value| plan.step_text(value) == "gd,de->ge").unwrap();

@@ -185,8 +185,11 @@ impl Candidates<'_> {
 
 /// Without those that have all of a tensor on one rank, if there are others.
 fn spread(all: Vec<Algorithm>) -> Vec<Algorithm> {
-    let (alone, others): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|algorithm| matches!(algorithm, Algorithm::Local | Algorithm::MasterWorker { .. }));
+    let (alone, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|algorithm| match algorithm {
+        Algorithm::Local | Algorithm::MasterWorker { .. } => true,
+        Algorithm::Grid(grid) => grid.ranks() == 1,
+        _ => false,
+    });
     if others.is_empty() { alone } else { others }
 }
 
