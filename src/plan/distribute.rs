@@ -80,19 +80,7 @@ fn planned(
     lanes: &[Range<NodeId>],
     groups: Option<Groups>,
 ) -> Result<Plan, PlanError> {
-    if machine.ranks == 0 || machine.workers == 0 {
-        return Err(PlanError::NoRanks);
-    }
-    if let Some(unknown) = options.cut.iter().find(|cut| !tree.names.contains(cut)) {
-        return Err(PlanError::UnknownCut(unknown.clone()));
-    }
-    for node in &tree.nodes {
-        // Bytes must fit whatever the element type; empty dimensions must not hide an overflow of the others.
-        let mut sizes = node.labels.iter().map(|&label| tree.extent(label).max(1));
-        if sizes.try_fold(16usize, |bytes, extent| bytes.checked_mul(extent)).is_none_or(|b| b > isize::MAX as usize) {
-            return Err(PlanError::TooLarge(tree.term(&node.labels)));
-        }
-    }
+    possible(tree, machine, options)?;
     fits(tree, machine, options, uncut)?;
     let cost = Cost { machine, dtype: options.dtype, extents: &tree.extents };
     let choices = Choices { tree, machine, options, cost, uncut };
@@ -127,17 +115,7 @@ fn planned(
     starts.push(planner.values.len());
     let planned = lanes.iter().map(|lane| starts[lane.start]..starts[lane.end]);
     let planned = planned.filter(|lane| !lane.is_empty()).collect();
-    let wanted = options.fixed.output.clone();
-    match (planner.placed[tree.root()], wanted) {
-        (Placed::Free, wanted) => {
-            let wanted = wanted.unwrap_or_else(|| planner.choices.preferred(&tree.nodes[tree.root()].labels));
-            planner.materialise(tree.root(), &wanted)?;
-        }
-        (Placed::At(value), Some(wanted)) => {
-            planner.redistribute(value, wanted, "the result")?;
-        }
-        (Placed::At(_), None) => {}
-    }
+    planner.result()?;
     let mut leaves = vec![0; tree.operands];
     for (id, value) in planner.values.iter().enumerate() {
         if let Source::Operand(index) = value.source {
@@ -164,6 +142,24 @@ fn planned(
         kernel: options.kernel,
         target: options.target,
     })
+}
+
+/// Whether there are ranks, the labels that are to be cut, and tensors that any address space holds.
+fn possible(tree: &Tree, machine: &Machine, options: &Options) -> Result<(), PlanError> {
+    if machine.ranks == 0 || machine.workers == 0 {
+        return Err(PlanError::NoRanks);
+    }
+    if let Some(unknown) = options.cut.iter().find(|cut| !tree.names.contains(cut)) {
+        return Err(PlanError::UnknownCut(unknown.clone()));
+    }
+    for node in &tree.nodes {
+        // Bytes must fit whatever the element type; empty dimensions must not hide an overflow of the others.
+        let mut sizes = node.labels.iter().map(|&label| tree.extent(label).max(1));
+        if sizes.try_fold(16usize, |bytes, extent| bytes.checked_mul(extent)).is_none_or(|b| b > isize::MAX as usize) {
+            return Err(PlanError::TooLarge(tree.term(&node.labels)));
+        }
+    }
+    Ok(())
 }
 
 /// Whether operands and result can lie as they are said to.
@@ -196,6 +192,22 @@ fn fits(tree: &Tree, machine: &Machine, options: &Options, uncut: &[Label]) -> R
 }
 
 impl Planner<'_> {
+    /// Brings the result to where it is wanted.
+    fn result(&mut self) -> Result<(), PlanError> {
+        let root = self.tree.root();
+        match (self.placed[root], self.options.fixed.output.clone()) {
+            (Placed::Free, wanted) => {
+                let wanted = wanted.unwrap_or_else(|| self.choices.preferred(&self.tree.nodes[root].labels));
+                self.materialise(root, &wanted)?;
+            }
+            (Placed::At(value), Some(wanted)) => {
+                self.redistribute(value, wanted, "the result")?;
+            }
+            (Placed::At(_), None) => {}
+        }
+        Ok(())
+    }
+
     fn node(&mut self, node: NodeId) -> Result<Placed, PlanError> {
         match &self.tree.nodes[node].step {
             Step::Leaf { operand } => match self.options.fixed.operands.get(*operand) {

@@ -1,0 +1,157 @@
+//! What a contraction takes by each algorithm, its inputs in place.
+//!
+//! Each method says what the busiest rank computes and receives; what of the two hides the other is [`Cost::overlapped`].
+//! Deliberately absent: `slicing`, whose transfers depend on where tensors lie ([`Cost::slicing`]).
+
+use super::Cost;
+use crate::algorithm::{Algorithm, Grid, most_pieces};
+use crate::dims::Label;
+use crate::dist::tile_bounds;
+use crate::machine::Link;
+
+impl Cost<'_> {
+    /// Predicted seconds of a contraction by an algorithm, its inputs in place.
+    pub fn contraction(&self, algorithm: &Algorithm, left: &[Label], right: &[Label], out: &[Label]) -> f64 {
+        let mut all: Vec<Label> = left.iter().chain(right).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        let tensors = [left, right, out];
+        let elements = tensors.map(|labels| self.volume(labels));
+        let contracted = Contracted { cost: self, tensors, elements, multiply_adds: self.volume(&all) };
+        match *algorithm {
+            Algorithm::Local => contracted.share(1.0),
+            Algorithm::Slicing { .. } => contracted.share(1.0 / self.machine.ranks as f64),
+            Algorithm::C { cut } => contracted.share(self.tile(cut, self.machine.ranks)),
+            Algorithm::Grid(ref grid) => contracted.grid(grid, &all),
+            Algorithm::Cannon { m, n, k, side } => contracted.cannon([m, n, k], side),
+            Algorithm::MasterWorker { cut, ref ends } => contracted.master_worker(cut, ends),
+            Algorithm::RingMn { cut, travel, pieces } => contracted.ring_mn(cut, travel, pieces),
+            Algorithm::RingK { cut, out, split, pieces } => contracted.ring_k(cut, out, split, pieces),
+        }
+    }
+
+    /// The share of the largest of so many tiles of a dimension.
+    fn tile(&self, label: Label, tiles: usize) -> f64 {
+        let extent = self.extents[label.0 as usize];
+        tile_bounds(extent, tiles, 0).len() as f64 / (extent.max(1) as f64)
+    }
+
+    /// Of a product in so many equal pieces one after the other, of which each touches all of `shared` and its part of the rest:
+    /// seconds of one piece.
+    fn piece(&self, multiply_adds: f64, shared: f64, rest: f64, pieces: f64) -> f64 {
+        self.product(multiply_adds / pieces, shared + rest / pieces)
+    }
+
+    /// A ring that moves blocks of `elements` in so many pieces, and contracts for `compute` seconds in all: one of the two goes on
+    /// all the time, but for `exposed` seconds of computing before or after all transfers.
+    fn ring(&self, compute: f64, elements: f64, pieces: f64, exposed: f64) -> f64 {
+        let receive = (self.machine.ranks as f64 - 1.0) * pieces * self.transfer(elements / pieces);
+        compute.max(receive + exposed) + self.machine.interference * compute.min(receive)
+    }
+}
+
+/// A contraction: its dimensions, and what there is of each tensor.
+struct Contracted<'a> {
+    cost: &'a Cost<'a>,
+    tensors: [&'a [Label]; 3],
+    elements: [f64; 3],
+    multiply_adds: f64,
+}
+
+impl Contracted<'_> {
+    fn ranks(&self) -> usize {
+        self.cost.machine.ranks
+    }
+
+    /// A part of everything, by one rank.
+    fn share(&self, share: f64) -> f64 {
+        self.cost.product(self.multiply_adds * share, self.elements.iter().sum::<f64>() * share)
+    }
+
+    fn cannon(&self, dims: [Label; 3], side: usize) -> f64 {
+        let ([m, n, k], [a, b, c]) = (dims.map(|label| self.cost.tile(label, side)), self.elements);
+        let (a, b, c) = (a * m * k, b * k * n, c * m * n);
+        let compute = side as f64 * self.cost.product(self.multiply_adds * m * n * k, a + b + c);
+        let block = self.cost.transfer(a) + self.cost.transfer(b);
+        // To begin with, then one for each step but the last.
+        let skew = if side > 1 { block } else { 0.0 };
+        skew + self.cost.overlapped(compute, (side as f64 - 1.0) * block)
+    }
+
+    fn master_worker(&self, cut: Label, ends: &[usize]) -> f64 {
+        let indices = self.cost.extents[cut.0 as usize].max(1) as f64;
+        let starts = [0].iter().chain(ends);
+        let parts: Vec<f64> = starts.zip(ends).map(|(start, end)| (end - start) as f64 / indices).collect();
+        let slowest = parts.iter().enumerate().map(|(rank, part)| part / self.cost.machine.speed(rank));
+        let (slowest, workers) = (slowest.fold(0.0, f64::max), self.ranks() as f64 - 1.0);
+        let share = parts.iter().copied().fold(0.0, f64::max);
+        let part =
+            |tensor: usize| self.elements[tensor] * if self.tensors[tensor].contains(&cut) { share } else { 1.0 };
+        let [a, b, c] = [0, 1, 2].map(part);
+        let compute = self.cost.product(self.multiply_adds * slowest, a + b + c);
+        // Everything goes through one rank.
+        let through = workers * (self.cost.transfer(a) + self.cost.transfer(b) + self.cost.transfer(c));
+        let chunk = if workers > 0.0 { compute / most_pieces(a + b + c) as f64 } else { 0.0 };
+        self.cost.overlapped(compute, through) + chunk
+    }
+
+    fn ring_mn(&self, cut: Label, travel: Label, pieces: usize) -> f64 {
+        let (share, block) = (self.cost.tile(cut, self.ranks()), self.cost.tile(travel, self.ranks()));
+        let [a, b, c] = self.elements;
+        let (stays, travels) = if self.tensors[0].contains(&cut) { (a, b) } else { (b, a) };
+        let (all, shared) = (self.multiply_adds * share * block, stays * share);
+        let rest = travels * block + c * share * block;
+        let travelling = most_pieces(travels * block);
+        let last = travelling.min(pieces).max(1) as f64;
+        // The last block in pieces, all others whole.
+        let piece = self.cost.piece(all, shared, rest, last);
+        let compute = (self.ranks() as f64 - 1.0) * self.cost.product(all, shared + rest) + last * piece;
+        self.cost.ring(compute, travels * block, travelling as f64, piece)
+    }
+
+    fn ring_k(&self, cut: Label, out: Label, split: Label, pieces: usize) -> f64 {
+        let (share, block) = (self.cost.tile(cut, self.ranks()), self.cost.tile(out, self.ranks()));
+        let [left, right, _] = self.tensors;
+        let [a, b, c] = self.elements;
+        let part = |labels: &[Label], all: f64| share * if labels.contains(&out) { all * block } else { all };
+        let (a, b) = (part(left, a), part(right, b));
+        let (shared, of_piece) = if left.contains(&split) { (b, a) } else { (a, b) };
+        let pieces = most_pieces(c * block).min(pieces).max(2) as f64;
+        let piece = self.cost.piece(self.multiply_adds * share * block, shared, of_piece + 2.0 * c * block, pieces);
+        self.cost.ring(self.ranks() as f64 * pieces * piece, c * block, pieces, 2.0 * piece)
+    }
+
+    /// The busiest rank's operands come in rounds while it computes, the first with nothing to hide behind; what others have of its
+    /// part of out comes when all is computed.
+    fn grid(&self, grid: &Grid, all: &[Label]) -> f64 {
+        // All have such tiles; whom they share them with may be on other nodes.
+        let (ranks, per_node) = (grid.ranks(), self.cost.machine.ranks_per_node);
+        let mut looked_at = if per_node > 1 { vec![0, per_node - 1, per_node, ranks / 2, ranks - 1] } else { vec![0] };
+        looked_at.retain(|&rank| rank < ranks);
+        looked_at.into_iter().map(|rank| self.grid_of(grid, all, rank)).fold(0.0, f64::max)
+    }
+
+    /// What the largest tiles take, for whom this rank shares its tiles with.
+    fn grid_of(&self, grid: &Grid, all: &[Label], rank: usize) -> f64 {
+        let Cost { machine, dtype, extents } = *self.cost;
+        let tile = |labels: &[Label]| -> f64 {
+            let lengths = labels.iter().map(|&label| grid.tile(0, label, extents[label.0 as usize]).len() as f64);
+            lengths.product()
+        };
+        let [left, right, out] = self.tensors.map(tile);
+        let links = self.tensors.map(|labels| -> Vec<Link> {
+            let others = grid.sharing(labels, rank).into_iter().filter(|&other| other != rank);
+            others.map(|other| machine.link(rank, other)).collect()
+        });
+        // A part of the tile from each of those who need it, too.
+        let receive = |elements: f64, links: &[Link]| -> f64 {
+            let part = elements / (links.len() + 1) as f64 * dtype.size() as f64;
+            links.iter().map(|link| link.latency + part / link.bandwidth).sum()
+        };
+        let gather = receive(left, &links[0]) + receive(right, &links[1]);
+        let adds = if links[2].is_empty() { 0.0 } else { self.cost.stream(3.0 * out) };
+        let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
+        let compute = rounds * self.cost.piece(tile(all), out, left + right, rounds);
+        self.cost.overlapped(compute, gather) + gather / rounds + receive(out, &links[2]) + adds
+    }
+}

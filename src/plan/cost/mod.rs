@@ -1,0 +1,135 @@
+//! What steps take: operations, bytes and messages, priced by the rates of a machine; contractions by algorithm in [`contraction`].
+//!
+//! Overlap is a maximum: of a ring the longer of computing and receiving counts, and a piece of a block that has nothing to
+//! hide behind; and of the shorter one as much as the two get in each other's way ([`Machine::interference`]).
+
+mod contraction;
+
+use crate::algorithm::{Algorithm, Contraction, Tensor};
+use crate::dims::Label;
+use crate::dist::Distribution;
+use crate::dtype::Dtype;
+use crate::machine::Machine;
+use crate::schedule::{Action, Builder, Schedule, Work};
+
+/// Ranks whose schedules are made to price an algorithm by them.
+const RANKS_LOOKED_AT: usize = 16;
+/// Ranks whose blocks are looked at to price a redistribution.
+const BLOCKS_LOOKED_AT: usize = 8;
+
+/// Rates of a machine for one element type.
+pub struct Cost<'a> {
+    pub machine: &'a Machine,
+    pub dtype: Dtype,
+    /// Extents by label.
+    pub extents: &'a [usize],
+}
+
+impl Cost<'_> {
+    fn volume(&self, labels: &[Label]) -> f64 {
+        labels.iter().map(|label| self.extents[label.0 as usize] as f64).product()
+    }
+
+    fn transfer(&self, elements: f64) -> f64 {
+        let bytes = elements * self.dtype.size() as f64;
+        if bytes == 0.0 { 0.0 } else { self.machine.link_latency + bytes / self.machine.link_bandwidth }
+    }
+
+    /// Seconds of a product of this many multiply-adds that touches this many elements, on all workers of one rank: as fast as that
+    /// of a cube, and what it touches more than a cube comes on top.
+    fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
+        let slower = (self.dtype.size() as f64 / 4.0).min(if self.dtype.is_complex() { 1.0 } else { 2.0 });
+        let side = multiply_adds.cbrt();
+        let rate = self.machine.rate(side) * self.machine.workers as f64 / slower.max(1.0);
+        let compute = multiply_adds * self.dtype.flops_per_multiply_add() as f64 / rate;
+        compute + self.stream((touched - 3.0 * side * side).max(0.0))
+    }
+
+    fn stream(&self, elements: f64) -> f64 {
+        elements * self.dtype.size() as f64 / (self.machine.memory_bandwidth * self.machine.workers as f64)
+    }
+
+    /// Seconds of computing and receiving at the same time.
+    fn overlapped(&self, compute: f64, receive: f64) -> f64 {
+        compute.max(receive) + self.machine.interference * compute.min(receive)
+    }
+
+    /// Predicted seconds of an algorithm that takes tensors as they lie: the busiest rank of those looked at computes or
+    /// receives, whichever takes longer, and its first piece has nothing to hide behind.
+    pub fn slicing(&self, algorithm: &Algorithm, lies: &[Tensor; 3]) -> f64 {
+        let ranks = self.machine.ranks;
+        let looked_at: Vec<usize> = (0..ranks).step_by(ranks.div_ceil(RANKS_LOOKED_AT)).collect();
+        let busiest = looked_at.into_iter().map(|rank| {
+            let mut builder = Builder::new(rank, ranks, self.dtype.size());
+            let [left, right, out] = lies.each_ref().map(|tensor| tensor.clone().declared(&mut builder));
+            algorithm.generate(&mut builder, &Contraction { left, right, out, onto: false });
+            let schedule = builder.finish();
+            let (mut compute, mut messages) = (0.0, 0.0f64);
+            for task in &schedule.tasks {
+                match &task.action {
+                    Action::Recv { .. } => messages += 1.0,
+                    Action::Work(work) => compute += self.work(&schedule, work),
+                    Action::Send { .. } => {}
+                }
+            }
+            let receive =
+                messages * self.machine.link_latency + schedule.bytes_received() as f64 / self.machine.link_bandwidth;
+            self.overlapped(compute, receive) + receive / messages.max(1.0)
+        });
+        busiest.fold(0.0, f64::max)
+    }
+
+    /// Predicted seconds of one task on all workers of a rank.
+    pub fn work(&self, schedule: &Schedule, work: &Work) -> f64 {
+        match work {
+            Work::Contract { left, right, out, .. } => {
+                let mut extents: Vec<(Label, usize)> = Vec::new();
+                for view in [left, right, out] {
+                    let labels = schedule.buffers[view.buffer].labels.iter();
+                    extents.extend(labels.zip(&view.bounds).map(|(&label, range)| (label, range.len())));
+                }
+                extents.sort_unstable();
+                extents.dedup();
+                let products = extents.iter().map(|&(_, extent)| extent as f64).product();
+                self.product(products, [left, right, out].iter().map(|view| view.elements() as f64).sum())
+            }
+            Work::Unary { input, out } | Work::Add { input, out } | Work::Update { input, out } => {
+                self.stream((input.elements() + 2 * out.elements()) as f64)
+            }
+            Work::Fill { out } | Work::Scale { out, .. } => self.stream(out.elements() as f64),
+        }
+    }
+
+    /// Predicted seconds of a unary step over tensors of these sizes.
+    pub fn unary(&self, input: &[Label], out: &[Label], distribution: &Distribution) -> f64 {
+        let parts = distribution.places() / distribution.replicas().max(1);
+        self.stream(self.volume(input) + self.volume(out)) / parts.max(1) as f64
+    }
+
+    /// Predicted seconds of a redistribution: the busiest rank of those looked at receives what it does not hold already, in a
+    /// message per peer.
+    pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> f64 {
+        if from == to {
+            return 0.0;
+        }
+        let shape: Vec<usize> = labels.iter().map(|label| self.extents[label.0 as usize]).collect();
+        let (span, ranks) = (to.span(), to.places());
+        let every = span.len().div_ceil(BLOCKS_LOOKED_AT).max(1);
+        let missing = span.step_by(every).map(|rank| {
+            let Some(need) = to.block(&shape, rank) else { return 0.0 };
+            let have = from.block(&shape, rank).map_or(0, |have| have.intersect(&need).volume());
+            need.volume() as f64 * from.summands() as f64 - have as f64
+        });
+        let missing: Vec<f64> = missing.collect();
+        let all = missing.iter().sum::<f64>() / missing.len().max(1) as f64 * ranks as f64;
+        let missing = missing.into_iter().fold(0.0, f64::max);
+        // What replicas get they hand on; the rest leaves those who hold it.
+        let sent = all / (to.replicas() * from.places().max(1)) as f64;
+        let missing = missing.max(sent);
+        if missing == 0.0 {
+            return self.stream(2.0 * to.largest_block(&shape).iter().map(|&extent| extent as f64).product::<f64>());
+        }
+        let bytes = missing * self.dtype.size() as f64;
+        bytes / self.machine.link_bandwidth + (from.places().max(1) as f64) * self.machine.link_latency
+    }
+}
