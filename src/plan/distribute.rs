@@ -60,14 +60,15 @@ pub fn distribute(
         (Pipelining { tree, machine, options }).best(plan.seconds() - machine.start)
     {
         let label = pipeline.label;
-        return planned(expression, whole, &[label], &[], Some((Some(pipeline), contractions)));
+        let pipelined = planned(expression, whole, &[label], &[], Some((Some(pipeline), contractions)))?;
+        return Ok(Plan { ungrouped: Some(plan.seconds()), ..pipelined });
     }
     let Some(contractions) = (Grouping { tree, machine, options }).best() else { return Ok(plan) };
     let grouped = planned(expression, whole, &[], &[], Some((None, contractions)))?;
     let received =
         |plan: &Plan| -> u64 { plan.looked_at().into_iter().map(|rank| plan.schedule(rank).bytes_received()).sum() };
     let better = grouped.seconds() < plan.seconds() && received(&grouped) <= received(&plan);
-    Ok(if better { grouped } else { plan })
+    Ok(if better { Plan { ungrouped: Some(plan.seconds()), ..grouped } } else { plan })
 }
 
 /// Who contracts what, with batches or without.
@@ -136,6 +137,7 @@ fn planned(
         values: planner.values,
         lanes: planned,
         pipeline,
+        ungrouped: None,
         accumulate: options.accumulate,
         path: path::path(tree),
         memory_limit: options.memory_limit,

@@ -60,7 +60,8 @@ impl fmt::Display for Explain<'_> {
         let of =
             if looked_at.len() < plan.ranks() { format!(" of {} looked at", looked_at.len()) } else { String::new() };
         writeln!(f, "memory    {} on the busiest rank{of}", megabytes(peak as f64))?;
-        writeln!(f, "predicted {}", duration(plan.seconds()))?;
+        let ungrouped = plan.ungrouped.map(|seconds| format!("; {} with all ranks in every step", duration(seconds)));
+        writeln!(f, "predicted {}{}", duration(plan.seconds()), ungrouped.unwrap_or_default())?;
         write!(f, "fingerprint {:016x}", plan.fingerprint())
     }
 }

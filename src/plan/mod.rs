@@ -179,6 +179,8 @@ pub struct Plan {
     pub lanes: Vec<Range<usize>>,
     /// Batches that go through the steps one behind another, each step with ranks of its own.
     pub pipeline: Option<Pipeline>,
+    /// Predicted seconds of the plan in which all ranks do every step; where this one has a pipeline or groups.
+    pub ungrouped: Option<f64>,
     /// The result is added onto an output that holds values.
     pub accumulate: bool,
     /// Contraction order as positions in the list of operands, results appended at its end (as opt_einsum writes it); where
@@ -243,6 +245,7 @@ impl Plan {
             values: vec![value(from, Source::Operand(0)), value(to, Source::Redistribute { input: 0 })],
             lanes: Vec::new(),
             pipeline: None,
+            ungrouped: None,
             accumulate: false,
             path: Vec::new(),
             memory_limit: None,
@@ -324,6 +327,7 @@ impl Plan {
         let mut plan = self.clone();
         plan.values.iter_mut().for_each(|value| value.seconds = 0.0);
         plan.pipeline.iter_mut().for_each(|pipeline| pipeline.seconds = 0.0);
+        plan.ungrouped = None;
         // A plan is numbers, strings and enums; writing those as JSON into memory cannot fail.
         let text = serde_json::to_vec(&plan).unwrap_or_default();
         xxhash_rust::xxh3::xxh3_64(&text)
