@@ -65,6 +65,7 @@ pub mod machine;
 pub mod memory;
 pub mod plan;
 pub mod schedule;
+pub mod timeline;
 pub mod tree;
 
 pub use api::{DistTensor, Error, NpyOutput, Operand, Output, Problem, Program, Result, Shaped, World, einsum};

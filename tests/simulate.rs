@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use einsum_dist::plan::{AlgorithmName, Simulation};
+use einsum_dist::plan::AlgorithmName;
 use einsum_dist::schedule::{Action, Lane};
+use einsum_dist::timeline::Timeline;
 use einsum_dist::{Machine, Options, Plan, Problem};
 
 fn plan(expression: &str, extents: &[(char, usize)], machine: &Machine, algorithm: Option<AlgorithmName>) -> Plan {
@@ -14,7 +15,7 @@ fn plan(expression: &str, extents: &[(char, usize)], machine: &Machine, algorith
     shaped.plan(machine, &Options { algorithm, ..Options::default() }).unwrap()
 }
 
-fn product(extent: usize, machine: &Machine, algorithm: AlgorithmName) -> Simulation {
+fn product(extent: usize, machine: &Machine, algorithm: AlgorithmName) -> Timeline {
     let extents = ['m', 'n', 'k'].map(|label| (label, extent));
     plan("mk,kn->mn", &extents, machine, Some(algorithm)).simulate().unwrap()
 }
@@ -29,7 +30,7 @@ fn every_task_is_played_once_and_in_order() {
             let simulation = plan.simulate().unwrap();
             let mut by_lane: BTreeMap<(usize, usize), Vec<(f64, f64)>> = BTreeMap::new();
             for span in &simulation.spans {
-                by_lane.entry((span.rank, span.lane as usize)).or_default().push((span.start, span.end));
+                by_lane.entry((span.rank, span.doing.lane() as usize)).or_default().push((span.start, span.end));
             }
             for rank in 0..ranks {
                 let schedule = plan.schedule(rank);

@@ -1,7 +1,7 @@
 //! Plans that do not fit into a memory limit run in slices: the same results, within the limit, and as much memory as planned.
 
 use einsum_dist::dist::Distribution;
-use einsum_dist::plan::{PathReport, PlanError};
+use einsum_dist::plan::{Measured, PathReport, PlanError};
 use einsum_dist::{DistTensor, Dtype, Error, Machine, Operand, Options, Plan, Problem, World};
 use ndarray::{ArrayD, IxDyn};
 
@@ -70,7 +70,9 @@ fn half_of_the_memory_is_enough() {
             let want = world.compile::<f64>(&whole).unwrap().run(&borrowed).unwrap();
             let mut program = world.compile::<f64>(&sliced).unwrap();
             assert_eq!(program.run(&borrowed).unwrap(), want, "{what}");
-            // Blocks as the plan has them; those read in place, out of whole tensors, may be packed where these are not.
+            let most = |ranks: &[Measured]| ranks.iter().map(|rank| rank.peak_bytes).max().unwrap();
+            assert_eq!(most(&program.measured().unwrap()), peak(&sliced), "{what}");
+            // Dense blocks may need less packing than those read in place, out of whole tensors.
             let lie = |index: usize| {
                 let value = sliced.operand(index);
                 let mut block = DistTensor::zeros(&world, &sliced.operand_shape(index), &value.distribution);
@@ -82,8 +84,7 @@ fn half_of_the_memory_is_enough() {
             let mut compiled = world.compile::<f64>(&sliced).unwrap();
             compiled.run_dist(1.0, &blocks.iter().collect::<Vec<_>>(), 0.0, &mut result).unwrap();
             assert_eq!(result.gather(&world).unwrap(), want, "{what}");
-            let measured = compiled.measured().unwrap().iter().map(|rank| rank.peak_bytes).max().unwrap();
-            assert_eq!(measured, peak(&sliced), "{what}");
+            assert!(most(&compiled.measured().unwrap()) <= peak(&sliced), "{what}");
             // Again, onto what is there.
             let mut out = want.clone();
             program.run_into(2.0, &borrowed, -1.0, &mut out).unwrap();

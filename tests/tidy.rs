@@ -15,7 +15,7 @@ struct Source {
 }
 
 /// Which modules of `src/` a module may import; every module has a row.
-const IMPORTS: [(&str, &str); 15] = [
+const IMPORTS: [(&str, &str); 16] = [
     ("dims", ""),
     ("dtype", ""),
     ("machine", ""),
@@ -24,7 +24,8 @@ const IMPORTS: [(&str, &str); 15] = [
     ("local", "dims dtype"),
     ("schedule", "dims dtype dist machine local"),
     ("algorithm", "dims dtype dist machine local schedule"),
-    ("plan", "dims dtype dist machine local tree schedule algorithm"),
+    ("timeline", "schedule"),
+    ("plan", "dims dtype dist machine local tree schedule algorithm timeline"),
     ("kernel", "dims dtype local"),
     ("memory", "dtype dist kernel"),
     ("comm", "dtype dist memory"),
@@ -34,7 +35,8 @@ const IMPORTS: [(&str, &str); 15] = [
 ];
 
 /// Modules that are plain values: no data, no threads, no communication.
-const PURE: [&str; 9] = ["dims", "dtype", "machine", "dist", "tree", "local", "schedule", "algorithm", "plan"];
+const PURE: [&str; 10] =
+    ["dims", "dtype", "machine", "dist", "tree", "local", "schedule", "algorithm", "timeline", "plan"];
 
 /// Where `unsafe` may be.
 const UNSAFE: [&str; 4] = ["libxsmm-sys/", "src/kernel/", "src/memory/", "src/comm/"];

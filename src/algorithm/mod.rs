@@ -55,8 +55,8 @@ pub enum Algorithm {
     /// All three tensors cut along the same c dimension.
     C { cut: Label },
     /// `out` and one operand cut along `cut`, the other operand along `travel`; its blocks travel the ring. With `cut` an m
-    /// dimension the right operand travels; mirrored, with an n dimension, the left. The last block is contracted in at most so many
-    /// pieces.
+    /// dimension the right operand travels; mirrored, with an n dimension, the left. Blocks travel in at most so many
+    /// pieces, and the last one is contracted in them.
     RingMn { cut: Label, travel: Label, pieces: usize },
     /// Both operands cut along `cut` (k), `out` along `out` (m or n); partial sums of pieces of blocks, cut along `split`,
     /// travel the ring, at most so many, and at least two of a block.

@@ -13,16 +13,16 @@
 //! Rank i contracts block (i + step) mod p; it receives (p-1)/p of the travelling operand. Its own block is read in place,
 //! so inputs end as they began; two exchange buffers take the blocks of the others in turn.
 //!
-//! Large blocks travel in pieces, which leave for the next rank as they come, and are contracted as a whole, for which the
-//! operand that stays is packed once. The last block may be contracted in pieces, too: where transfers take as long as
-//! computing, only one of them has nothing to hide behind.
+//! Large blocks may travel in pieces, which leave for the next rank as they come, and of which the last block is contracted
+//! piece by piece: where transfers take as long as computing, only one of them has nothing to hide behind. All others are
+//! contracted as a whole, for which the operand that stays is packed once.
 
 use super::contraction::{Contraction, contract, most_pieces};
 use crate::dims::Label;
 use crate::dist::{Bounds, tile_bounds};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
-/// Appends this rank's tasks; the last block is contracted in at most `most` pieces.
+/// Appends this rank's tasks; blocks travel in at most `most` pieces.
 pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Label; 2], most: usize) {
     let rank = builder.rank();
     let Contraction { left, right, out, onto } = contraction;
@@ -35,8 +35,8 @@ pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: 
     let exchange: Vec<BufferId> = (1..ranks.min(3)).map(|_| travels.scratch(builder, largest.clone())).collect();
     let accumulate = if *onto { Accumulate::Beta } else { Accumulate::Overwrite };
     let dim = travels.dim(travel);
-    let pieces =
-        if ranks == 1 { 1 } else { most_pieces(largest.iter().product::<usize>() as f64).min(largest[dim].max(1)) };
+    let many = most_pieces(largest.iter().product::<usize>() as f64).min(largest[dim]).min(most);
+    let pieces = if ranks == 1 { 1 } else { many.max(1) };
 
     // Of so many pieces of the block of a step one: as a box of the tensor, and where it is on this rank.
     let piece = |step: usize, pieces: usize, which: usize| -> (Bounds, Option<View>) {
@@ -57,7 +57,7 @@ pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: 
             builder.send(previous, piece(step, pieces, which).1.into_iter().collect());
             builder.recv(next, piece(step + 1, pieces, which).1.into_iter().collect());
         }
-        let contracted = if step + 1 < ranks { 1 } else { pieces.min(most).max(1) };
+        let contracted = if step + 1 < ranks { 1 } else { pieces };
         for which in 0..contracted {
             let (bounds, Some(here)) = piece(step, contracted, which) else { return };
             if let Some(out) = out.own(rank, &[(travel, bounds[dim].clone())]) {

@@ -4,14 +4,15 @@
 //! |---|---|
 //! | `start` | a run that has next to nothing to do, on rank 0 |
 //! | `together` | how much longer a run takes in which all share what rank 0 would do while others wake up; medians |
-//! | `flops`, `block_rates` | products of cubes, one on each rank at the same time; small ones in a run of their own |
+//! | `flops`, `block_rates` | products of cubes, one on each rank at the same time; of small ones, one on one rank, slowed down as a large one is by others |
 //! | `speeds` | how long each rank takes for its cube, where they differ by more than noise |
 //! | `memory_bandwidth` | a copy on each rank |
 //! | `link_latency`, `link_bandwidth` | blocks that move from each rank to the next, of several nodes to the same place on the next |
 //! | `node_latency`, `node_bandwidth` | blocks that move from each rank to the next of its node |
 //! | `interference` | a ring that computes and receives for as long |
 //!
-//! Each is the quickest of a few runs: what else the machine does only makes them slower. Files lie in the directory of
+//! Each is the quickest of a few runs: what else the machine does only makes them slower; and larger products are not slower
+//! than smaller ones, where that is what was measured. Files lie in the directory of
 //! `EINSUM_DIST_CACHE`, else in `einsum-dist` of the user's cache; one for each host, number of ranks, of workers and of ranks
 //! of a node, and transport. `EINSUM_DIST_RATES=default` neither measures nor reads: plans are then the same on every host.
 //!
@@ -27,14 +28,16 @@ use crate::dist::{Axis, Cut, Distribution, Owners, Role};
 use crate::machine::{Link, Machine};
 use crate::plan::{AlgorithmName, Fixed, Options, Plan};
 
-/// Sides of cubes: up to where rates no longer change.
-const SIDES: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
-/// Sides up to which a run of several ranks has more to do with their threads than with products.
-const SMALL: usize = 128;
+/// Sides of cubes of which a run of several ranks has more to do with their threads than with products.
+const SMALL: [usize; 4] = [16, 32, 64, 128];
+/// Sides up to where rates no longer change.
+const LARGE: [usize; 3] = [256, 512, 1024];
+/// Runs that move much.
+const MOVES: usize = 10;
 /// Elements that each rank copies, and receives.
 const COPIED: usize = 1 << 22;
 /// Of files, one more whenever they say something else.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// Speeds that differ by less from the mean are all the same.
 const ALIKE: f64 = 0.02;
 /// Threads for each core beyond which nothing that is measured would mean anything.
@@ -42,7 +45,7 @@ const CROWDED: usize = 4;
 
 impl World {
     /// The machine that this world is, with measured rates: remembered ones where there are any. Collective. Cost: once per host
-    /// some tenths of a second.
+    /// 0.8 s for two ranks on two cores.
     ///
     /// ```
     /// use einsum_dist::{Options, Problem, World};
@@ -107,19 +110,10 @@ impl World {
         let machine = Machine::new(self.ranks(), workers);
         let per_worker = |amount: f64, seconds: f64| amount / (seconds.max(1e-9) * workers as f64);
         let start = self.quickest(&self.cubes(&machine, 4)?, 20)?;
-        let block_rates = SIDES.into_iter().map(|side| {
-            let operations = 2.0 * (side as f64).powi(3);
-            let runs = (3e9 / operations).clamp(5.0, 20.0) as usize;
-            let seconds = match side {
-                ..=SMALL => self.agreed(alone(side, workers, runs)?)?,
-                _ => self.quickest(&self.cubes(&machine, side)?, runs)? - start,
-            };
-            Ok([side as f64, per_worker(operations, seconds)])
-        });
-        let block_rates = block_rates.collect::<Result<Vec<_>>>()?;
+        let block_rates = self.block_rates(&machine, start)?;
         let flops = block_rates.iter().map(|[_, rate]| *rate).fold(0.0, f64::max);
         let stay = self.rows(|rank| rank);
-        let copied = self.quickest(&self.moves(&machine, COPIED, &stay)?, 3)? - start;
+        let copied = self.quickest(&self.moves(&machine, COPIED, &stay)?, MOVES)? - start;
         let memory_bandwidth = per_worker((2 * COPIED * size_of::<f32>()) as f64, copied);
         let speeds = self.speeds(&machine)?;
         // While it measures, what all ranks take for next to nothing.
@@ -147,6 +141,25 @@ impl World {
         Ok(Machine { start, together, interference, ..measured })
     }
 
+    /// What one worker does in products of cubes, by their sides.
+    fn block_rates(&self, machine: &Machine, start: f64) -> Result<Vec<[f64; 2]>> {
+        let operations = |side: usize| 2.0 * (side as f64).powi(3) / machine.workers as f64;
+        let runs = |side: usize| (2e10 / operations(side)).clamp(10.0, 20.0) as usize;
+        let apart = |side: usize| -> Result<f64> {
+            Ok(operations(side) / self.agreed(alone(side, machine.workers, runs(side))?)?.max(1e-9))
+        };
+        let small = SMALL.into_iter().map(apart).collect::<Result<Vec<f64>>>()?;
+        let large = LARGE.into_iter().map(|side| {
+            let seconds = self.quickest(&self.cubes(machine, side)?, runs(side))? - start;
+            Ok(operations(side) / seconds.max(1e-9))
+        });
+        let large = large.collect::<Result<Vec<f64>>>()?;
+        let beside_others = (large[1] / apart(LARGE[1])?).min(1.0);
+        let rates: Vec<f64> = small.into_iter().map(|rate| rate * beside_others).chain(large).collect();
+        let sides = SMALL.into_iter().chain(LARGE);
+        Ok(sides.zip(rising(rates.into_iter())).map(|(side, rate)| [side as f64, rate]).collect())
+    }
+
     /// How many ranks follow each other on a host, if it is the same number everywhere and there are several hosts; else 1. Collective.
     fn ranks_per_node(&self) -> Result<usize> {
         let hosts = self.all_gather(host::name().as_bytes())?;
@@ -159,7 +172,7 @@ impl World {
     fn link(&self, machine: &Machine, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let latency = (self.quickest(&self.moves(machine, 1, &rows)?, 20)? - machine.start).max(1e-7);
-        let moved = self.quickest(&self.moves(machine, COPIED, &rows)?, 3)? - machine.start - latency;
+        let moved = self.quickest(&self.moves(machine, COPIED, &rows)?, MOVES)? - machine.start - latency;
         Ok(Link { latency, bandwidth: (COPIED * size_of::<f32>()) as f64 / moved.max(1e-9) })
     }
 
@@ -293,4 +306,29 @@ fn alone(side: usize, workers: usize, runs: usize) -> Result<f64> {
     let (world, machine) = (World::in_process(1), Machine::new(1, workers));
     let start = world.quickest(&world.cubes(&machine, 1)?, 50)?;
     Ok(world.quickest(&world.cubes(&machine, side)?, runs.max(10))? - start)
+}
+
+/// The largest rising numbers that none of these is less than.
+fn rising(numbers: impl DoubleEndedIterator<Item = f64>) -> Vec<f64> {
+    let mut rising: Vec<f64> = numbers
+        .rev()
+        .scan(f64::INFINITY, |least, number| {
+            *least = least.min(number);
+            Some(*least)
+        })
+        .collect();
+    rising.reverse();
+    rising
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rising;
+
+    #[test]
+    fn none_is_more_than_one_that_follows() {
+        assert_eq!(rising([1.0, 4.0, 2.0, 3.0, 9.0].into_iter()), [1.0, 2.0, 2.0, 3.0, 9.0]);
+        assert_eq!(rising([4.0, 3.0, 2.0].into_iter()), [2.0, 2.0, 2.0]);
+        assert_eq!(rising([].into_iter()), [] as [f64; 0]);
+    }
 }

@@ -131,6 +131,10 @@ pub struct Args {
     #[arg(long)]
     pub simulate: bool,
 
+    /// Draw what the workers of every rank do when, and what they send and receive; with --simulate
+    #[arg(long, value_name = "FILE.svg", requires = "simulate")]
+    pub timeline: Option<PathBuf>,
+
     /// Plan for the machine that this file describes: its ranks, workers and rates; with --explain or --simulate
     #[arg(long, value_name = "FILE.toml")]
     pub machine: Option<PathBuf>,

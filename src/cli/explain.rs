@@ -1,13 +1,21 @@
-//! `--explain`: the plan and its proof, for any number of ranks; no data.
+//! `--explain` and `--simulate`: the plan, its proof and how it is played, for any number of ranks; no data.
 
-use einsum_dist::plan::{Classes, MOST_WHOLE, Step};
-use einsum_dist::{Plan, World};
+use std::path::Path;
+
+use einsum_dist::io::npy::NpyError;
+use einsum_dist::plan::{Classes, MOST_PLAYED, MOST_WHOLE, Step};
+use einsum_dist::timeline::Timeline;
+use einsum_dist::{Error, Plan, World};
 use rayon::prelude::*;
 
 use super::Result;
 use super::config::RunConfig;
 use super::print::json;
+use super::start::{agree, usage};
 use super::units::{counted, seconds};
+
+/// Characters of an expression that the title of a picture has.
+const TITLE: usize = 80;
 
 /// Verifies the plan and says what it is, where rank 0 lives.
 ///
@@ -30,6 +38,11 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<Option<String>> {
             counted(steps, "step"),
         )
     };
+    let played = (config.simulate && world.is_root()).then(|| plan.simulate()).flatten();
+    if let Some(path) = &config.timeline {
+        let drawn = if world.is_root() { draw(plan, played.as_ref(), path) } else { Ok(()) };
+        agree(world, drawn)?;
+    }
     if !world.is_root() {
         return Ok(None);
     }
@@ -38,20 +51,47 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<Option<String>> {
     }
     let default = if config.default_sizes { "\nextents are the default; --size sets them" } else { "" };
     let kernel = config.kernel();
-    let played = if config.simulate { simulated(plan) } else { String::new() };
+    let played = if config.simulate { simulated(plan, played.as_ref()) } else { String::new() };
     let explained = plan.explain();
     Ok(Some(format!("{explained}\n{played}kernel    {kernel} on this machine\nverified: {verified}{default}\n")))
 }
 
 /// What playing the schedules of all ranks says, as a line.
-fn simulated(plan: &Plan) -> String {
-    let Some(simulation) = plan.simulate() else {
+fn simulated(plan: &Plan, played: Option<&Timeline>) -> String {
+    let Some(played) = played else {
         return "simulated not at all: there are too many ranks to play\n".to_owned();
     };
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
-    let hidden = simulation
+    let hidden = played
         .hidden_share()
         .map_or(String::new(), |share| format!(", computing during {} of the time of receiving", percent(share)));
-    let seconds = seconds(simulation.seconds * plan.slice_count() as f64);
-    format!("simulated {seconds}, workers busy for {} of it{hidden}\n", percent(simulation.working_share()))
+    let seconds = seconds(played.seconds * plan.slice_count() as f64);
+    format!("simulated {seconds}, workers busy for {} of it{hidden}\n", percent(played.working_share()))
+}
+
+/// Writes the timeline of a plan that was played, beside its file and then in its place.
+fn draw(plan: &Plan, played: Option<&Timeline>, path: &Path) -> Result<()> {
+    let Some(timeline) = played else {
+        let most = counted(MOST_PLAYED, "rank");
+        return Err(usage(format!("--timeline draws {most} at most, the plan has {}", plan.ranks())));
+    };
+    let one = if plan.slice_count() > 1 { ", one slice" } else { "" };
+    let expression = match plan.expression.char_indices().nth(TITLE) {
+        Some((end, _)) => format!("{}...", &plan.expression[..end]),
+        None => plan.expression.clone(),
+    };
+    let title = format!("{expression} on {}{one}: {}", counted(plan.ranks(), "rank"), seconds(timeline.seconds));
+    replace(path, &timeline.svg(&title))
+}
+
+fn replace(path: &Path, text: &str) -> Result<()> {
+    let failed = |cause| Error::from(NpyError::Io { path: path.to_path_buf(), action: "write", cause });
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}", std::process::id()));
+    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
+    Ok(written.map_err(|cause| {
+        // Of no use to anybody; what failed before is what to tell.
+        let _ = std::fs::remove_file(&beside);
+        failed(cause)
+    })?)
 }

@@ -64,7 +64,7 @@ pub use path::{PathChoice, PathReport};
 pub use pipeline::Pipeline;
 pub use proof::{Classes, MOST_WHOLE, Step};
 pub use report::{Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
-pub use simulate::{Simulation, Span};
+pub use simulate::MOST_PLAYED;
 pub use slice::{Held, Slice};
 
 use std::ops::Range;

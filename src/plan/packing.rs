@@ -1,13 +1,13 @@
 //! What ranks pack into: the workspace of their local contractions, known before there is a tensor.
 //!
-//! Invariant: with the target that a program is compiled for, and operands that are dense, the same bytes as the program
-//! reserves. Deliberately absent: what transports pack into.
+//! Invariant: with the target that a program is compiled for, the bytes that it has reserved after it ran on dense blocks of the
+//! user's and on boxes of whole dense arrays. Deliberately absent: what transports pack into, and other arrays of the user's.
 
 use std::collections::HashMap;
 
-use super::Plan;
+use super::{Held, Plan};
 use crate::local::{key, plan_contract};
-use crate::schedule::Schedule;
+use crate::schedule::{Buffer, Home, Schedule, Work};
 
 /// Finds the workspace of schedules of one plan, of contractions that are alike once.
 pub struct Packing<'a> {
@@ -32,15 +32,29 @@ impl<'a> Packing<'a> {
         // Lanes that run side by side pack side by side.
         let mut lanes = vec![0; schedule.most_lanes()];
         for (id, task) in schedule.tasks.iter().enumerate() {
-            let Some(tensors) = task.action.work().and_then(|work| schedule.contraction(work)) else { continue };
-            let [left, right, out] = [0, 1, 2].map(|tensor: usize| tensors[tensor].layout());
-            let needs = *self
-                .elements
-                .entry(key(&[left, right, out]))
-                .or_insert_with(|| plan_contract(&left, &right, &out, dtype, &target).workspace_elements());
-            let lane = &mut lanes[schedule.lane(id)];
-            *lane = needs.max(*lane);
+            let Some(Work::Contract { left, right, out, .. }) = task.action.work() else { continue };
+            let views = [left, right, out];
+            let blocks = views.map(|view| schedule.laid_out(view));
+            let boxes = views.map(|view| schedule.box_of(view, &self.array(&schedule.buffers[view.buffer])));
+            for tensors in [blocks, boxes] {
+                let [left, right, out] = [0, 1, 2].map(|tensor: usize| tensors[tensor].layout());
+                let needs = *self
+                    .elements
+                    .entry(key(&[left, right, out]))
+                    .or_insert_with(|| plan_contract(&left, &right, &out, dtype, &target).workspace_elements());
+                let lane = &mut lanes[schedule.lane(id)];
+                *lane = needs.max(*lane);
+            }
         }
         (lanes.into_iter().sum::<usize>() * dtype.size()) as u64
+    }
+
+    /// The extents of the dense array that a buffer is a box of, where the user's tensors are whole.
+    fn array(&self, buffer: &Buffer) -> Vec<usize> {
+        match buffer.home {
+            Home::Operand(index) => self.plan.operand_shape(index),
+            Home::Output if self.plan.result == Held::Whole => self.plan.output_shape(),
+            Home::Output | Home::Arena | Home::Exchange => buffer.within.clone(),
+        }
     }
 }

@@ -10,86 +10,16 @@
 
 use super::Plan;
 use super::cost::Cost;
-use crate::schedule::{Action, Lane, Schedule, TaskId};
+use crate::schedule::{Action, Lane, Schedule, Task, TaskId};
+use crate::timeline::{Doing, Span, Timeline};
 
 /// Ranks whose schedules are all made and played.
 pub const MOST_PLAYED: usize = 1024;
 
-/// One task on its lane.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Span {
-    /// Whose.
-    pub rank: usize,
-    /// On which of its lanes.
-    pub lane: Lane,
-    /// The value of the plan that it serves.
-    pub node: usize,
-    /// Seconds from the beginning of the run.
-    pub start: f64,
-    /// Seconds from the beginning of the run.
-    pub end: f64,
-}
-
-/// A run that was played: one slice of it.
-///
-/// ```
-/// use einsum_dist::plan::AlgorithmName;
-/// use einsum_dist::{Machine, Options, Problem};
-/// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![800, 600], vec![600, 700]])?;
-/// let options = Options { algorithm: Some(AlgorithmName::RingMn), ..Options::default() };
-/// let alone = shaped.plan(&Machine::new(1, 1), &options)?.simulate().unwrap();
-/// let four = shaped.plan(&Machine::new(4, 1), &options)?.simulate().unwrap();
-/// assert!(four.seconds < alone.seconds / 2.0 && four.seconds > alone.seconds / 4.0);
-/// // All receive while they compute, but for what nothing hides.
-/// assert!(four.hidden_share().unwrap() > 0.5);
-/// # Ok::<(), einsum_dist::Error>(())
-/// ```
-#[derive(Debug, Clone, PartialEq)]
-pub struct Simulation {
-    /// From the first task to the end of the last one.
-    pub seconds: f64,
-    /// How many ranks there are.
-    pub ranks: usize,
-    /// All tasks of all ranks.
-    pub spans: Vec<Span>,
-}
-
-impl Simulation {
-    /// Seconds that a rank's lane was busy.
-    pub fn busy(&self, rank: usize, lane: Lane) -> f64 {
-        let of = self.spans.iter().filter(|span| span.rank == rank && span.lane == lane);
-        of.map(|span| span.end - span.start).sum()
-    }
-
-    /// The share of the time that workers of an average rank compute.
-    pub fn working_share(&self) -> f64 {
-        let busy: f64 = self.spans.iter().filter(|s| s.lane == Lane::Work).map(|span| span.end - span.start).sum();
-        if self.seconds > 0.0 { busy / (self.seconds * self.ranks as f64) } else { 1.0 }
-    }
-
-    /// The share of the time of receiving during which the same rank computed; `None` where nothing is received.
-    pub fn hidden_share(&self) -> Option<f64> {
-        let mut all = 0.0;
-        let mut hidden = 0.0;
-        let mut work: Vec<Vec<(f64, f64)>> = vec![Vec::new(); self.ranks];
-        for span in self.spans.iter().filter(|span| span.lane == Lane::Work) {
-            work[span.rank].push((span.start, span.end));
-        }
-        for span in self.spans.iter().filter(|span| span.lane == Lane::Recv) {
-            all += span.end - span.start;
-            // Of a lane in order.
-            let first = work[span.rank].partition_point(|&(_, end)| end <= span.start);
-            let during = work[span.rank][first..].iter().take_while(|&&(start, _)| start < span.end);
-            hidden += during.map(|&(start, end)| end.min(span.end) - start.max(span.start)).sum::<f64>();
-        }
-        (all > 0.0).then(|| hidden / all)
-    }
-}
-
 impl Plan {
     /// Plays one slice of the plan on its machine; `None` where there are more than a thousand ranks. Cost: linear in the tasks
     /// of all ranks.
-    pub fn simulate(&self) -> Option<Simulation> {
+    pub fn simulate(&self) -> Option<Timeline> {
         if self.ranks() > MOST_PLAYED {
             return None;
         }
@@ -97,7 +27,7 @@ impl Plan {
         let cost = Cost { machine: &self.machine, dtype: self.dtype, extents: &self.extents };
         let mut stage = Stage::new(&schedules, &cost);
         stage.play();
-        Some(Simulation { seconds: stage.end(), ranks: self.ranks(), spans: stage.spans })
+        Some(Timeline { seconds: stage.end(), ranks: self.ranks(), spans: stage.spans })
     }
 }
 
@@ -212,7 +142,7 @@ impl<'a> Stage<'a> {
         lanes.done[task] = Some(done);
         lanes.free[lane as usize] = free;
         lanes.next[lane as usize] += 1;
-        let node = self.schedules[rank].tasks[task].node;
-        self.spans.push(Span { rank, lane, node, start, end: done });
+        let Task { node, ref action, .. } = self.schedules[rank].tasks[task];
+        self.spans.push(Span { rank, doing: Doing::of(action), node, start, end: done });
     }
 }

@@ -151,9 +151,10 @@ impl Plan {
         if self.slices.is_empty() { 0 } else { self.users(rank, output).map(beyond).sum() }
     }
 
-    /// Bytes that a rank needs: its blocks of operands and output, intermediates, and what it packs into. On one rank a
-    /// run measures the same, to the byte. Without a [`target`](crate::Options::target), packing is not counted. Cost:
-    /// that of the rank's schedule, and of planning its local contractions.
+    /// Bytes that a rank needs: its blocks of operands and output, intermediates, and what it packs into. A run on dense
+    /// arrays, whole or of single blocks, takes no more; on one rank a run measures the same, to the byte. Without a
+    /// [`target`](crate::Options::target), packing is not counted. Cost: that of the rank's schedule, and of planning its
+    /// local contractions.
     pub fn peak_bytes(&self, rank: usize) -> u64 {
         Packing::new(self).peak_bytes(&self.schedule(rank))
     }

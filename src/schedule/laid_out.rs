@@ -21,9 +21,13 @@ impl LaidOut<'_> {
 
 impl Schedule {
     pub fn laid_out(&self, view: &View) -> LaidOut<'_> {
-        let buffer = &self.buffers[view.buffer];
+        self.box_of(view, &self.buffers[view.buffer].within)
+    }
+
+    /// As [`Schedule::laid_out`], where the buffer is a box of a dense array of these extents.
+    pub fn box_of(&self, view: &View, array: &[usize]) -> LaidOut<'_> {
         let extents = view.bounds.iter().map(ExactSizeIterator::len).collect();
-        LaidOut { labels: &buffer.labels, extents, strides: row_major(&buffer.within) }
+        LaidOut { labels: &self.buffers[view.buffer].labels, extents, strides: row_major(array) }
     }
 
     /// The tensors of a contraction; `None` for other work.

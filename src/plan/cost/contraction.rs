@@ -20,6 +20,7 @@ impl Cost<'_> {
         let contracted = Contracted { cost: self, tensors, elements, multiply_adds: self.volume(&all) };
         match *algorithm {
             Algorithm::Local => contracted.share(1.0),
+            // The work only.
             Algorithm::Slicing { .. } => contracted.share(1.0 / self.machine.ranks as f64),
             Algorithm::C { cut } => contracted.share(self.tile(cut, self.machine.ranks)),
             Algorithm::Grid(ref grid) => contracted.grid(grid, &all),
@@ -101,12 +102,11 @@ impl Contracted<'_> {
         let (stays, travels) = if self.tensors[0].contains(&cut) { (a, b) } else { (b, a) };
         let (all, shared) = (self.multiply_adds * share * block, stays * share);
         let rest = travels * block + c * share * block;
-        let travelling = most_pieces(travels * block);
-        let last = travelling.min(pieces).max(1) as f64;
+        let pieces = most_pieces(travels * block).min(pieces).max(1) as f64;
         // The last block in pieces, all others whole.
-        let piece = self.cost.piece(all, shared, rest, last);
-        let compute = (self.ranks() as f64 - 1.0) * self.cost.product(all, shared + rest) + last * piece;
-        self.cost.ring(compute, travels * block, travelling as f64, piece)
+        let piece = self.cost.piece(all, shared, rest, pieces);
+        let compute = (self.ranks() as f64 - 1.0) * self.cost.product(all, shared + rest) + pieces * piece;
+        self.cost.ring(compute, travels * block, pieces, piece)
     }
 
     fn ring_k(&self, cut: Label, out: Label, split: Label, pieces: usize) -> f64 {

@@ -1,0 +1,205 @@
+//! A timeline as a picture: a row for each rank, in it a line for its workers, one for what it receives and one for what it sends.
+//!
+//! ```text
+//!          0        1 ms      2 ms
+//! rank 0   ████████▒█████████           contracting ▒ arranging
+//!          ▂▂▂▂▂▂   ▂▂▂▂▂▂▂             receiving
+//!          ▂▂▂▂▂▂   ▂▂▂▂▂▂▂             sending
+//! rank 1   ...
+//! ```
+//!
+//! Rows shrink with the number of ranks, down to three pixels. Invariant: the size of the picture grows with its pixels, not with the
+//! number of tasks: what is nearer than a quarter of a pixel becomes one bar.
+
+use std::fmt::Write;
+
+use svg::Document;
+use svg::node::element::{Group, Line, Path, Rectangle, Text, Title};
+
+use super::{Doing, Span, Timeline};
+
+/// Pixels.
+const WIDTH: f64 = 1000.0;
+const LEFT: f64 = 80.0;
+const RIGHT: f64 = 24.0;
+const TOP: f64 = 76.0;
+const BOTTOM: f64 = 16.0;
+/// Of all rows together, as far as their least and most height let them.
+const ROWS: f64 = 1536.0;
+const LEAST_ROW: f64 = 3.0;
+const MOST_ROW: f64 = 48.0;
+/// Bars that are nearer are one.
+const NEAR: f64 = 0.25;
+/// Between two names of ranks, at least.
+const BETWEEN_NAMES: f64 = 14.0;
+/// Between two numbers of the axis, at least.
+const BETWEEN_TICKS: f64 = 90.0;
+
+/// What has a colour: its name, and which part of a row it has, from its top (0) to its bottom (1).
+const KINDS: [(&str, &str, [f64; 2]); 4] = [
+    ("contracting", "#2a6fb0", [0.06, 0.54]),
+    ("adding, permuting, copying", "#8fc1e3", [0.06, 0.54]),
+    ("receiving", "#e08214", [0.58, 0.76]),
+    ("sending", "#a6611a", [0.78, 0.96]),
+];
+
+fn kind(doing: Doing) -> usize {
+    match doing {
+        Doing::Contract => 0,
+        Doing::Arrange => 1,
+        Doing::Recv(_) => 2,
+        Doing::Send(_) => 3,
+    }
+}
+
+impl Timeline {
+    /// The picture, with this title. Cost: linear in the spans.
+    pub fn svg(&self, title: &str) -> String {
+        let row = (ROWS / self.ranks as f64).clamp(LEAST_ROW, MOST_ROW);
+        let height = TOP + row * self.ranks as f64 + BOTTOM;
+        let scale = if self.seconds > 0.0 { (WIDTH - LEFT - RIGHT) / self.seconds } else { 0.0 };
+        let mut document = Document::new()
+            .set("viewBox", (0, 0, WIDTH, height))
+            .set("width", WIDTH)
+            .set("height", height)
+            .set("font-family", "sans-serif")
+            .set("font-size", 11)
+            .add(Rectangle::new().set("width", "100%").set("height", "100%").set("fill", "#ffffff"))
+            .add(text(LEFT, 20.0, "start", title).set("font-size", 14))
+            .add(legend());
+        for (at, label) in ticks(self.seconds) {
+            let x = LEFT + at * scale;
+            let line = Line::new().set("x1", x).set("x2", x).set("y1", TOP - 4.0).set("y2", height - BOTTOM);
+            document = document.add(line.set("stroke", "#dddddd")).add(text(x, TOP - 10.0, "middle", &label));
+        }
+        let every = (BETWEEN_NAMES / row).ceil() as usize;
+        let mut bars = Bars::of(self, scale);
+        for rank in 0..self.ranks {
+            let top = TOP + row * rank as f64;
+            if rank % every == 0 {
+                let middle = top + (row * every.min(2) as f64 / 2.0).min(row / 2.0) + 4.0;
+                document = document.add(text(LEFT - 8.0, middle, "end", &format!("rank {rank}")));
+            }
+            document = document.add(bars.row(rank, top, row));
+        }
+        document.to_string()
+    }
+}
+
+fn text(x: f64, y: f64, anchor: &str, what: &str) -> Text {
+    Text::new(what).set("x", x).set("y", y).set("text-anchor", anchor).set("fill", "#333333")
+}
+
+fn legend() -> Group {
+    let mut legend = Group::new();
+    let mut x = LEFT;
+    for (name, colour, _) in KINDS {
+        let mark = Rectangle::new().set("x", x).set("y", 32).set("width", 12).set("height", 10).set("fill", colour);
+        legend = legend.add(mark).add(text(x + 16.0, 41.0, "start", name));
+        x += 40.0 + 6.2 * name.len() as f64;
+    }
+    legend
+}
+
+/// Round times from 0 to the end, with their names.
+fn ticks(seconds: f64) -> Vec<(f64, String)> {
+    if seconds <= 0.0 {
+        return vec![(0.0, "0".to_owned())];
+    }
+    let most = (WIDTH - LEFT - RIGHT) / BETWEEN_TICKS;
+    let least = seconds / most;
+    let power = 10f64.powf(least.log10().floor());
+    // The last one is always enough.
+    let step = [1.0, 2.0, 5.0].map(|factor| factor * power).into_iter().find(|&step| step >= least);
+    let step = step.unwrap_or(10.0 * power);
+    // Powers of ten are not exact.
+    let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")];
+    let (unit, name) = units.into_iter().find(|&(unit, _)| step >= 0.99 * unit).unwrap_or((1e-9, "ns"));
+    let count = (seconds / step + 1e-9) as usize;
+    (0..=count).map(|at| (at as f64 * step, format!("{} {name}", (at as f64 * step / unit).round()))).collect()
+}
+
+/// Bars of each kind of each rank, in pixels.
+struct Bars {
+    ranks: Vec<[Vec<[f64; 2]>; KINDS.len()]>,
+}
+
+impl Bars {
+    fn of(timeline: &Timeline, scale: f64) -> Bars {
+        let mut ranks: Vec<[Vec<[f64; 2]>; KINDS.len()]> = (0..timeline.ranks).map(|_| Default::default()).collect();
+        for &Span { rank, doing, start, end, .. } in &timeline.spans {
+            let bars = &mut ranks[rank][kind(doing)];
+            let [start, end] = [start, end].map(|seconds| LEFT + seconds * scale);
+            match bars.last_mut() {
+                Some(last) if start - last[1] < NEAR => last[1] = last[1].max(end),
+                _ => bars.push([start, end]),
+            }
+        }
+        Bars { ranks }
+    }
+
+    fn row(&mut self, rank: usize, top: f64, height: f64) -> Group {
+        let mut row = Group::new().add(Title::new(format!("rank {rank}")));
+        for (bars, (_, colour, part)) in std::mem::take(&mut self.ranks[rank]).into_iter().zip(KINDS) {
+            let mut path = String::new();
+            let [from, to] = part.map(|part| top + part * height);
+            for [start, end] in bars {
+                let width = (end - start).max(NEAR);
+                // Writing into memory cannot fail.
+                let _ = write!(path, "M{start:.2} {from:.2}h{width:.2}V{to:.2}h-{width:.2}z");
+            }
+            if !path.is_empty() {
+                row = row.add(Path::new().set("fill", colour).set("d", path));
+            }
+        }
+        row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(rank: usize, doing: Doing, start: f64, end: f64) -> Span {
+        Span { rank, doing, node: 0, start, end }
+    }
+
+    #[test]
+    fn a_small_one_as_text() {
+        let spans = vec![
+            span(0, Doing::Contract, 0.0, 1e-3),
+            span(0, Doing::Recv(1), 0.0, 5e-4),
+            span(1, Doing::Send(0), 0.0, 5e-4),
+            span(1, Doing::Contract, 0.0, 1e-3),
+            span(1, Doing::Arrange, 1e-3, 2e-3),
+        ];
+        let svg = Timeline { seconds: 2e-3, ranks: 2, spans }.svg("mk,kn->mn & more");
+        assert!(svg.contains("mk,kn-&gt;mn &amp; more"), "{svg}");
+        // The workers of rank 0 for the first half, those of rank 1 all the time.
+        assert!(svg.contains(r##"<path d="M80.00 78.88h448.00V101.92h-448.00z" fill="#2a6fb0"/>"##), "{svg}");
+        assert!(svg.contains(r##"<path d="M528.00 126.88h448.00V149.92h-448.00z" fill="#8fc1e3"/>"##), "{svg}");
+        for name in ["0 µs", "200 µs", "2000 µs", "rank 0", "rank 1", "receiving"] {
+            assert!(svg.contains(name), "{name}: {svg}");
+        }
+    }
+
+    #[test]
+    fn pictures_do_not_grow_with_tasks() {
+        let spans = |tasks: usize| {
+            let one = |task: usize| span(0, Doing::Contract, task as f64, task as f64 + 0.9);
+            (0..tasks).map(one).collect::<Vec<_>>()
+        };
+        let of = |tasks: usize| Timeline { seconds: tasks as f64, ranks: 512, spans: spans(tasks) }.svg("").len();
+        assert!(of(100_000) < of(1000), "{} {}", of(100_000), of(1000));
+        assert!(Timeline { seconds: 0.0, ranks: 1, spans: Vec::new() }.svg("nothing").contains("nothing"));
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        let names = |seconds| ticks(seconds).into_iter().map(|(_, name)| name).collect::<Vec<_>>().join(", ");
+        assert_eq!(names(1.04), "0 ms, 200 ms, 400 ms, 600 ms, 800 ms, 1000 ms");
+        assert_eq!(names(37.0), "0 s, 5 s, 10 s, 15 s, 20 s, 25 s, 30 s, 35 s");
+        assert_eq!(names(0.0), "0");
+        assert_eq!(names(4e-8), "0 ns, 5 ns, 10 ns, 15 ns, 20 ns, 25 ns, 30 ns, 35 ns, 40 ns");
+    }
+}
