@@ -144,6 +144,26 @@ fn explaining_touches_nothing_and_takes_any_number_of_ranks() {
 }
 
 #[test]
+fn what_is_played_can_be_drawn() {
+    let folder = Folder::new("timeline");
+    let played = |file: &str| {
+        let product = ["mk,kn->mn", "-s", "600", "-n5", "-t1", "--algorithm", "ring-mn"];
+        run(&folder, &[&product[..], &["--simulate", "--timeline", file]].concat())
+    };
+    assert!(played("t.svg").well().out.contains("\nsimulated "));
+    let svg = std::fs::read_to_string(folder.path().join("t.svg")).unwrap();
+    assert!(
+        svg.starts_with("<svg") && svg.contains("mk,kn-&gt;mn on 5 ranks: ") && svg.contains(">\nrank 4\n<"),
+        "{svg}"
+    );
+    played("none/t.svg").refused("none/t.svg: cannot write: No such file or directory");
+    run(&folder, &["mk,kn->mn", "--timeline", "u.svg"]).refused("--simulate");
+    run(&folder, &["mk,kn->mn", "-s2000", "-n2000", "--simulate", "--timeline", "u.svg"])
+        .refused("--timeline draws 1024 ranks");
+    assert_eq!(folder.files(), ["t.svg"]);
+}
+
+#[test]
 fn files_are_promoted_and_ranks_agree() {
     let folder = Folder::new("files");
     files(&folder);

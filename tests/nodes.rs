@@ -40,8 +40,8 @@ fn crossing(plan: &Plan) -> u64 {
 fn grids_keep_heavy_traffic_inside_nodes() {
     let options = Options { algorithm: Some(AlgorithmName::Grid), ..Options::default() };
     let mut fewer = 0;
-    let even = [[2048, 2048, 2048], [4096, 512, 1024], [512, 4096, 1024], [512, 1024, 8192]];
-    for [m, n, k] in even.into_iter().chain([[1500, 2048, 2048], [3000, 700, 900]]) {
+    let large = [[2048, 2048, 2048], [4096, 512, 1024], [512, 4096, 1024], [512, 1024, 8192], [1500, 2048, 2048]];
+    for [m, n, k] in large.into_iter().chain([[3000, 700, 900]]) {
         let shapes = [vec![m, k], vec![k, n]];
         let two = machine(2);
         let flat = Machine { ranks_per_node: 1, ..two.clone() };

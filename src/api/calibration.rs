@@ -3,7 +3,7 @@
 //! | rate | from |
 //! |---|---|
 //! | `start` | a run that has next to nothing to do, on rank 0 |
-//! | `together` | how much longer a run takes in which all share what rank 0 would do while others wake up; medians |
+//! | `together` | how much longer a run takes in which all share what rank 0 would do while others wake up; medians, of a few the least |
 //! | `flops`, `block_rates` | products of cubes, one on each rank at the same time; of small ones, one on one rank, slowed down as a large one is by others |
 //! | `speeds` | how long each rank takes for its cube, where they differ by more than noise |
 //! | `memory_bandwidth` | a copy on each rank |
@@ -171,7 +171,10 @@ impl World {
     /// The link over which a row of each rank moves to another.
     fn link(&self, machine: &Machine, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
-        let latency = (self.quickest(&self.moves(machine, 1, &rows)?, 20)? - machine.start).max(1e-7);
+        let one = self.moves(machine, 1, &rows)?;
+        // Twice, as so short a time may be one in which the machine does something else.
+        let latency = self.quickest(&one, 20)?.min(self.quickest(&one, 20)?) - machine.start;
+        let latency = latency.max(1e-7);
         let moved = self.quickest(&self.moves(machine, COPIED, &rows)?, MOVES)? - machine.start - latency;
         Ok(Link { latency, bandwidth: (COPIED * size_of::<f32>()) as f64 / moved.max(1e-9) })
     }
@@ -179,19 +182,23 @@ impl World {
     /// What a run takes in which rank 0 has next to nothing to do, and how much longer it takes when all share little: rank 0
     /// does that while others wake up.
     fn starts(&self, machine: &Machine) -> Result<(f64, f64)> {
-        const RUNS: usize = 51;
+        const RUNS: usize = 21;
+        const ROUNDS: usize = 3;
         const SIDE: usize = 32;
-        let mut medians = [0.0; 3];
+        let mut medians = [f64::INFINITY; 3];
         let plans = [(4, AlgorithmName::Local), (SIDE, AlgorithmName::Local), (SIDE, AlgorithmName::C)];
-        for ((side, algorithm), median) in plans.into_iter().zip(&mut medians) {
-            let plan = self.products(machine, side, algorithm)?;
-            let mut seconds = Vec::with_capacity(RUNS);
-            self.runs(&plan, RUNS, |_, now| {
-                seconds.push(now);
-                Ok(())
-            })?;
-            seconds.sort_by(f64::total_cmp);
-            *median = self.agreed(seconds[RUNS / 2])?;
+        // What else the machine does for a while is not in all rounds.
+        for _ in 0..ROUNDS {
+            for ((side, algorithm), median) in plans.into_iter().zip(&mut medians) {
+                let plan = self.products(machine, side, algorithm)?;
+                let mut seconds = Vec::with_capacity(RUNS);
+                self.runs(&plan, RUNS, |_, now| {
+                    seconds.push(now);
+                    Ok(())
+                })?;
+                seconds.sort_by(f64::total_cmp);
+                *median = median.min(self.agreed(seconds[RUNS / 2])?);
+            }
         }
         let [start, alone, all] = medians;
         // Prices have it that work which is shared takes less.
