@@ -84,7 +84,8 @@ fn half_of_the_memory_is_enough() {
             let mut compiled = world.compile::<f64>(&sliced).unwrap();
             compiled.run_dist(1.0, &blocks.iter().collect::<Vec<_>>(), 0.0, &mut result).unwrap();
             assert_eq!(result.gather(&world).unwrap(), want, "{what}");
-            assert!(most(&compiled.measured().unwrap()) <= peak(&sliced), "{what}");
+            let measured = most(&compiled.measured().unwrap());
+            assert!(measured <= peak(&sliced) && (ranks > 1 || measured == peak(&sliced)), "{what}");
             // Again, onto what is there.
             let mut out = want.clone();
             program.run_into(2.0, &borrowed, -1.0, &mut out).unwrap();

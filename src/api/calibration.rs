@@ -4,15 +4,15 @@
 //! |---|---|
 //! | `start` | a run that has next to nothing to do, on rank 0 |
 //! | `together` | how much longer a run takes in which all share what rank 0 would do while others wake up; medians, of a few the least |
-//! | `flops`, `block_rates` | products of cubes, one on each rank at the same time; of small ones, one on one rank, slowed down as a large one is by others |
+//! | `flops`, `block_rates`, `alone` | products of cubes, one on each rank at the same time; of small ones, one on one rank, slowed down as a large one is by others (`alone`) |
 //! | `speeds` | how long each rank takes for its cube, where they differ by more than noise |
 //! | `memory_bandwidth` | a copy on each rank |
 //! | `link_latency`, `link_bandwidth` | blocks that move from each rank to the next, of several nodes to the same place on the next |
 //! | `node_latency`, `node_bandwidth` | blocks that move from each rank to the next of its node |
 //! | `interference` | a ring that computes and receives for as long |
 //!
-//! Each is the quickest of a few runs: what else the machine does only makes them slower; and larger products are not slower
-//! than smaller ones, where that is what was measured. Files lie in the directory of
+//! Each is the quickest of a few runs: what else the machine does only makes them slower, so that
+//! what a large product does a larger one can do, too. Files lie in the directory of
 //! `EINSUM_DIST_CACHE`, else in `einsum-dist` of the user's cache; one for each host, number of ranks, of workers and of ranks
 //! of a node, and transport. `EINSUM_DIST_RATES=default` neither measures nor reads: plans are then the same on every host.
 //!
@@ -37,7 +37,7 @@ const MOVES: usize = 10;
 /// Elements that each rank copies, and receives.
 const COPIED: usize = 1 << 22;
 /// Of files, one more whenever they say something else.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 /// Speeds that differ by less from the mean are all the same.
 const ALIKE: f64 = 0.02;
 /// Threads for each core beyond which nothing that is measured would mean anything.
@@ -110,14 +110,14 @@ impl World {
         let machine = Machine::new(self.ranks(), workers);
         let per_worker = |amount: f64, seconds: f64| amount / (seconds.max(1e-9) * workers as f64);
         let start = self.quickest(&self.cubes(&machine, 4)?, 20)?;
-        let block_rates = self.block_rates(&machine, start)?;
+        let (block_rates, alone) = self.block_rates(&machine, start)?;
         let flops = block_rates.iter().map(|[_, rate]| *rate).fold(0.0, f64::max);
         let stay = self.rows(|rank| rank);
         let copied = self.quickest(&self.moves(&machine, COPIED, &stay)?, MOVES)? - start;
         let memory_bandwidth = per_worker((2 * COPIED * size_of::<f32>()) as f64, copied);
         let speeds = self.speeds(&machine)?;
         // While it measures, what all ranks take for next to nothing.
-        let measured = Machine { flops, memory_bandwidth, start, block_rates, speeds, ..machine };
+        let measured = Machine { flops, memory_bandwidth, start, block_rates, alone, speeds, ..machine };
         let (start, together) = self.starts(&measured)?;
         if self.ranks() == 1 {
             return Ok(Machine { start, together, ..measured });
@@ -141,23 +141,34 @@ impl World {
         Ok(Machine { start, together, interference, ..measured })
     }
 
-    /// What one worker does in products of cubes, by their sides.
-    fn block_rates(&self, machine: &Machine, start: f64) -> Result<Vec<[f64; 2]>> {
+    /// What one worker does in products of cubes, by their sides, and how many times as much where no other rank computes.
+    fn block_rates(&self, machine: &Machine, start: f64) -> Result<(Vec<[f64; 2]>, f64)> {
         let operations = |side: usize| 2.0 * (side as f64).powi(3) / machine.workers as f64;
         let runs = |side: usize| (2e10 / operations(side)).clamp(10.0, 20.0) as usize;
         let apart = |side: usize| -> Result<f64> {
-            Ok(operations(side) / self.agreed(alone(side, machine.workers, runs(side))?)?.max(1e-9))
+            let mine = if self.is_root() { alone(side, machine.workers, runs(side)) } else { Ok(0.0) };
+            let said = self.of_root(&mine.map_or_else(|error| error.to_string(), |seconds| seconds.to_string()))?;
+            let seconds: f64 = said.parse().map_err(|_| Error::Usage(said))?;
+            Ok(operations(side) / seconds.max(1e-9))
         };
-        let small = SMALL.into_iter().map(apart).collect::<Result<Vec<f64>>>()?;
+        let mut small = SMALL.into_iter().map(apart).collect::<Result<Vec<f64>>>()?;
         let large = LARGE.into_iter().map(|side| {
             let seconds = self.quickest(&self.cubes(machine, side)?, runs(side))? - start;
             Ok(operations(side) / seconds.max(1e-9))
         });
-        let large = large.collect::<Result<Vec<f64>>>()?;
-        let beside_others = (large[1] / apart(LARGE[1])?).min(1.0);
-        let rates: Vec<f64> = small.into_iter().map(|rate| rate * beside_others).chain(large).collect();
-        let sides = SMALL.into_iter().chain(LARGE);
-        Ok(sides.zip(rising(rates.into_iter())).map(|(side, rate)| [side as f64, rate]).collect())
+        let mut large = large.collect::<Result<Vec<f64>>>()?;
+        let alone = if self.ranks() > 1 { (apart(LARGE[1])? / large[1]).max(1.0) } else { 1.0 };
+        for at in 1..large.len() {
+            large[at] = large[at].max(large[at - 1]);
+        }
+        // So short that start may be more.
+        let mut most = large[0];
+        for rate in small.iter_mut().rev() {
+            most = most.min(*rate / alone);
+            *rate = most;
+        }
+        let sides = SMALL.into_iter().chain(LARGE).map(|side| side as f64);
+        Ok((sides.zip(small.into_iter().chain(large)).map(|(side, rate)| [side, rate]).collect(), alone))
     }
 
     /// How many ranks follow each other on a host, if it is the same number everywhere and there are several hosts; else 1. Collective.
@@ -200,11 +211,11 @@ impl World {
                 *median = median.min(self.agreed(seconds[RUNS / 2])?);
             }
         }
-        let [start, alone, all] = medians;
+        let [start, by_one, by_all] = medians;
         // Prices have it that work which is shared takes less.
-        let saved = (self.ranks() - 1) as f64 * 2.0 * (SIDE as f64).powi(3)
-            / (machine.rate(SIDE as f64) * machine.workers as f64);
-        Ok((start, if self.ranks() > 1 { (all - alone + saved).max(0.0) } else { 0.0 }))
+        let cube = 2.0 * (SIDE as f64).powi(3) / (machine.rate(SIDE as f64) * machine.workers as f64);
+        let saved = (self.ranks() as f64 / machine.alone - 1.0) * cube;
+        Ok((start, if self.ranks() > 1 { (by_all - by_one + saved).max(0.0) } else { 0.0 }))
     }
 
     /// How fast ranks are beside each other, if they are not alike.
@@ -308,34 +319,13 @@ impl World {
     }
 }
 
-/// Seconds of a product of cubes on one rank that nobody waits for, less those of a run that does nothing.
+/// Seconds of a product of cubes on one rank with workers of its own, less those of a run that does nothing.
 fn alone(side: usize, workers: usize, runs: usize) -> Result<f64> {
-    let (world, machine) = (World::in_process(1), Machine::new(1, workers));
-    let start = world.quickest(&world.cubes(&machine, 1)?, 50)?;
-    Ok(world.quickest(&world.cubes(&machine, side)?, runs.max(10))? - start)
-}
-
-/// The largest rising numbers that none of these is less than.
-fn rising(numbers: impl DoubleEndedIterator<Item = f64>) -> Vec<f64> {
-    let mut rising: Vec<f64> = numbers
-        .rev()
-        .scan(f64::INFINITY, |least, number| {
-            *least = least.min(number);
-            Some(*least)
-        })
-        .collect();
-    rising.reverse();
-    rising
-}
-
-#[cfg(test)]
-mod tests {
-    use super::rising;
-
-    #[test]
-    fn none_is_more_than_one_that_follows() {
-        assert_eq!(rising([1.0, 4.0, 2.0, 3.0, 9.0].into_iter()), [1.0, 2.0, 2.0, 3.0, 9.0]);
-        assert_eq!(rising([4.0, 3.0, 2.0].into_iter()), [2.0, 2.0, 2.0]);
-        assert_eq!(rising([].into_iter()), [] as [f64; 0]);
-    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
+    let pool = pool.map_err(|error| Error::Usage(format!("no threads to measure with: {error}")))?;
+    pool.install(|| {
+        let (world, machine) = (World::in_process(1), Machine::new(1, workers));
+        let start = world.quickest(&world.cubes(&machine, 1)?, 50)?;
+        Ok(world.quickest(&world.cubes(&machine, side)?, runs)? - start)
+    })
 }

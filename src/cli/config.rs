@@ -9,7 +9,7 @@ use einsum_dist::api::host;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::exec::{Contractor, kernel_name};
 use einsum_dist::local::Target;
-use einsum_dist::plan::{AlgorithmName, Fixed, PipelineChoice};
+use einsum_dist::plan::{AlgorithmName, Fixed, MOST_PLAYED, PipelineChoice};
 use einsum_dist::tree::Tree;
 use einsum_dist::{Machine, Options, Plan, Problem, World};
 
@@ -55,7 +55,14 @@ impl RunConfig {
         let text = inputs::expression(world, args.expression.as_deref().unwrap_or_default())?;
         let workers = default_workers(world, &args)?;
         let target = shared_target(world, &args, workers)?;
-        let machine = if runs_here(world, &args) { world.machine(workers)? } else { Machine::new(1, workers) };
+        let machine = if runs_here(world, &args) {
+            // Random operands, and a rank without peers, compute in the global pool, which whatever comes first would build with a
+            // thread for each core. It fails only where one exists, which then serves.
+            let _ = rayon::ThreadPoolBuilder::new().num_threads(workers).build_global();
+            world.machine(workers)?
+        } else {
+            Machine::new(1, workers)
+        };
         agree(world, RunConfig::local(world, args, &text, machine, target))
     }
 
@@ -112,6 +119,9 @@ impl RunConfig {
         }
         let plan = shaped.plan_tree(&tree, &machine, &options)?;
         let plan_seconds = started.elapsed().as_secs_f64();
+        if args.timeline.is_some() && ranks > MOST_PLAYED {
+            return Err(usage(format!("--timeline draws {MOST_PLAYED} ranks at most, the plan has {ranks}")));
+        }
         if args.dtype.is_some() && !args.operands.is_empty() && !args.quiet && world.is_root() {
             eprintln!("warning: --dtype is for random operands; these files make it {dtype}");
         }

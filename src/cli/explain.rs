@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use einsum_dist::io::npy::NpyError;
-use einsum_dist::plan::{Classes, MOST_PLAYED, MOST_WHOLE, Step};
+use einsum_dist::plan::{Classes, MOST_WHOLE, Step};
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Error, Plan, World};
 use rayon::prelude::*;
@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::Result;
 use super::config::RunConfig;
 use super::print::json;
-use super::start::{agree, usage};
+use super::start::agree;
 use super::units::{counted, seconds};
 
 /// Characters of an expression that the title of a picture has.
@@ -38,9 +38,10 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<Option<String>> {
             counted(steps, "step"),
         )
     };
-    let played = (config.simulate && world.is_root()).then(|| plan.simulate()).flatten();
+    let shown = config.timeline.is_some() || !config.json;
+    let played = (config.simulate && shown && world.is_root()).then(|| plan.simulate()).flatten();
     if let Some(path) = &config.timeline {
-        let drawn = if world.is_root() { draw(plan, played.as_ref(), path) } else { Ok(()) };
+        let drawn = played.as_ref().map_or(Ok(()), |timeline| draw(plan, timeline, path));
         agree(world, drawn)?;
     }
     if !world.is_root() {
@@ -70,11 +71,7 @@ fn simulated(plan: &Plan, played: Option<&Timeline>) -> String {
 }
 
 /// Writes the timeline of a plan that was played, beside its file and then in its place.
-fn draw(plan: &Plan, played: Option<&Timeline>, path: &Path) -> Result<()> {
-    let Some(timeline) = played else {
-        let most = counted(MOST_PLAYED, "rank");
-        return Err(usage(format!("--timeline draws {most} at most, the plan has {}", plan.ranks())));
-    };
+fn draw(plan: &Plan, timeline: &Timeline, path: &Path) -> Result<()> {
     let one = if plan.slice_count() > 1 { ", one slice" } else { "" };
     let expression = match plan.expression.char_indices().nth(TITLE) {
         Some((end, _)) => format!("{}...", &plan.expression[..end]),

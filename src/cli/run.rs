@@ -32,9 +32,6 @@ pub struct Outcome {
 /// Bad input found while reading, or a failed run.
 pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
     world.check_memory(&config.plan)?;
-    let workers = config.plan.machine.workers;
-    // Random operands, and a rank without peers, compute in the global pool. It fails only where one exists, which then serves.
-    let _ = rayon::ThreadPoolBuilder::new().num_threads(workers).build_global();
     if config.verbose && world.is_root() {
         eprintln!("{}\nkernel    {}\n", config.plan.explain(), config.kernel());
     }

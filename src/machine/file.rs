@@ -39,6 +39,9 @@ impl Machine {
                 return Err(format!("{name} is {seconds}, and must not be below 0"));
             }
         }
+        if !(machine.alone.is_finite() && machine.alone >= 1.0) {
+            return Err(format!("alone is {}, and must not be below 1", machine.alone));
+        }
         if !(0.0..=1.0).contains(&machine.interference) {
             return Err(format!("interference is {}, and must be from 0 to 1", machine.interference));
         }

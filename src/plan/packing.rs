@@ -1,13 +1,14 @@
 //! What ranks pack into: the workspace of their local contractions, known before there is a tensor.
 //!
 //! Invariant: with the target that a program is compiled for, the bytes that it has reserved after it ran on dense blocks of the
-//! user's and on boxes of whole dense arrays. Deliberately absent: what transports pack into, and other arrays of the user's.
+//! user's, and on whole dense arrays of which their blocks are boxes. Deliberately absent: what transports pack into, and other
+//! arrays of the user's.
 
 use std::collections::HashMap;
 
 use super::{Held, Plan};
 use crate::local::{key, plan_contract};
-use crate::schedule::{Buffer, Home, Schedule, Work};
+use crate::schedule::{Buffer, Home, Place, Schedule, Work};
 
 /// Finds the workspace of schedules of one plan, of contractions that are alike once.
 pub struct Packing<'a> {
@@ -51,10 +52,13 @@ impl<'a> Packing<'a> {
 
     /// The extents of the dense array that a buffer is a box of, where the user's tensors are whole.
     fn array(&self, buffer: &Buffer) -> Vec<usize> {
-        match buffer.home {
-            Home::Operand(index) => self.plan.operand_shape(index),
-            Home::Output if self.plan.result == Held::Whole => self.plan.output_shape(),
-            Home::Output | Home::Arena | Home::Exchange => buffer.within.clone(),
-        }
+        // Blocks of several boxes are put together.
+        let one_box = |place: &Place| place.region.dims().iter().all(|intervals| intervals.ranges().len() <= 1);
+        let whole = match buffer.home {
+            Home::Operand(index) => Some(self.plan.operand_shape(index)),
+            Home::Output if self.plan.result == Held::Whole => Some(self.plan.output_shape()),
+            Home::Output | Home::Arena | Home::Exchange => None,
+        };
+        whole.filter(|_| buffer.place.as_ref().is_some_and(one_box)).unwrap_or_else(|| buffer.within.clone())
     }
 }

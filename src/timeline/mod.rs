@@ -4,7 +4,7 @@
 //! |---|---|
 //! | the picture | `svg` |
 //!
-//! Invariant: the spans of one lane of one rank follow each other; latencies, which pass beside what follows, may overlap.
+//! Invariant: the spans of one lane of one rank begin one after the other; the latency of one may pass beside the next.
 
 mod svg;
 
@@ -76,7 +76,7 @@ pub struct Span {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
-    /// From the first task to the end of the last one.
+    /// From the beginning of the run to the end of the last task.
     pub seconds: f64,
     /// How many ranks there are.
     pub ranks: usize,

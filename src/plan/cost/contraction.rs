@@ -19,7 +19,7 @@ impl Cost<'_> {
         let elements = tensors.map(|labels| self.volume(labels));
         let contracted = Contracted { cost: self, tensors, elements, multiply_adds: self.volume(&all) };
         match *algorithm {
-            Algorithm::Local => contracted.share(1.0),
+            Algorithm::Local => contracted.share(1.0) / self.machine.alone,
             // The work only.
             Algorithm::Slicing { .. } => contracted.share(1.0 / self.machine.ranks as f64),
             Algorithm::C { cut } => contracted.share(self.tile(cut, self.machine.ranks)),
