@@ -11,7 +11,7 @@
 //! | `node_latency`, `node_bandwidth` | blocks that move from each rank to the next of its node |
 //! | `interference` | a ring that computes and receives for as long |
 //!
-//! Each is the quickest of a few runs: what else the machine does only makes them slower, so that
+//! Latencies are medians too, all others of the quickest of a few runs: what else the machine does only makes them slower, so that
 //! what a large product does a larger one can do, too. Files lie in the directory of
 //! `EINSUM_DIST_CACHE`, else in `einsum-dist` of the user's cache; one for each host, number of ranks, of workers and of ranks
 //! of a node, and transport. `EINSUM_DIST_RATES=default` neither measures nor reads: plans are then the same on every host.
@@ -182,10 +182,9 @@ impl World {
     /// The link over which a row of each rank moves to another.
     fn link(&self, machine: &Machine, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
-        let one = self.moves(machine, 1, &rows)?;
-        // Twice, as so short a time may be one in which the machine does something else.
-        let latency = self.quickest(&one, 20)?.min(self.quickest(&one, 20)?) - machine.start;
-        let latency = latency.max(1e-7);
+        let stays = self.rows(|rank| rank);
+        let [stay, go] = self.typical(&[self.moves(machine, 1, &stays)?, self.moves(machine, 1, &rows)?])?;
+        let latency = (go - stay).max(1e-7);
         let moved = self.quickest(&self.moves(machine, COPIED, &rows)?, MOVES)? - machine.start - latency;
         Ok(Link { latency, bandwidth: (COPIED * size_of::<f32>()) as f64 / moved.max(1e-9) })
     }
@@ -193,25 +192,13 @@ impl World {
     /// What a run takes in which rank 0 has next to nothing to do, and how much longer it takes when all share little: rank 0
     /// does that while others wake up.
     fn starts(&self, machine: &Machine) -> Result<(f64, f64)> {
-        const RUNS: usize = 21;
-        const ROUNDS: usize = 3;
         const SIDE: usize = 32;
-        let mut medians = [f64::INFINITY; 3];
-        let plans = [(4, AlgorithmName::Local), (SIDE, AlgorithmName::Local), (SIDE, AlgorithmName::C)];
-        // What else the machine does for a while is not in all rounds.
-        for _ in 0..ROUNDS {
-            for ((side, algorithm), median) in plans.into_iter().zip(&mut medians) {
-                let plan = self.products(machine, side, algorithm)?;
-                let mut seconds = Vec::with_capacity(RUNS);
-                self.runs(&plan, RUNS, |_, now| {
-                    seconds.push(now);
-                    Ok(())
-                })?;
-                seconds.sort_by(f64::total_cmp);
-                *median = median.min(self.agreed(seconds[RUNS / 2])?);
-            }
-        }
-        let [start, by_one, by_all] = medians;
+        let plans = [
+            self.products(machine, 4, AlgorithmName::Local)?,
+            self.products(machine, SIDE, AlgorithmName::Local)?,
+            self.products(machine, SIDE, AlgorithmName::C)?,
+        ];
+        let [start, by_one, by_all] = self.typical(&plans)?;
         // Prices have it that work which is shared takes less.
         let cube = 2.0 * (SIDE as f64).powi(3) / (machine.rate(SIDE as f64) * machine.workers as f64);
         let saved = (self.ranks() as f64 / machine.alone - 1.0) * cube;
@@ -279,6 +266,26 @@ impl World {
         let rows = Distribution::new(vec![Axis { ranks, role: Role::Cut { dim: 0, how: Cut::Even } }]);
         let owners: Vec<usize> = (0..ranks).map(to).collect();
         if owners.is_sorted() { rows } else { rows.owned_by(Owners::Listed(owners)) }
+    }
+
+    /// Seconds of median runs of some plans. Collective.
+    fn typical<const N: usize>(&self, plans: &[Plan; N]) -> Result<[f64; N]> {
+        const RUNS: usize = 21;
+        const ROUNDS: usize = 3;
+        let mut medians = [f64::INFINITY; N];
+        // What else the machine does for a while is not in all rounds.
+        for _ in 0..ROUNDS {
+            for (plan, median) in plans.iter().zip(&mut medians) {
+                let mut seconds = Vec::with_capacity(RUNS);
+                self.runs(plan, RUNS, |_, now| {
+                    seconds.push(now);
+                    Ok(())
+                })?;
+                seconds.sort_by(f64::total_cmp);
+                *median = median.min(self.agreed(seconds[RUNS / 2])?);
+            }
+        }
+        Ok(medians)
     }
 
     /// Seconds of the quickest of some runs of a plan. Collective.
