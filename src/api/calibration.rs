@@ -37,7 +37,7 @@ const MOVES: usize = 10;
 /// Elements that each rank copies, and receives.
 const COPIED: usize = 1 << 22;
 /// Of files, one more whenever they say something else.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 /// Speeds that differ by less from the mean are all the same.
 const ALIKE: f64 = 0.02;
 /// Threads for each core beyond which nothing that is measured would mean anything.
@@ -123,11 +123,11 @@ impl World {
             return Ok(Machine { start, together, ..measured });
         }
         let (ranks, ranks_per_node) = (self.ranks(), self.ranks_per_node()?);
-        let far = self.link(&measured, |rank| (rank + ranks_per_node) % ranks)?;
+        let far = self.link(&measured, copied, |rank| (rank + ranks_per_node) % ranks)?;
         let near = if ranks_per_node == 1 {
             far
         } else {
-            self.link(&measured, |rank| rank - rank % ranks_per_node + (rank + 1) % ranks_per_node)?
+            self.link(&measured, copied, |rank| rank - rank % ranks_per_node + (rank + 1) % ranks_per_node)?
         };
         let measured = Machine {
             link_latency: far.latency,
@@ -179,14 +179,16 @@ impl World {
         Ok(if alike && hosts.len() == self.ranks() && each < self.ranks() { each } else { 1 })
     }
 
-    /// The link over which a row of each rank moves to another.
-    fn link(&self, machine: &Machine, to: impl Fn(usize) -> usize) -> Result<Link> {
+    /// The link over which a row of each rank moves to another; a run copies the row before, which takes `copied` seconds.
+    fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];
         // Of many, as one that wakes up late is all that there is to see.
         let latency = (self.quickest(&goes, 60)? - self.quickest(&stays, 60)?).max(1e-7);
-        let moved = self.quickest(&self.moves(machine, COPIED, &rows)?, MOVES)? - machine.start - latency;
-        Ok(Link { latency, bandwidth: (COPIED * size_of::<f32>()) as f64 / moved.max(1e-9) })
+        let all = self.quickest(&self.moves(machine, COPIED, &rows)?, MOVES)? - machine.start - latency;
+        // Nothing moves faster than it is copied, from a buffer of one rank to one of another.
+        let moved = (all - copied).max(copied).max(1e-9);
+        Ok(Link { latency, bandwidth: (COPIED * size_of::<f32>()) as f64 / moved })
     }
 
     /// What a run takes in which rank 0 has next to nothing to do, and how much longer it takes when all share little: rank 0
