@@ -45,7 +45,7 @@ const CROWDED: usize = 4;
 
 impl World {
     /// The machine that this world is, with measured rates: remembered ones where there are any. Collective. Cost: once per host
-    /// 0.8 s for two ranks on two cores.
+    /// about a second for two ranks on two cores.
     ///
     /// ```
     /// use einsum_dist::{Options, Problem, World};
