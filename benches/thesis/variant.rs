@@ -1,5 +1,6 @@
 //! One way to contract a case: compiled, with its operands where the plan wants them and its result.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
 
 use einsum_dist::plan::AlgorithmName;
@@ -24,8 +25,8 @@ pub const FORCED: [(&str, Option<AlgorithmName>); 8] = [
 /// What is known of a variant before it is timed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
-    /// The plan's fingerprint: `auto` is as good as the algorithm that has the same.
-    pub fingerprint: u64,
+    /// A hash of what all ranks do: algorithms may come to the same.
+    pub work: u64,
     /// The algorithm and where left, right and out lie.
     pub plan: String,
     pub gflop: f64,
@@ -57,12 +58,7 @@ impl Variant {
         };
         let (left, right) = (operand(0), operand(1));
         let out = DistTensor::zeros(world, &plan.output_shape(), &plan.output().distribution);
-        let facts = Facts {
-            fingerprint: plan.fingerprint(),
-            plan: described(&plan),
-            gflop: plan.total_gflop(),
-            digest: Vec::new(),
-        };
+        let facts = Facts { work: work(&plan), plan: described(&plan), gflop: plan.total_gflop(), digest: Vec::new() };
         let program = world.compile(&plan).expect("a program");
         let mut variant = Variant { world: world.clone(), program, left, right, out, facts };
         variant.run();
@@ -86,6 +82,14 @@ impl Variant {
         self.program.run_dist(1.0, &[&self.left, &self.right], 0.0, &mut self.out).expect("a run");
         start.elapsed().as_secs_f64()
     }
+}
+
+fn work(plan: &Plan) -> u64 {
+    let schedules =
+        (0..plan.ranks()).map(|rank| serde_json::to_string(&plan.schedule(rank)).expect("numbers and text"));
+    let mut hasher = DefaultHasher::new();
+    schedules.for_each(|schedule| schedule.hash(&mut hasher));
+    hasher.finish()
 }
 
 fn described(plan: &Plan) -> String {

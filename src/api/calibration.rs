@@ -11,8 +11,8 @@
 //! | `node_latency`, `node_bandwidth` | blocks that move from each rank to the next of its node |
 //! | `interference` | a ring that computes and receives for as long |
 //!
-//! All others are of the quickest of a few runs: what else the machine does only makes them slower, so that
-//! what a large product does a larger one can do, too. Files lie in the directory of
+//! Latencies are of the quicker quarter of many runs. All others are of the quickest of a few: what else the machine does only makes
+//! them slower, so that what a large product does a larger one can do, too. Files lie in the directory of
 //! `EINSUM_DIST_CACHE`, else in `einsum-dist` of the user's cache; one for each host, number of ranks, of workers and of ranks
 //! of a node, and transport. `EINSUM_DIST_RATES=default` neither measures nor reads: plans are then the same on every host.
 //!
@@ -37,7 +37,7 @@ const MOVES: usize = 10;
 /// Elements that each rank copies, and receives.
 const COPIED: usize = 1 << 22;
 /// Of files, one more whenever they say something else.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 /// Speeds that differ by less from the mean are all the same.
 const ALIKE: f64 = 0.02;
 /// Threads for each core beyond which nothing that is measured would mean anything.
@@ -145,19 +145,14 @@ impl World {
     fn block_rates(&self, machine: &Machine, start: f64) -> Result<(Vec<[f64; 2]>, f64)> {
         let operations = |side: usize| 2.0 * (side as f64).powi(3) / machine.workers as f64;
         let runs = |side: usize| (2e10 / operations(side)).clamp(10.0, 20.0) as usize;
-        let apart = |side: usize| -> Result<f64> {
-            let mine = if self.is_root() { alone(side, machine.workers, runs(side)) } else { Ok(0.0) };
-            let said = self.of_root(&mine.map_or_else(|error| error.to_string(), |seconds| seconds.to_string()))?;
-            let seconds: f64 = said.parse().map_err(|_| Error::Usage(said))?;
-            Ok(operations(side) / seconds.max(1e-9))
-        };
-        let mut small = SMALL.into_iter().map(apart).collect::<Result<Vec<f64>>>()?;
+        let small = SMALL.into_iter().map(|side| Ok(operations(side) / self.apart(side, machine.workers, runs(side))?));
+        let mut small = small.collect::<Result<Vec<f64>>>()?;
         let large = LARGE.into_iter().map(|side| {
             let seconds = self.quickest(&self.cubes(machine, side)?, runs(side))? - start;
             Ok(operations(side) / seconds.max(1e-9))
         });
         let mut large = large.collect::<Result<Vec<f64>>>()?;
-        let alone = if self.ranks() > 1 { (apart(LARGE[1])? / large[1]).max(1.0) } else { 1.0 };
+        let alone = if self.ranks() > 1 { self.alone(machine, start)? } else { 1.0 };
         for at in 1..large.len() {
             large[at] = large[at].max(large[at - 1]);
         }
@@ -169,6 +164,27 @@ impl World {
         }
         let sides = SMALL.into_iter().chain(LARGE).map(|side| side as f64);
         Ok((sides.zip(small.into_iter().chain(large)).map(|(side, rate)| [side, rate]).collect(), alone))
+    }
+
+    /// How many times as fast rank 0 is while no other computes: in turns, as clocks go up and down.
+    fn alone(&self, machine: &Machine, start: f64) -> Result<f64> {
+        const SIDE: usize = 512;
+        const ROUNDS: usize = 5;
+        let mut ratios = Vec::with_capacity(ROUNDS);
+        for _ in 0..ROUNDS {
+            let together = self.quickest(&self.cubes(machine, SIDE)?, 5)? - start;
+            ratios.push(together / self.apart(SIDE, machine.workers, 5)?);
+        }
+        ratios.sort_by(f64::total_cmp);
+        Ok(ratios[ROUNDS / 2].max(1.0))
+    }
+
+    /// Seconds of a cube on rank 0 while all others wait. Collective.
+    fn apart(&self, side: usize, workers: usize, runs: usize) -> Result<f64> {
+        let mine = if self.is_root() { by_itself(side, workers, runs) } else { Ok(0.0) };
+        let said = self.of_root(&mine.map_or_else(|error| error.to_string(), |seconds| seconds.to_string()))?;
+        let seconds: f64 = said.parse().map_err(|_| Error::Usage(said))?;
+        Ok(seconds.max(1e-9))
     }
 
     /// How many ranks follow each other on a host, if it is the same number everywhere and there are several hosts; else 1. Collective.
@@ -183,8 +199,8 @@ impl World {
     fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];
-        // Of many, as one that wakes up late is all that there is to see.
-        let latency = (self.quickest(&goes, 60)? - self.quickest(&stays, 60)?).max(1e-7);
+        // Half of them wait for threads that wake up late, and the very quickest for nobody.
+        let latency = (self.quartile(&goes)? - self.quartile(&stays)?).max(1e-7);
         let all = self.quickest(&self.moves(machine, COPIED, &rows)?, MOVES)? - machine.start - latency;
         // Nothing moves faster than it is copied, from a buffer of one rank to one of another.
         let moved = (all - copied).max(copied).max(1e-9);
@@ -290,6 +306,18 @@ impl World {
         Ok(medians)
     }
 
+    /// Seconds of a run that is quicker than three of four, of many. Collective.
+    fn quartile(&self, plan: &Plan) -> Result<f64> {
+        const RUNS: usize = 60;
+        let mut all = Vec::with_capacity(RUNS);
+        self.runs(plan, RUNS, |_, seconds| {
+            all.push(seconds);
+            Ok(())
+        })?;
+        all.sort_by(f64::total_cmp);
+        self.agreed(all[RUNS / 4])
+    }
+
     /// Seconds of the quickest of some runs of a plan. Collective.
     fn quickest(&self, plan: &Plan, runs: usize) -> Result<f64> {
         let mut quickest = f64::INFINITY;
@@ -329,7 +357,7 @@ impl World {
 }
 
 /// Seconds of a product of cubes on one rank with workers of its own, less those of a run that does nothing.
-fn alone(side: usize, workers: usize, runs: usize) -> Result<f64> {
+fn by_itself(side: usize, workers: usize, runs: usize) -> Result<f64> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
     let pool = pool.map_err(|error| Error::Usage(format!("no threads to measure with: {error}")))?;
     pool.install(|| {
