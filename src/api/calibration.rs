@@ -3,7 +3,7 @@
 //! | rate | from |
 //! |---|---|
 //! | `start` | a run that has next to nothing to do, on rank 0 |
-//! | `together` | how much longer a run takes in which all share what rank 0 would do while others wake up; medians, of a few the least |
+//! | `together` | how much longer a run takes in which all share what rank 0 would do while others wake up; medians |
 //! | `flops`, `block_rates`, `alone` | products of cubes, one on each rank at the same time; of small ones, one on one rank, slowed down as a large one is by others (`alone`) |
 //! | `speeds` | how long each rank takes for its cube, where they differ by more than noise |
 //! | `memory_bandwidth` | a copy on each rank |
@@ -286,22 +286,23 @@ impl World {
         if owners.is_sorted() { rows } else { rows.owned_by(Owners::Listed(owners)) }
     }
 
-    /// Seconds of median runs of some plans. Collective.
+    /// Seconds of median runs of some plans, in turns, as what else the machine does for a while is not in all of them. Collective.
     fn typical<const N: usize>(&self, plans: &[Plan; N]) -> Result<[f64; N]> {
         const RUNS: usize = 21;
-        const ROUNDS: usize = 3;
-        let mut medians = [f64::INFINITY; N];
-        // What else the machine does for a while is not in all rounds.
+        const ROUNDS: usize = 5;
+        let mut all = [(); N].map(|()| Vec::with_capacity(RUNS * ROUNDS));
         for _ in 0..ROUNDS {
-            for (plan, median) in plans.iter().zip(&mut medians) {
-                let mut seconds = Vec::with_capacity(RUNS);
-                self.runs(plan, RUNS, |_, now| {
-                    seconds.push(now);
+            for (plan, all) in plans.iter().zip(&mut all) {
+                self.runs(plan, RUNS, |_, seconds| {
+                    all.push(seconds);
                     Ok(())
                 })?;
-                seconds.sort_by(f64::total_cmp);
-                *median = median.min(self.agreed(seconds[RUNS / 2])?);
             }
+        }
+        let mut medians = [0.0; N];
+        for (seconds, median) in all.iter_mut().zip(&mut medians) {
+            seconds.sort_by(f64::total_cmp);
+            *median = self.agreed(seconds[seconds.len() / 2])?;
         }
         Ok(medians)
     }
