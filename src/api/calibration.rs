@@ -11,10 +11,10 @@
 //! | `node_latency`, `node_bandwidth` | blocks that move from each rank to the next of its node |
 //! | `interference` | a ring that computes and receives for as long |
 //!
-//! Latencies are of the quicker quarter of many runs. All others are of the quickest of a few: what else the machine does only makes
-//! them slower, so that what a large product does a larger one can do, too. Files lie in the directory of
-//! `EINSUM_DIST_CACHE`, else in `einsum-dist` of the user's cache; one for each host, number of ranks, of workers and of ranks
-//! of a node, and transport. `EINSUM_DIST_RATES=default` neither measures nor reads: plans are then the same on every host.
+//! Latencies are of the quicker quarter of many runs, products medians of rounds in which all sizes have their turn; what a large
+//! one does a larger one can do, too. All others are of the quickest of a few runs: what else the machine does only makes them
+//! slower. Files lie in the directory of `EINSUM_DIST_CACHE`, else in `einsum-dist` of the user's cache; one for each host, number
+//! of ranks, of workers and of ranks of a node, and transport. `EINSUM_DIST_RATES=default` neither measures nor reads: plans are then the same on every host.
 //!
 //! Invariant: all processes have the same numbers, those of rank 0. Deliberately absent: nodes with different numbers of ranks
 //! (all links then count as the slowest), element types other than f32 (others are reckoned from it), and what other
@@ -142,17 +142,31 @@ impl World {
     }
 
     /// What one worker does in products of cubes, by their sides, and how many times as much where no other rank computes.
+    ///
+    /// All sides have their turn in every round, and medians of rounds count: where clocks go up and down, they do so for all.
     fn block_rates(&self, machine: &Machine, start: f64) -> Result<(Vec<[f64; 2]>, f64)> {
-        let operations = |side: usize| 2.0 * (side as f64).powi(3) / machine.workers as f64;
-        let runs = |side: usize| (2e10 / operations(side)).clamp(10.0, 20.0) as usize;
-        let small = SMALL.into_iter().map(|side| Ok(operations(side) / self.apart(side, machine.workers, runs(side))?));
-        let mut small = small.collect::<Result<Vec<f64>>>()?;
-        let large = LARGE.into_iter().map(|side| {
-            let seconds = self.quickest(&self.cubes(machine, side)?, runs(side))? - start;
-            Ok(operations(side) / seconds.max(1e-9))
-        });
-        let mut large = large.collect::<Result<Vec<f64>>>()?;
-        let alone = if self.ranks() > 1 { self.alone(machine, start)? } else { 1.0 };
+        const ROUNDS: usize = 5;
+        const RUNS: usize = 3;
+        let (mut small, mut large) = (SMALL.map(|_| Vec::new()), LARGE.map(|_| Vec::new()));
+        let mut alone = Vec::new();
+        for _ in 0..ROUNDS {
+            for (side, seconds) in SMALL.into_iter().zip(&mut small) {
+                seconds.push(self.apart(side, machine.workers, 5 * RUNS)?);
+            }
+            for (side, seconds) in LARGE.into_iter().zip(&mut large) {
+                seconds.push((self.quickest(&self.cubes(machine, side)?, RUNS)? - start).max(1e-9));
+            }
+            if self.ranks() > 1 {
+                let together = self.quickest(&self.cubes(machine, LARGE[1])?, RUNS)? - start;
+                alone.push(together / self.apart(LARGE[1], machine.workers, RUNS)?);
+            }
+        }
+        let alone = if alone.is_empty() { 1.0 } else { median(alone).max(1.0) };
+        let rate = |(side, seconds): (usize, Vec<f64>)| {
+            2.0 * (side as f64).powi(3) / (machine.workers as f64 * median(seconds))
+        };
+        let mut small: Vec<f64> = SMALL.into_iter().zip(small).map(rate).collect();
+        let mut large: Vec<f64> = LARGE.into_iter().zip(large).map(rate).collect();
         for at in 1..large.len() {
             large[at] = large[at].max(large[at - 1]);
         }
@@ -164,19 +178,6 @@ impl World {
         }
         let sides = SMALL.into_iter().chain(LARGE).map(|side| side as f64);
         Ok((sides.zip(small.into_iter().chain(large)).map(|(side, rate)| [side, rate]).collect(), alone))
-    }
-
-    /// How many times as fast rank 0 is while no other computes: in turns, as clocks go up and down.
-    fn alone(&self, machine: &Machine, start: f64) -> Result<f64> {
-        const SIDE: usize = 512;
-        const ROUNDS: usize = 5;
-        let mut ratios = Vec::with_capacity(ROUNDS);
-        for _ in 0..ROUNDS {
-            let together = self.quickest(&self.cubes(machine, SIDE)?, 5)? - start;
-            ratios.push(together / self.apart(SIDE, machine.workers, 5)?);
-        }
-        ratios.sort_by(f64::total_cmp);
-        Ok(ratios[ROUNDS / 2].max(1.0))
     }
 
     /// Seconds of a cube on rank 0 while all others wait. Collective.
@@ -300,9 +301,8 @@ impl World {
             }
         }
         let mut medians = [0.0; N];
-        for (seconds, median) in all.iter_mut().zip(&mut medians) {
-            seconds.sort_by(f64::total_cmp);
-            *median = self.agreed(seconds[seconds.len() / 2])?;
+        for (seconds, typical) in all.into_iter().zip(&mut medians) {
+            *typical = self.agreed(median(seconds))?;
         }
         Ok(medians)
     }
@@ -357,13 +357,18 @@ impl World {
     }
 }
 
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
 /// Seconds of a product of cubes on one rank with workers of its own, less those of a run that does nothing.
 fn by_itself(side: usize, workers: usize, runs: usize) -> Result<f64> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
     let pool = pool.map_err(|error| Error::Usage(format!("no threads to measure with: {error}")))?;
     pool.install(|| {
         let (world, machine) = (World::in_process(1), Machine::new(1, workers));
-        let start = world.quickest(&world.cubes(&machine, 1)?, 50)?;
+        let start = world.quickest(&world.cubes(&machine, 1)?, 20)?;
         Ok(world.quickest(&world.cubes(&machine, side)?, runs)? - start)
     })
 }
