@@ -9,7 +9,7 @@
 //! | `memory_bandwidth` | a copy on each rank |
 //! | `link_latency`, `link_bandwidth` | blocks that move from each rank to the next, of several nodes to the same place on the next |
 //! | `node_latency`, `node_bandwidth` | blocks that move from each rank to the next of its node |
-//! | `interference` | a ring that computes and receives for as long |
+//! | `interference` | a ring that computes and receives for as long, beside a product of the same size |
 //!
 //! Latencies are of the quicker quarter of many runs, products medians of rounds in which all sizes have their turn; what a large
 //! one does a larger one can do, too. All others are of the quickest of a few runs: what else the machine does only makes them
@@ -45,7 +45,7 @@ const CROWDED: usize = 4;
 
 impl World {
     /// The machine that this world is, with measured rates: remembered ones where there are any. Collective. Cost: once per host
-    /// about a second for two ranks on two cores.
+    /// about two seconds for two ranks on two cores.
     ///
     /// ```
     /// use einsum_dist::{Options, Problem, World};
@@ -213,9 +213,9 @@ impl World {
     fn starts(&self, machine: &Machine) -> Result<(f64, f64)> {
         const SIDE: usize = 32;
         let plans = [
-            self.products(machine, 4, AlgorithmName::Local)?,
-            self.products(machine, SIDE, AlgorithmName::Local)?,
-            self.products(machine, SIDE, AlgorithmName::C)?,
+            self.products(machine, [4; 3], AlgorithmName::Local)?,
+            self.products(machine, [SIDE; 3], AlgorithmName::Local)?,
+            self.products(machine, [SIDE; 3], AlgorithmName::C)?,
         ];
         let [start, by_one, by_all] = self.typical(&plans)?;
         // Prices have it that work which is shared takes less.
@@ -242,34 +242,41 @@ impl World {
         Ok(if alike { Vec::new() } else { speeds })
     }
 
-    /// What computing and receiving together take more than the longer of both, as a share of the shorter.
+    /// What computing and receiving together take more than the longer of both, as a share of the shorter: medians of rounds that
+    /// measure computing alone, too.
     fn interference(&self, machine: &Machine) -> Result<f64> {
         const SIDE: usize = 1024;
+        const ROUNDS: usize = 5;
         let ranks = machine.ranks as f64;
         let bytes = (ranks - 1.0) / ranks * (SIDE * SIDE * size_of::<f32>()) as f64;
         let receive = bytes / machine.link_bandwidth;
         // As many rows of left as take as long.
         let rate = machine.flops * machine.workers as f64 / (2 * SIDE * SIDE) as f64;
         let rows = ((receive * rate) as usize).clamp(16, 4096);
-        let compute = rows as f64 / rate;
         let options =
             Options { algorithm: Some(AlgorithmName::RingMn), cut: vec!["m".to_owned()], ..Options::default() };
         let shapes = [vec![rows * machine.ranks, SIDE], vec![SIDE, SIDE]];
         let ring = Problem::parse("mk,kn->mn")?.shapes(&shapes)?.plan(machine, &options)?;
-        let together = self.quickest(&ring, 5)? - machine.start;
-        Ok(((together - compute.max(receive)) / compute.min(receive)).clamp(0.0, 1.0))
+        let product = self.products(machine, [rows, SIDE, SIDE], AlgorithmName::C)?;
+        let mut shares = Vec::with_capacity(ROUNDS);
+        for _ in 0..ROUNDS {
+            let compute = after(machine.start, self.quickest(&product, 2)?);
+            let together = after(machine.start, self.quickest(&ring, 2)?);
+            shares.push((together - compute.max(receive)) / compute.min(receive));
+        }
+        Ok(median(shares).clamp(0.0, 1.0))
     }
 
     /// A cube of this side on each rank.
     fn cubes(&self, machine: &Machine, side: usize) -> Result<Plan> {
-        self.products(machine, side, if self.ranks() > 1 { AlgorithmName::C } else { AlgorithmName::Local })
+        self.products(machine, [side; 3], if self.ranks() > 1 { AlgorithmName::C } else { AlgorithmName::Local })
     }
 
-    /// As many cubes of this side as there are ranks.
-    fn products(&self, machine: &Machine, side: usize, algorithm: AlgorithmName) -> Result<Plan> {
+    /// As many products of these extents of m, n and k as there are ranks.
+    fn products(&self, machine: &Machine, [m, n, k]: [usize; 3], algorithm: AlgorithmName) -> Result<Plan> {
         let options = Options { algorithm: Some(algorithm), ..Options::default() };
-        let shape = vec![self.ranks(), side, side];
-        Problem::parse("cmk,ckn->cmn")?.shapes(&[shape.clone(), shape])?.plan(machine, &options)
+        let shapes = [vec![self.ranks(), m, k], vec![self.ranks(), k, n]];
+        Problem::parse("cmk,ckn->cmn")?.shapes(&shapes)?.plan(machine, &options)
     }
 
     /// So many elements on each rank that go where `to` says.
