@@ -8,7 +8,8 @@
 //!
 //! The ranks are threads of this process and, with `EINSUM_DIST_MPIRUN` set (and the feature `mpi`), processes ([`ranks`]).
 //! In every round everything has one turn, in an order of its own; medians of all rounds are printed as CSV, empty where an
-//! algorithm does not apply. Algorithms whose ranks do the same, as `auto` and what it chose, have one median of all their rounds. All results of a size are compared before.
+//! algorithm does not apply. Algorithms whose ranks do the same, as `auto` and what it chose, share the mean of each round; `auto over
+//! best` is a median of rounds, too. All results of a size are compared before.
 //!
 //! | file | what |
 //! |---|---|
@@ -183,19 +184,26 @@ fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<R
         .collect()
 }
 
-/// Medians, over all who do the same: what would be between them is noise.
-fn alike(facts: &[Option<Facts>], times: &[Option<&Vec<f64>>]) -> Vec<Option<f64>> {
-    let same =
-        |work: u64| facts.iter().zip(times).filter(move |(facts, _)| facts.as_ref().is_some_and(|f| f.work == work));
-    let pooled = |facts: &Facts| median(same(facts.work).filter_map(|(_, times)| *times).flatten().copied().collect());
-    facts.iter().map(|facts| facts.as_ref().map(pooled)).collect()
+/// Seconds in every round, means over all who do the same: what would be between them is noise.
+fn alike(facts: &[Option<Facts>], times: &[Option<&Vec<f64>>]) -> Vec<Option<Vec<f64>>> {
+    let work = |facts: &Option<Facts>| facts.as_ref().map(|facts| facts.work);
+    let means = |mine: &Option<Facts>| {
+        let same = facts.iter().zip(times).filter(|(facts, _)| work(facts) == work(mine));
+        let same: Vec<&Vec<f64>> = same.filter_map(|(_, times)| *times).collect();
+        let rounds = same.first()?.len();
+        Some((0..rounds).map(|at| same.iter().map(|times| times[at]).sum::<f64>() / same.len() as f64).collect())
+    };
+    facts.iter().map(means).collect()
 }
 
-fn print_row(label: &str, [gflop, part]: [f64; 2], seconds: &[Option<f64>], facts: &[Option<Facts>]) -> bool {
+fn print_row(label: &str, [gflop, part]: [f64; 2], rounds: &[Option<Vec<f64>>], facts: &[Option<Facts>]) -> bool {
+    let seconds: Vec<Option<f64>> = rounds.iter().map(|rounds| rounds.clone().map(median)).collect();
     let forced = (1..FORCED.len()).filter_map(|at| Some((at, seconds[at]?)));
-    let (best, least) = forced.min_by(|a, b| a.1.total_cmp(&b.1)).expect("local always applies");
+    let (best, _) = forced.min_by(|a, b| a.1.total_cmp(&b.1)).expect("local always applies");
     let (auto, chosen) = (seconds[0].zip(facts[0].as_ref())).expect("the planner always chooses");
-    let over = auto / least;
+    // Clocks that change between rounds are the same for both.
+    let pairs = rounds[0].iter().flatten().zip(rounds[best].iter().flatten());
+    let over = median(pairs.map(|(auto, best)| auto / best).collect());
     let verdict = match over {
         over if over <= 1.0 => "best",
         over if over <= NEAR => "near",
