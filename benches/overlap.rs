@@ -186,6 +186,7 @@ fn mpi_ranks() -> Option<f64> {
 #[cfg(feature = "mpi")]
 fn mpi_rank() {
     let world = World::mpi().expect("started by mpirun");
+    world.place(1).expect("ranks that are told of each other");
     let seconds = second_run(&world, 1, AlgorithmName::RingMn);
     if world.is_root() {
         println!("{seconds}");

@@ -7,13 +7,43 @@ pub fn name() -> String {
 
 /// The cores that this process may use.
 pub fn cpus() -> Vec<usize> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    listed(&std::fs::read_to_string("/proc/self/status").unwrap_or_default())
+}
+
+/// The cores that a status of a process or thread allows.
+pub(super) fn listed(status: &str) -> Vec<usize> {
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
     };
     list.split(',').filter_map(range).flatten().collect()
+}
+
+/// The cores that this process may use, those that share a socket or a core beside each other.
+pub fn neighbours() -> Vec<usize> {
+    let known = |core: usize, what: &str| {
+        let file = format!("/sys/devices/system/cpu/cpu{core}/topology/{what}");
+        std::fs::read_to_string(file).ok()?.trim().parse::<usize>().ok()
+    };
+    let mut cores = cpus();
+    cores.sort_by_cached_key(|&core| (known(core, "physical_package_id"), known(core, "core_id"), core));
+    cores
+}
+
+/// Keeps this thread, and those that it starts from now on, on these cores; anywhere, if there are none. Where the system does
+/// not let threads be bound, they stay where they are.
+pub fn bind(cores: &[usize]) {
+    #[cfg(target_os = "linux")]
+    if !cores.is_empty() {
+        use rustix::thread::{CpuSet, sched_setaffinity};
+        let mut set = CpuSet::new();
+        cores.iter().filter(|&&core| core < CpuSet::MAX_CPU).for_each(|&core| set.set(core));
+        // A core that has gone since leaves the thread where it is, as good a place as any.
+        let _ = sched_setaffinity(None, &set);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = cores;
 }
 
 /// Bytes that programs can still get without swapping, or `None` where the system does not tell.

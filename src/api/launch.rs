@@ -3,8 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::placement::Crew;
 use super::world::Members;
-use super::{Error, Result, World};
+use super::{Error, Result, World, host};
 use crate::comm::{Endpoint, shared::Fabric};
 use crate::exec::{Factors, Metrics, RankProgram, RunError, RunOptions, Team, panic_message, run};
 use crate::memory::Slot;
@@ -32,12 +33,12 @@ pub(super) fn launch(
         ranks[0].recover();
         return Ok(vec![metrics.map_err(|error| failed(plan, &ranks[0], &error))?]);
     }
-    let pools = world.shared().pools(ranks.len(), plan.machine.workers)?;
+    let crews = world.shared().crews(ranks.len(), plan.machine.workers)?;
     match &world.shared().members {
         Members::Single => unreachable!("a single rank has returned above"),
         Members::InProcess { ranks: count, bytes_per_second } => {
             let fabric = Fabric::new(*count, *bytes_per_second);
-            in_process(plan, ranks, factors, bound, &options, &pools, &fabric)
+            in_process(plan, ranks, factors, bound, &options, &crews, &fabric)
         }
         #[cfg(feature = "mpi")]
         Members::Mpi(members) => {
@@ -50,7 +51,7 @@ pub(super) fn launch(
             let abort = |error: &RunError| -> () {
                 world.abort(&format!("{}: {}", place(plan, verified.schedule(), error), error.message))
             };
-            let team = Team::Pool { pool: &pools[0], endpoint: &mut endpoint, on_failure: &mut |error| abort(error) };
+            let team = Team::Pool { pool: &crews[0].pool, endpoint: &mut endpoint, on_failure: &mut |error| abort(error) };
             let metrics = guarded(&mut ranks[0], slots, factors, &options, team);
             let metrics = metrics.map_err(|error| {
                 abort(&error);
@@ -68,16 +69,17 @@ fn in_process(
     factors: Factors,
     bound: Vec<Slots>,
     options: &RunOptions,
-    pools: &[rayon::ThreadPool],
+    crews: &[Crew],
     fabric: &Arc<Fabric>,
 ) -> Result<Vec<Metrics>> {
     let outcomes: Vec<std::result::Result<Metrics, RunError>> = std::thread::scope(|scope| {
-        let threads = ranks.iter_mut().zip(bound).zip(pools).map(|((program, slots), pool)| {
+        let threads = ranks.iter_mut().zip(bound).zip(crews).map(|((program, slots), crew)| {
             let (shared, rank) = (fabric.clone(), program.schedule().rank);
             let body = move || {
+                host::bind(&crew.cores);
                 let mut endpoint = Endpoint::Shared(shared.endpoint(rank));
                 let fail = |error: &RunError| shared.fail(rank, &error.message);
-                let team = Team::Pool { pool, endpoint: &mut endpoint, on_failure: &mut |error| fail(error) };
+                let team = Team::Pool { pool: &crew.pool, endpoint: &mut endpoint, on_failure: &mut |error| fail(error) };
                 guarded(program, slots, factors, options, team).inspect_err(fail)
             };
             let started = std::thread::Builder::new().name(format!("rank {rank}")).spawn_scoped(scope, body);

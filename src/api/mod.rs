@@ -17,6 +17,7 @@ pub mod host;
 mod launch;
 mod npy;
 mod operand;
+mod placement;
 mod problem;
 mod program;
 mod world;

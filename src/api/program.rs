@@ -107,7 +107,7 @@ impl<T: Element> Program<T> {
         let ranks = world.agree(compiled.collect::<Result<Vec<_>>>())?;
         if plan.ranks() > 1 {
             // Threads that one rank cannot have must not be found out while the others run.
-            world.agree(world.shared().pools(ranks.len(), plan.machine.workers))?;
+            world.agree(world.shared().crews(ranks.len(), plan.machine.workers))?;
         }
         Ok(Program {
             world: world.clone(),

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use super::placement::Crew;
 use super::{Error, Program, Result, host};
 use crate::exec::{Moved, RunOptions};
 use crate::kernel::Element;
@@ -36,7 +37,9 @@ pub struct World(Rc<Shared>);
 
 pub(super) struct Shared {
     pub(super) members: Members,
-    pools: RefCell<BTreeMap<usize, Rc<Vec<rayon::ThreadPool>>>>,
+    crews: RefCell<BTreeMap<usize, Rc<Vec<Crew>>>>,
+    /// The cores of each rank of this process, where [`World::place`] has given them some.
+    pub(super) cores: RefCell<Vec<Vec<usize>>>,
     pub(super) options: RunOptions,
     moved: Cell<Moved>,
     /// Files that are removed where the run is aborted.
@@ -67,7 +70,8 @@ impl World {
     fn of(members: Members, options: RunOptions) -> World {
         World(Rc::new(Shared {
             members,
-            pools: RefCell::default(),
+            crews: RefCell::default(),
+            cores: RefCell::default(),
             options,
             moved: Cell::default(),
             unfinished: RefCell::default(),
@@ -297,17 +301,13 @@ impl World {
 
 impl Shared {
     /// One pool per local rank; made once for each number of workers that plans ask for.
-    pub(super) fn pools(&self, ranks: usize, workers: usize) -> Result<Rc<Vec<rayon::ThreadPool>>> {
-        if let Some(pools) = self.pools.borrow().get(&workers) {
-            return Ok(pools.clone());
+    pub(super) fn crews(&self, ranks: usize, workers: usize) -> Result<Rc<Vec<Crew>>> {
+        if let Some(crews) = self.crews.borrow().get(&workers) {
+            return Ok(crews.clone());
         }
-        let build = |rank| {
-            let builder = rayon::ThreadPoolBuilder::new().num_threads(workers);
-            let builder = builder.thread_name(move |worker| format!("rank {rank} worker {worker}"));
-            builder.build().map_err(|error| Error::Usage(format!("cannot start workers: {error}")))
-        };
-        let pools = Rc::new((0..ranks).map(build).collect::<Result<Vec<_>>>()?);
-        self.pools.borrow_mut().insert(workers, pools.clone());
-        Ok(pools)
+        let build = |rank| Crew::new(rank, workers, self.cores.borrow().get(rank).cloned().unwrap_or_default());
+        let crews = Rc::new((0..ranks).map(build).collect::<Result<Vec<_>>>()?);
+        self.crews.borrow_mut().insert(workers, crews.clone());
+        Ok(crews)
     }
 }

@@ -56,6 +56,7 @@ impl RunConfig {
         let workers = default_workers(world, &args)?;
         let target = shared_target(world, &args, workers)?;
         let machine = if runs_here(world, &args) {
+            world.place(workers)?;
             // Random operands, and a rank without peers, compute in the global pool, which whatever comes first would build with a
             // thread for each core. It fails only where one exists, which then serves.
             let _ = rayon::ThreadPoolBuilder::new().num_threads(workers).build_global();
