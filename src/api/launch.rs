@@ -51,7 +51,8 @@ pub(super) fn launch(
             let abort = |error: &RunError| -> () {
                 world.abort(&format!("{}: {}", place(plan, verified.schedule(), error), error.message))
             };
-            let team = Team::Pool { pool: &crews[0].pool, endpoint: &mut endpoint, on_failure: &mut |error| abort(error) };
+            let team =
+                Team::Pool { pool: &crews[0].pool, endpoint: &mut endpoint, on_failure: &mut |error| abort(error) };
             let metrics = guarded(&mut ranks[0], slots, factors, &options, team);
             let metrics = metrics.map_err(|error| {
                 abort(&error);
@@ -79,7 +80,8 @@ fn in_process(
                 host::bind(&crew.cores);
                 let mut endpoint = Endpoint::Shared(shared.endpoint(rank));
                 let fail = |error: &RunError| shared.fail(rank, &error.message);
-                let team = Team::Pool { pool: &crew.pool, endpoint: &mut endpoint, on_failure: &mut |error| fail(error) };
+                let team =
+                    Team::Pool { pool: &crew.pool, endpoint: &mut endpoint, on_failure: &mut |error| fail(error) };
                 guarded(program, slots, factors, options, team).inspect_err(fail)
             };
             let started = std::thread::Builder::new().name(format!("rank {rank}")).spawn_scoped(scope, body);

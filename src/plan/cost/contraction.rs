@@ -3,6 +3,7 @@
 //! Each method says what the busiest rank computes and receives; what of the two hides the other is [`Cost::overlapped`].
 //! Deliberately absent: `slicing`, whose transfers depend on where tensors lie ([`Cost::slicing`]).
 
+use super::super::grids::DEEP;
 use super::Cost;
 use crate::algorithm::{Algorithm, Grid, most_pieces};
 use crate::dims::Label;
@@ -37,10 +38,10 @@ impl Cost<'_> {
         tile_bounds(extent, tiles, 0).len() as f64 / (extent.max(1) as f64)
     }
 
-    /// Of a product in so many equal pieces one after the other, of which each touches all of `shared` and its part of the rest:
-    /// seconds of one piece.
-    fn piece(&self, multiply_adds: f64, shared: f64, rest: f64, pieces: f64) -> f64 {
-        self.product(multiply_adds / pieces, shared + rest / pieces)
+    /// Seconds that a product takes longer in parts: they pack again this many elements of an operand that they share, or read and
+    /// write again as many of out.
+    fn again(&self, elements: f64) -> f64 {
+        self.stream(2.0 * elements)
     }
 
     /// A ring that moves blocks of `elements` in so many pieces, and contracts for `compute` seconds in all: one of the two goes on
@@ -98,27 +99,32 @@ impl Contracted<'_> {
 
     fn ring_mn(&self, cut: Label, travel: Label, pieces: usize) -> f64 {
         let (share, block) = (self.cost.tile(cut, self.ranks()), self.cost.tile(travel, self.ranks()));
-        let [a, b, c] = self.elements;
+        let ([a, b, c], ranks) = (self.elements, self.ranks() as f64);
         let (stays, travels) = if self.tensors[0].contains(&cut) { (a, b) } else { (b, a) };
-        let (all, shared) = (self.multiply_adds * share * block, stays * share);
-        let rest = travels * block + c * share * block;
         let pieces = most_pieces(travels * block).min(pieces).max(1) as f64;
+        let blocks = ranks * block;
+        let whole =
+            self.cost.product(self.multiply_adds * share * blocks, stays * share + (travels + c * share) * blocks);
         // The last block in pieces, all others whole.
-        let piece = self.cost.piece(all, shared, rest, pieces);
-        let compute = (self.ranks() as f64 - 1.0) * self.cost.product(all, shared + rest) + pieces * piece;
+        let piece = whole / (ranks * pieces) + self.cost.again(stays * share);
+        let compute = whole + (ranks + pieces - 2.0) * self.cost.again(stays * share);
         self.cost.ring(compute, travels * block, pieces, piece)
     }
 
     fn ring_k(&self, cut: Label, out: Label, split: Label, pieces: usize) -> f64 {
         let (share, block) = (self.cost.tile(cut, self.ranks()), self.cost.tile(out, self.ranks()));
-        let [left, right, _] = self.tensors;
-        let [a, b, c] = self.elements;
-        let part = |labels: &[Label], all: f64| share * if labels.contains(&out) { all * block } else { all };
-        let (a, b) = (part(left, a), part(right, b));
-        let (shared, of_piece) = if left.contains(&split) { (b, a) } else { (a, b) };
+        let left = self.tensors[0];
+        let ([a, b, c], ranks) = (self.elements, self.ranks() as f64);
+        let (with_out, without) = if left.contains(&out) { (a * share, b * share) } else { (b * share, a * share) };
+        let of_block = with_out * block;
+        // Pieces are of one of the two, and share the other.
+        let shared = if left.contains(&split) == left.contains(&out) { without } else { of_block };
         let pieces = most_pieces(c * block).min(pieces).max(2) as f64;
-        let piece = self.cost.piece(self.multiply_adds * share * block, shared, of_piece + 2.0 * c * block, pieces);
-        self.cost.ring(self.ranks() as f64 * pieces * piece, c * block, pieces, 2.0 * piece)
+        let blocks = ranks * block;
+        let whole =
+            self.cost.product(self.multiply_adds * share * blocks, with_out * blocks + without + 2.0 * c * blocks);
+        let compute = whole + self.cost.again((ranks - 1.0) * without + ranks * (pieces - 1.0) * shared);
+        self.cost.ring(compute, c * block, pieces, 2.0 * compute / (ranks * pieces))
     }
 
     /// The busiest rank's operands come in rounds while it computes, the first with nothing to hide behind; what others have of its
@@ -151,7 +157,9 @@ impl Contracted<'_> {
         let gather = receive(left, &links[0]) + receive(right, &links[1]);
         let adds = if links[2].is_empty() { 0.0 } else { self.cost.stream(3.0 * out) };
         let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
-        let compute = rounds * self.cost.piece(tile(all), out, left + right, rounds);
+        // One product goes through out as often, if rounds are not shorter than what it takes at a time.
+        let more = (rounds - (tile(all) / out.max(1.0) / DEEP).ceil()).max(0.0);
+        let compute = self.cost.product(tile(all), left + right + out) + self.cost.again(more * out);
         self.cost.overlapped(compute, gather) + gather / rounds + receive(out, &links[2]) + adds
     }
 }

@@ -14,8 +14,8 @@ use words::{OPERANDS, SUMMANDS, Volumes};
 
 /// Grids that are counted to the word.
 const COUNTED: usize = 24;
-/// Summed indices of a round that take much longer than going through out.
-const DEEP: f64 = 512.0;
+/// Summed indices of a round that take much longer than going through out: a product of more goes through it as often by itself.
+pub const DEEP: f64 = 512.0;
 /// Those that move at most so much of the least move as little.
 const ALIKE: f64 = 1.01;
 
