@@ -9,7 +9,7 @@
 //! | `memory_bandwidth` | a copy on each rank |
 //! | `link_latency`, `link_bandwidth` | blocks that move from each rank to the next, of several nodes to the same place on the next |
 //! | `node_latency`, `node_bandwidth` | blocks that move from each rank to the next of its node |
-//! | `interference` | a ring that computes and receives for as long, beside a product of the same size |
+//! | `interference` | a ring that computes for longer than it receives, beside a product of the same size |
 //!
 //! Latencies are of the quicker quarter of many runs, products medians of rounds in which all sizes have their turn; what a large
 //! one does a larger one can do, too. All others are of the quickest of a few runs: what else the machine does only makes them
@@ -242,17 +242,20 @@ impl World {
         Ok(if alike { Vec::new() } else { speeds })
     }
 
-    /// What computing and receiving together take more than the longer of both, as a share of the shorter: medians of rounds that
-    /// measure computing alone, too.
+    /// What computing and receiving together take more than the longer of both, as a share of the shorter: the median of
+    /// rounds that measure computing alone, too.
     fn interference(&self, machine: &Machine) -> Result<f64> {
-        const SIDE: usize = 1024;
+        const SIDE: usize = 2048;
         const ROUNDS: usize = 5;
+        const LONGER: f64 = 4.0;
+        const MOST: f64 = 3.0;
         let ranks = machine.ranks as f64;
         let bytes = (ranks - 1.0) / ranks * (SIDE * SIDE * size_of::<f32>()) as f64;
         let receive = bytes / machine.link_bandwidth;
-        // As many rows of left as take as long.
+        // As many rows of left as take longer, as where it matters: a thread that is woken for every part of a block then takes turns
+        // with one that has always something to do.
         let rate = machine.flops * machine.workers as f64 / (2 * SIDE * SIDE) as f64;
-        let rows = ((receive * rate) as usize).clamp(16, 4096);
+        let rows = ((LONGER * receive * rate) as usize).clamp(16, 4096);
         let options =
             Options { algorithm: Some(AlgorithmName::RingMn), cut: vec!["m".to_owned()], ..Options::default() };
         let shapes = [vec![rows * machine.ranks, SIDE], vec![SIDE, SIDE]];
@@ -264,7 +267,7 @@ impl World {
             let together = after(machine.start, self.quickest(&ring, 2)?);
             shares.push((together - compute.max(receive)) / compute.min(receive));
         }
-        Ok(median(shares).clamp(0.0, 1.0))
+        Ok(median(shares).clamp(0.0, MOST))
     }
 
     /// A cube of this side on each rank.

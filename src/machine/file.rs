@@ -42,8 +42,8 @@ impl Machine {
         if !(machine.alone.is_finite() && machine.alone >= 1.0) {
             return Err(format!("alone is {}, and must not be below 1", machine.alone));
         }
-        if !(0.0..=1.0).contains(&machine.interference) {
-            return Err(format!("interference is {}, and must be from 0 to 1", machine.interference));
+        if !(machine.interference.is_finite() && machine.interference >= 0.0) {
+            return Err(format!("interference is {}, and must not be below 0", machine.interference));
         }
         let blocks = &machine.block_rates;
         let positive = blocks.iter().flatten().all(|number| number.is_finite() && *number > 0.0);

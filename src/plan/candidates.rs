@@ -99,6 +99,13 @@ impl Candidates<'_> {
             let fit = Fit { memory: None, ..fit };
             grids.extend(fit.best(0).or_else(|| fit.widest()));
         }
+        // Few rounds where computing takes longer than transfers, as few pieces of rings.
+        for grid in grids.clone() {
+            let few = fit.few_rounds(&grid);
+            if !grids.contains(&few) {
+                grids.push(few);
+            }
+        }
         if self.machine.ranks_per_node > 1 {
             grids = grids.iter().flat_map(Grid::orders).collect();
         }

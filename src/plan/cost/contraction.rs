@@ -3,7 +3,6 @@
 //! Each method says what the busiest rank computes and receives; what of the two hides the other is [`Cost::overlapped`].
 //! Deliberately absent: `slicing`, whose transfers depend on where tensors lie ([`Cost::slicing`]).
 
-use super::super::grids::DEEP;
 use super::Cost;
 use crate::algorithm::{Algorithm, Grid, most_pieces};
 use crate::dims::Label;
@@ -157,9 +156,7 @@ impl Contracted<'_> {
         let gather = receive(left, &links[0]) + receive(right, &links[1]);
         let adds = if links[2].is_empty() { 0.0 } else { self.cost.stream(3.0 * out) };
         let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
-        // One product goes through out as often, if rounds are not shorter than what it takes at a time.
-        let more = (rounds - (tile(all) / out.max(1.0) / DEEP).ceil()).max(0.0);
-        let compute = self.cost.product(tile(all), left + right + out) + self.cost.again(more * out);
+        let compute = self.cost.product(tile(all), left + right + out) + self.cost.again((rounds - 1.0) * out);
         self.cost.overlapped(compute, gather) + gather / rounds + receive(out, &links[2]) + adds
     }
 }

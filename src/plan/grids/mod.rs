@@ -14,8 +14,8 @@ use words::{OPERANDS, SUMMANDS, Volumes};
 
 /// Grids that are counted to the word.
 const COUNTED: usize = 24;
-/// Summed indices of a round that take much longer than going through out: a product of more goes through it as often by itself.
-pub const DEEP: f64 = 512.0;
+/// Summed indices of a round that take much longer than going through out.
+const DEEP: f64 = 512.0;
 /// Those that move at most so much of the least move as little.
 const ALIKE: f64 = 1.01;
 
@@ -125,6 +125,16 @@ impl Fit<'_> {
             pieces = pieces.max((SUMMANDS * summed / room).min(m.max(n)).ceil() as usize);
         }
         Some(Grid { cuts, shared, rounds, slots, pieces, in_place, way: Way::Direct })
+    }
+
+    /// The same grid with no more rounds than the parts that an operand comes in: each goes through out once more, which costs more
+    /// than it hides where computing takes longer. As it is where memory is short.
+    pub fn few_rounds(&self, grid: &Grid) -> Grid {
+        let parts = |labels: &[Label]| -> usize {
+            grid.cuts.iter().filter(|(label, _)| labels.contains(label)).map(|&(_, parts)| parts).product()
+        };
+        let few = parts(&self.kinds.m).max(parts(&self.kinds.n)).min(grid.rounds);
+        Grid { rounds: if self.memory.is_some() { grid.rounds } else { few }, ..grid.clone() }
     }
 
     /// How many ranks may be idle where that moves less: one, and of more than 33 ranks 3 %.
