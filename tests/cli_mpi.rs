@@ -44,6 +44,23 @@ fn refused(ended: &Ran, says: &str) {
     assert!(ended.took < Duration::from_secs(15), "{:?}", ended.took);
 }
 
+/// Ranks that may use the same cores share them out, where there are enough for the workers of each.
+#[test]
+fn ranks_of_a_host_have_cores_of_their_own() {
+    let folder = Folder::new("mpi-cores");
+    let cores = |ran: Ran| -> Vec<Vec<serde_json::Value>> {
+        let report = ran.well().json();
+        report["per_rank"].as_array().unwrap().iter().map(|rank| rank["cpus"].as_array().unwrap().clone()).collect()
+    };
+    let all = cores(ran(&mut program(&folder, &["mk,kn->mn", "-s64", "--json"])))[0].len();
+    for workers in [1, all] {
+        let Some(ran) = run(&folder, "2", &["mk,kn->mn", "-s64", "-t", &workers.to_string(), "--json"]) else { return };
+        let shared = cores(ran);
+        let apart = shared[0].iter().all(|core| !shared[1].contains(core));
+        assert!(apart || all < 2 * workers, "{workers} workers each, {all} cores: {shared:?}");
+    }
+}
+
 /// Rates are measured by the first run and remembered for the next; all ranks plan with the same.
 #[test]
 fn measured_rates_are_those_of_one_rank() {
