@@ -100,12 +100,8 @@ impl Candidates<'_> {
             grids.extend(fit.best(0).or_else(|| fit.widest()));
         }
         // Few rounds where computing takes longer than transfers, as few pieces of rings.
-        for grid in grids.clone() {
-            let few = fit.few_rounds(&grid);
-            if !grids.contains(&few) {
-                grids.push(few);
-            }
-        }
+        let rounds = |grid: Grid| [Some(fit.few_rounds(&grid)).filter(|few| *few != grid), Some(grid)];
+        grids = grids.into_iter().flat_map(rounds).flatten().collect();
         if self.machine.ranks_per_node > 1 {
             grids = grids.iter().flat_map(Grid::orders).collect();
         }

@@ -3,6 +3,7 @@
 //! Each method says what the busiest rank computes and receives; what of the two hides the other is [`Cost::overlapped`].
 //! Deliberately absent: `slicing`, whose transfers depend on where tensors lie ([`Cost::slicing`]).
 
+use super::super::grids::DEEP;
 use super::Cost;
 use crate::algorithm::{Algorithm, Grid, most_pieces};
 use crate::dims::Label;
@@ -156,7 +157,12 @@ impl Contracted<'_> {
         let gather = receive(left, &links[0]) + receive(right, &links[1]);
         let adds = if links[2].is_empty() { 0.0 } else { self.cost.stream(3.0 * out) };
         let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
-        let compute = self.cost.product(tile(all), left + right + out) + self.cost.again((rounds - 1.0) * out);
-        self.cost.overlapped(compute, gather) + gather / rounds + receive(out, &links[2]) + adds
+        // A product goes through out once for every so many summed indices, if it is not in rounds, too.
+        let more = (rounds - (tile(all) / out.max(1.0) / DEEP).ceil()).max(0.0);
+        let compute = self.cost.product(tile(all), left + right + out) + self.cost.again(more * out);
+        // Ranks begin with what they hold of one operand; a part of the other has nothing to hide behind.
+        let exposed = if links[0].is_empty() || links[1].is_empty() { 0.0 } else { gather / rounds };
+        let both = compute.max(gather + compute / rounds) + machine.interference * compute.min(gather);
+        both + exposed + receive(out, &links[2]) + adds
     }
 }

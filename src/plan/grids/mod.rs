@@ -14,8 +14,8 @@ use words::{OPERANDS, SUMMANDS, Volumes};
 
 /// Grids that are counted to the word.
 const COUNTED: usize = 24;
-/// Summed indices of a round that take much longer than going through out.
-const DEEP: f64 = 512.0;
+/// Summed indices of a round that take much longer than going through out; products take no more at a time.
+pub const DEEP: f64 = 512.0;
 /// Those that move at most so much of the least move as little.
 const ALIKE: f64 = 1.01;
 
@@ -127,8 +127,8 @@ impl Fit<'_> {
         Some(Grid { cuts, shared, rounds, slots, pieces, in_place, way: Way::Direct })
     }
 
-    /// The same grid with no more rounds than the parts that an operand comes in: each goes through out once more, which costs more
-    /// than it hides where computing takes longer. As it is where memory is short.
+    /// The same grid with no more rounds than the parts that an operand comes in: more of them only hide more, of transfers that take
+    /// as long as computing. As it is where memory is short.
     pub fn few_rounds(&self, grid: &Grid) -> Grid {
         let parts = |labels: &[Label]| -> usize {
             grid.cuts.iter().filter(|(label, _)| labels.contains(label)).map(|&(_, parts)| parts).product()
