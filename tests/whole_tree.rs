@@ -89,3 +89,17 @@ fn whole_trees_are_right() {
         }
     }
 }
+
+/// A plan without redistributions is not lost because a step by itself would like its inputs elsewhere.
+#[test]
+fn what_steps_would_like_is_not_forced_on_others() {
+    let machine = Machine::new(2, 4);
+    let shapes = [vec![4000, 1000], vec![1000, 1000], vec![1000, 5000]];
+    let plan = |forbid_redistribution: bool| {
+        let options = Options { forbid_redistribution, ..Options::default() };
+        let shaped = Problem::parse("[ij,jk->ik],kl->il").unwrap().shapes(&shapes).unwrap();
+        shaped.plan(&machine, &options)
+    };
+    assert!(!plan(false).unwrap().to_string().contains("redistribute"));
+    plan(true).unwrap();
+}

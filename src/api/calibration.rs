@@ -14,7 +14,7 @@
 //! Latencies are of the quicker quarter of many runs, products medians of rounds in which all sizes have their turn; what a large
 //! one does a larger one can do, too. All others are of the quickest of a few runs: what else the machine does only makes them
 //! slower. Files lie in the directory of `EINSUM_DIST_CACHE`, else in `einsum-dist` of the user's cache; one for each host, number
-//! of ranks, of workers and of ranks of a node, and transport. `EINSUM_DIST_RATES=default` neither measures nor reads: plans are then the same on every host.
+//! of ranks, of workers and of ranks of a node, transport, and whether they have cores of their own. `EINSUM_DIST_RATES=default` neither measures nor reads: plans are then the same on every host.
 //!
 //! Invariant: all processes have the same numbers, those of rank 0. Deliberately absent: nodes with different numbers of ranks
 //! (all links then count as the slowest), element types other than f32 (others are reckoned from it), and what other
@@ -45,7 +45,8 @@ const CROWDED: usize = 4;
 
 impl World {
     /// The machine that this world is, with measured rates: remembered ones where there are any. Collective. Cost: once per host
-    /// about two seconds for two ranks on two cores.
+    /// about two seconds for two ranks on two cores, more on slow links. Ranks that are to have cores of their own get them before
+    /// ([`World::place`]).
     ///
     /// ```
     /// use einsum_dist::{Options, Problem, World};
@@ -98,7 +99,8 @@ impl World {
         let folder = std::env::var_os("EINSUM_DIST_CACHE").map(PathBuf::from);
         let (name, ranks) = (host::name(), self.ranks());
         let link = self.throttle().map_or_else(|| self.transport().to_owned(), |rate| format!("throttled-{rate}"));
-        let name = format!("{name}-{ranks}x{workers}-{per_node}-{link}-{FORMAT}.toml");
+        let placed = if self.shared().placed() { "-placed" } else { "" };
+        let name = format!("{name}-{ranks}x{workers}-{per_node}-{link}{placed}-{FORMAT}.toml");
         Ok(folder.or_else(|| Some(user?.join("einsum-dist"))).map(|folder| folder.join(name)))
     }
 
@@ -247,6 +249,7 @@ impl World {
     fn interference(&self, machine: &Machine) -> Result<f64> {
         const SIDE: usize = 2048;
         const ROUNDS: usize = 5;
+        const SLOW: f64 = 0.02;
         const LONGER: f64 = 4.0;
         const MOST: f64 = 3.0;
         let ranks = machine.ranks as f64;
@@ -261,9 +264,13 @@ impl World {
         let shapes = [vec![rows * machine.ranks, SIDE], vec![SIDE, SIDE]];
         let ring = Problem::parse("mk,kn->mn")?.shapes(&shapes)?.plan(machine, &options)?;
         let product = self.products(machine, [rows, SIDE, SIDE], AlgorithmName::C)?;
+        // The ring packs left once for each block, which has a price of its own.
+        let packed = 2.0 * (ranks - 1.0) * (rows * SIDE * size_of::<f32>()) as f64;
+        let packed = packed / (machine.memory_bandwidth * machine.workers as f64);
         let mut shares = Vec::with_capacity(ROUNDS);
-        for _ in 0..ROUNDS {
-            let compute = after(machine.start, self.quickest(&product, 2)?);
+        // Slow links are not there twice as slow.
+        for _ in 0..if receive > SLOW { 1 } else { ROUNDS } {
+            let compute = after(machine.start, self.quickest(&product, 2)?) + packed;
             let together = after(machine.start, self.quickest(&ring, 2)?);
             shares.push((together - compute.max(receive)) / compute.min(receive));
         }

@@ -21,7 +21,7 @@ pub(super) fn listed(status: &str) -> Vec<usize> {
 }
 
 /// The cores that this process may use, those that share a socket or a core beside each other.
-pub fn neighbours() -> Vec<usize> {
+pub(super) fn neighbours() -> Vec<usize> {
     let known = |core: usize, what: &str| {
         let file = format!("/sys/devices/system/cpu/cpu{core}/topology/{what}");
         std::fs::read_to_string(file).ok()?.trim().parse::<usize>().ok()
@@ -31,9 +31,9 @@ pub fn neighbours() -> Vec<usize> {
     cores
 }
 
-/// Keeps this thread, and those that it starts from now on, on these cores; anywhere, if there are none. Where the system does
-/// not let threads be bound, they stay where they are.
-pub fn bind(cores: &[usize]) {
+/// Keeps this thread, and those that it starts from now on, on these cores. If there are none, or where the system does not let
+/// threads be bound, it stays as it is.
+pub(super) fn bind(cores: &[usize]) {
     #[cfg(target_os = "linux")]
     if !cores.is_empty() {
         use rustix::thread::{CpuSet, sched_setaffinity};

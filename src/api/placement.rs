@@ -1,4 +1,4 @@
-//! Which cores each rank has: ranks of one host that may use the same ones share them out.
+//! Which cores each rank has: ranks of one host that may use exactly the same ones share them out.
 //!
 //! ```text
 //! cores of the host, by socket    0 1 2 3 | 4 5 6 7
@@ -8,7 +8,7 @@
 //!
 //! A thread that communicates now and then otherwise drives a worker of another rank from its core, and both ranks wait.
 //!
-//! Invariants: ranks that a launcher has bound to cores of their own keep them; no rank gets fewer cores than it has workers.
+//! Invariants: ranks that a launcher has bound to cores of their own keep them; no rank is given fewer cores than it has workers.
 //! Deliberately absent: memory (pages lie where they are touched first), one core for each worker.
 
 use super::{Error, Result, World, host};
@@ -35,7 +35,7 @@ impl Crew {
 impl World {
     /// Binds the ranks of each host to cores of their own, if there are enough for this many workers of each. Processes bind the
     /// thread that calls and all that it starts afterwards; ranks inside of a process their threads and workers. Before anything
-    /// is measured or compiled. Collective.
+    /// is measured or compiled; what is bound stays so, whatever is asked for later. Collective.
     ///
     /// ```
     /// use einsum_dist::World;
@@ -50,13 +50,18 @@ impl World {
         let cores = host::neighbours();
         let mine = format!("{} {cores:?}", host::name());
         let everyone = self.all_gather(mine.as_bytes())?;
+        if self.shared().placed() {
+            return Ok(());
+        }
         if self.local_ranks().len() == self.ranks() {
             let shares = (0..self.ranks()).map(|rank| share(&cores, rank, self.ranks(), workers).to_vec());
             *self.shared().cores.borrow_mut() = shares.collect();
             return Ok(());
         }
         let sharing = |processes: &[Vec<u8>]| processes.iter().filter(|theirs| **theirs == mine.as_bytes()).count();
-        host::bind(share(&cores, sharing(&everyone[..self.local_ranks().start]), sharing(&everyone), workers));
+        let mine = share(&cores, sharing(&everyone[..self.local_ranks().start]), sharing(&everyone), workers);
+        host::bind(mine);
+        *self.shared().cores.borrow_mut() = vec![mine.to_vec()];
         Ok(())
     }
 }

@@ -314,11 +314,12 @@ impl<T: Element> Program<T> {
     pub fn measured(&self) -> Result<Vec<Measured>> {
         let ran = self.measuring();
         let values = ran.plan.values.len();
-        let local = ran.ranks.iter().zip(&ran.metrics).zip(&ran.bound_bytes).map(|((program, metrics), &bound)| {
+        let local = ran.ranks.iter().zip(&ran.metrics).zip(&ran.bound_bytes).enumerate();
+        let local = local.map(|(at, ((program, metrics), &bound))| {
             let schedule = program.schedule();
             Measured {
                 node_name: super::host::name(),
-                cpus: super::host::cpus(),
+                cpus: self.world.shared().cores_of(at),
                 received: metrics.received(schedule, values),
                 seconds: metrics.node_seconds(schedule, values),
                 peak_bytes: bound + metrics.owned_bytes,

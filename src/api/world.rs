@@ -38,7 +38,7 @@ pub struct World(Rc<Shared>);
 pub(super) struct Shared {
     pub(super) members: Members,
     crews: RefCell<BTreeMap<usize, Rc<Vec<Crew>>>>,
-    /// The cores of each rank of this process, where [`World::place`] has given them some.
+    /// The cores of each local rank, where [`World::place`] has given it some.
     pub(super) cores: RefCell<Vec<Vec<usize>>>,
     pub(super) options: RunOptions,
     moved: Cell<Moved>,
@@ -119,7 +119,7 @@ impl World {
 
     #[cfg(feature = "mpi")]
     fn of_mpi(mpi: Mpi, communicator: Communicator) -> Result<World> {
-        // With a core to spare beyond the workers, polling may spin; ranks of one host share its cores.
+        // With a core to spare beyond the workers, polling may spin; whether there is one is not known yet.
         let endpoint = MpiEndpoint::new(&communicator, Default::default(), false)?;
         let endpoint = RefCell::new(Some(crate::comm::Endpoint::Message(Box::new(endpoint))));
         let members = MpiMembers { endpoint, communicator, mpi: RefCell::new(Some(mpi)) };
@@ -300,6 +300,17 @@ impl World {
 }
 
 impl Shared {
+    /// The cores that a local rank may use.
+    pub(super) fn cores_of(&self, rank: usize) -> Vec<usize> {
+        let placed = self.cores.borrow().get(rank).filter(|cores| !cores.is_empty()).cloned();
+        placed.unwrap_or_else(host::cpus)
+    }
+
+    /// Whether local ranks have cores of their own from [`World::place`].
+    pub(super) fn placed(&self) -> bool {
+        self.cores.borrow().iter().any(|cores| !cores.is_empty())
+    }
+
     /// One pool per local rank; made once for each number of workers that plans ask for.
     pub(super) fn crews(&self, ranks: usize, workers: usize) -> Result<Rc<Vec<Crew>>> {
         if let Some(crews) = self.crews.borrow().get(&workers) {

@@ -100,8 +100,7 @@ impl Candidates<'_> {
             grids.extend(fit.best(0).or_else(|| fit.widest()));
         }
         // Few rounds where computing takes longer than transfers, as few pieces of rings.
-        let rounds = |grid: Grid| [Some(fit.few_rounds(&grid)).filter(|few| *few != grid), Some(grid)];
-        grids = grids.into_iter().flat_map(rounds).flatten().collect();
+        grids = grids.into_iter().flat_map(|grid| [fit.few_rounds(&grid), Some(grid)]).flatten().collect();
         if self.machine.ranks_per_node > 1 {
             grids = grids.iter().flat_map(Grid::orders).collect();
         }

@@ -46,7 +46,7 @@ struct Planner<'a> {
 
 /// Plans a tree whose dimensions in `uncut` no rank is to have a part of, and of which ranges of nodes run side by side; if nobody
 /// asks for either, in a pipeline where that takes less time, or with groups of ranks where that takes less and moves no more. What
-/// each step would choose by itself is taken where that moves less and takes about as long.
+/// each step would choose by itself is taken where that moves less and takes about as long; groups are compared with that.
 pub fn distribute(
     expression: &str,
     tree: &Tree,
@@ -69,14 +69,13 @@ pub fn distribute(
     }
     let received =
         |plan: &Plan| -> u64 { plan.looked_at().into_iter().map(|rank| plan.schedule(rank).bytes_received()).sum() };
-    let plan = if machine.ranks > 1 && !options.step_by_step {
-        let steps = Options { step_by_step: true, ..options.clone() };
-        let steps = planned(expression, (tree, machine, &steps), &[], &[], None)?;
-        let better = steps.seconds() <= ALIKE * plan.seconds() && received(&steps) < received(&plan);
-        if better { steps } else { plan }
-    } else {
-        plan
-    };
+    let contractions = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
+    let differs = machine.ranks > 1 && !options.step_by_step && (contractions > 1 || !options.fixed.is_empty());
+    let by_step = Options { step_by_step: true, ..options.clone() };
+    // What one step would like may be forbidden to the next.
+    let by_step = differs.then(|| planned(expression, (tree, machine, &by_step), &[], &[], None)).and_then(Result::ok);
+    let better = |steps: &Plan| steps.seconds() <= ALIKE * plan.seconds() && received(steps) < received(&plan);
+    let plan = by_step.filter(better).unwrap_or(plan);
     let Some(contractions) = (Grouping { tree, machine, options }).best() else { return Ok(plan) };
     let grouped = planned(expression, whole, &[], &[], Some((None, contractions)))?;
     let better = grouped.seconds() < plan.seconds() && received(&grouped) <= received(&plan);

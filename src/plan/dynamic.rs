@@ -87,7 +87,14 @@ impl Tables {
                     let priced =
                         entries.iter().filter_map(|entry| Some((entry.algorithm.as_ref()?, entry.own, entry.seconds)));
                     let shown = considered(tree, priced);
-                    (Table::Entries(best(entries, keep)), shown)
+                    let alone = |a: &Entry, b: &Entry| a.own.total_cmp(&b.own);
+                    let contracts = matches!(tree.nodes[node].step, Step::Contract { .. });
+                    let kept = if contracts && choices.options.step_by_step {
+                        entries.into_iter().min_by(alone).into_iter().collect()
+                    } else {
+                        best(entries, keep)
+                    };
+                    (Table::Entries(kept), shown)
                 }
                 Table::Free => (Table::Free, Vec::new()),
             };
@@ -259,10 +266,6 @@ impl Search<'_> {
                 from[side] = way.1;
             }
             entries.push(Entry { distribution: needs.out, seconds, own, algorithm: Some(algorithm), inputs: from });
-        }
-        if self.choices.options.step_by_step {
-            entries.sort_by(|a, b| a.own.total_cmp(&b.own));
-            entries.truncate(1);
         }
         Ok(entries)
     }

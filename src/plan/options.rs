@@ -220,8 +220,8 @@ pub struct Options {
     pub forbid_redistribution: bool,
     /// Whether steps work on batches one behind another, each with ranks of its own ([`Pipeline`](super::Pipeline)).
     pub pipeline: PipelineChoice,
-    /// Every contraction gets the algorithm that is cheapest for it alone, wherever its inputs lie and whatever uses its result: to
-    /// compare with.
+    /// Every contraction gets the algorithm that is cheapest for it alone, wherever its inputs lie and whatever uses its result: what
+    /// plans of whole trees are compared with.
     pub step_by_step: bool,
     /// What contracts on each rank. One that a rank lacks is an error when the plan is compiled there.
     pub kernel: KernelChoice,

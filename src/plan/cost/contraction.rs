@@ -103,8 +103,11 @@ impl Contracted<'_> {
         let (stays, travels) = if self.tensors[0].contains(&cut) { (a, b) } else { (b, a) };
         let pieces = most_pieces(travels * block).min(pieces).max(1) as f64;
         let blocks = ranks * block;
-        let whole =
-            self.cost.product(self.multiply_adds * share * blocks, stays * share + (travels + c * share) * blocks);
+        let whole = self.cost.product_of(
+            ranks,
+            self.multiply_adds * share * blocks,
+            stays * share + (travels + c * share) * blocks,
+        );
         // The last block in pieces, all others whole.
         let piece = whole / (ranks * pieces) + self.cost.again(stays * share);
         let compute = whole + (ranks + pieces - 2.0) * self.cost.again(stays * share);
@@ -117,12 +120,22 @@ impl Contracted<'_> {
         let ([a, b, c], ranks) = (self.elements, self.ranks() as f64);
         let (with_out, without) = if left.contains(&out) { (a * share, b * share) } else { (b * share, a * share) };
         let of_block = with_out * block;
-        // Pieces are of one of the two, and share the other.
-        let shared = if left.contains(&split) == left.contains(&out) { without } else { of_block };
+        // Pieces are of one of the two, and share the other; or of both, if all tensors have the dimension.
+        let both = self.tensors[..2].iter().all(|labels| labels.contains(&split));
+        let shared = if both {
+            0.0
+        } else if left.contains(&split) == left.contains(&out) {
+            without
+        } else {
+            of_block
+        };
         let pieces = most_pieces(c * block).min(pieces).max(2) as f64;
         let blocks = ranks * block;
-        let whole =
-            self.cost.product(self.multiply_adds * share * blocks, with_out * blocks + without + 2.0 * c * blocks);
+        let whole = self.cost.product_of(
+            ranks * pieces,
+            self.multiply_adds * share * blocks,
+            with_out * blocks + without + 2.0 * c * blocks,
+        );
         let compute = whole + self.cost.again((ranks - 1.0) * without + ranks * (pieces - 1.0) * shared);
         self.cost.ring(compute, c * block, pieces, 2.0 * compute / (ranks * pieces))
     }
@@ -161,8 +174,9 @@ impl Contracted<'_> {
         let more = (rounds - (tile(all) / out.max(1.0) / DEEP).ceil()).max(0.0);
         let compute = self.cost.product(tile(all), left + right + out) + self.cost.again(more * out);
         // Ranks begin with what they hold of one operand; a part of the other has nothing to hide behind.
-        let exposed = if links[0].is_empty() || links[1].is_empty() { 0.0 } else { gather / rounds };
-        let both = compute.max(gather + compute / rounds) + machine.interference * compute.min(gather);
-        both + exposed + receive(out, &links[2]) + adds
+        let both = !links[0].is_empty() && !links[1].is_empty();
+        let exposed = if both || rounds < 2.0 { gather / rounds } else { 0.0 };
+        let together = (compute + exposed).max(gather + compute / rounds);
+        together + machine.interference * compute.min(gather - exposed) + receive(out, &links[2]) + adds
     }
 }

@@ -38,9 +38,14 @@ impl Cost<'_> {
     /// Seconds of a product of this many multiply-adds that touches this many elements, on all workers of one rank: as fast as that
     /// of a cube, and what it touches more than a cube comes on top, twice: operands are read and packed, out is read and written.
     fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
+        self.product_of(1.0, multiply_adds, touched)
+    }
+
+    /// The same in so many blocks one after the other, at the rate of a block.
+    fn product_of(&self, blocks: f64, multiply_adds: f64, touched: f64) -> f64 {
         let slower = (self.dtype.size() as f64 / 4.0).min(if self.dtype.is_complex() { 1.0 } else { 2.0 });
         let side = multiply_adds.cbrt();
-        let rate = self.machine.rate(side) * self.machine.workers as f64 / slower.max(1.0);
+        let rate = self.machine.rate((multiply_adds / blocks).cbrt()) * self.machine.workers as f64 / slower.max(1.0);
         let compute = multiply_adds * self.dtype.flops_per_multiply_add() as f64 / rate;
         compute + self.stream(2.0 * (touched - 3.0 * side * side).max(0.0))
     }

@@ -14,7 +14,7 @@ use words::{OPERANDS, SUMMANDS, Volumes};
 
 /// Grids that are counted to the word.
 const COUNTED: usize = 24;
-/// Summed indices of a round that take much longer than going through out; products take no more at a time.
+/// Summed indices of a round that take much longer than going through out: about as many as products take at a time.
 pub const DEEP: f64 = 512.0;
 /// Those that move at most so much of the least move as little.
 const ALIKE: f64 = 1.01;
@@ -116,7 +116,8 @@ impl Fit<'_> {
         let summed = out / parts[3] as f64;
         // One for the parts of each of those who share an operand; in more, out is gone through once more for each.
         let deep = (volumes.tile[3] / DEEP) as usize;
-        let mut rounds = most_pieces(left.max(right)).min(deep.max(parts[1]).max(parts[2]));
+        let summed_indices = (volumes.tile[3] as usize).max(1);
+        let mut rounds = most_pieces(left.max(right)).min(deep.max(parts[1]).max(parts[2])).min(summed_indices);
         let mut pieces = most_pieces(summed);
         if let Some(room) = room.map(|room| room.max(1.0)) {
             // Not into more than there are indices, which `held` counts with.
@@ -127,14 +128,14 @@ impl Fit<'_> {
         Some(Grid { cuts, shared, rounds, slots, pieces, in_place, way: Way::Direct })
     }
 
-    /// The same grid with no more rounds than the parts that an operand comes in: more of them only hide more, of transfers that take
-    /// as long as computing. As it is where memory is short.
-    pub fn few_rounds(&self, grid: &Grid) -> Grid {
+    /// The same grid with no more rounds than the parts that an operand comes in, if it has more: they only hide more, of transfers
+    /// that take as long as computing, and hold smaller pieces, so `None` where memory is short.
+    pub fn few_rounds(&self, grid: &Grid) -> Option<Grid> {
         let parts = |labels: &[Label]| -> usize {
             grid.cuts.iter().filter(|(label, _)| labels.contains(label)).map(|&(_, parts)| parts).product()
         };
-        let few = parts(&self.kinds.m).max(parts(&self.kinds.n)).min(grid.rounds);
-        Grid { rounds: if self.memory.is_some() { grid.rounds } else { few }, ..grid.clone() }
+        let rounds = parts(&self.kinds.m).max(parts(&self.kinds.n));
+        (self.memory.is_none() && rounds < grid.rounds).then(|| Grid { rounds, ..grid.clone() })
     }
 
     /// How many ranks may be idle where that moves less: one, and of more than 33 ranks 3 %.
