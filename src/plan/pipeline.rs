@@ -26,6 +26,7 @@ use super::groups::Assigned;
 use super::{Options, PipelineChoice};
 use crate::algorithm::Algorithm;
 use crate::dims::Label;
+use crate::dist::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
@@ -159,6 +160,7 @@ impl Pipelining<'_> {
         let mut tree = self.tree.clone();
         tree.extents[label.0 as usize] = tree.extent(label).div_ceil(pieces);
         let mut contractions: Vec<Option<Assigned>> = tree.nodes.iter().map(|_| None).collect();
+        let mut made: Vec<Option<Distribution>> = tree.nodes.iter().map(|_| None).collect();
         let (mut slowest, mut from, mut first) = (0.0f64, 0, 0);
         for &(end, ranks) in groups {
             let machine = self.machine.part(first..first + ranks);
@@ -169,8 +171,9 @@ impl Pipelining<'_> {
             for &node in &nodes[from..end] {
                 let Step::Contract { left, right, kinds } = &tree.nodes[node].step else { continue };
                 let candidates = choices.candidates(node, kinds).ok()?.into_iter();
+                let price = |algorithm: &Algorithm| choices.contraction(node, [*left, *right], algorithm, [None, None]);
                 let priced = candidates.map(|algorithm| {
-                    let (_, seconds) = choices.contraction(node, [*left, *right], &algorithm, [None, None]);
+                    let seconds = price(&algorithm).1;
                     (algorithm, seconds)
                 });
                 let mut priced: Vec<(Algorithm, f64)> = priced.collect();
@@ -183,11 +186,19 @@ impl Pipelining<'_> {
                 considered.iter_mut().take(1).for_each(|first| first.chosen = true);
                 // What groups before this one have made.
                 let before = |input: &NodeId| nodes[..from].contains(input);
-                for input in [left, right].into_iter().filter(|&input| before(input)) {
+                let needs = price(&algorithm).0;
+                for (input, wanted) in [(left, &needs.left), (right, &needs.right)] {
+                    if !before(input) {
+                        continue;
+                    }
                     let elements: usize = tree.shape(&tree.nodes[*input].labels).iter().product();
-                    let bytes = elements as f64 * self.options.dtype.size() as f64 / ranks as f64;
-                    receive += self.machine.link_latency + bytes / self.machine.link_bandwidth;
+                    // Each of them gets its part from all who have made some.
+                    let parts = (wanted.places() / wanted.replicas().max(1)).max(1);
+                    let bytes = elements as f64 * self.options.dtype.size() as f64 / parts as f64;
+                    let messages = made[*input].as_ref().map_or(1, Distribution::places).max(1);
+                    receive += messages as f64 * self.machine.link_latency + bytes / self.machine.link_bandwidth;
                 }
+                made[node] = Some(needs.out);
                 let choice = Choice { algorithm: Some(algorithm), considered };
                 contractions[node] = Some((first..first + ranks, choice));
             }
