@@ -3,7 +3,8 @@
 //!
 //! Two ranks, each with half of the cores, contract by one algorithm after the other; beside them one rank has all cores. Every
 //! operand begins and every result ends where the algorithm says, each element once: for `local` and `master-worker` on
-//! rank 0. Each rank keeps to its half of the cores, as in the program. `auto` is the planner's choice, of algorithm and of distributions. Times are of
+//! rank 0. Each rank keeps to its half of the cores, as in the program. `auto` is the planner's choice, of algorithm and of
+//! distributions. Times are of
 //! [`einsum_dist::Program::run_dist`]: no planning, no compiling, nothing gathered.
 //!
 //! The ranks are threads of this process and, with `EINSUM_DIST_MPIRUN` set (and the feature `mpi`), processes ([`ranks`]).

@@ -14,7 +14,8 @@
 //! Latencies are of the quicker quarter of many runs, products medians of rounds in which all sizes have their turn; what a large
 //! one does a larger one can do, too. All others are of the quickest of a few runs: what else the machine does only makes them
 //! slower. Files lie in the directory of `EINSUM_DIST_CACHE`, else in `einsum-dist` of the user's cache; one for each host, number
-//! of ranks, of workers and of ranks of a node, transport, and whether they have cores of their own. `EINSUM_DIST_RATES=default` neither measures nor reads: plans are then the same on every host.
+//! of ranks, of workers and of ranks of a node, transport, and whether they have cores of their own. `EINSUM_DIST_RATES=default` neither
+//! measures nor reads: plans are then the same on every host.
 //!
 //! Invariant: all processes have the same numbers, those of rank 0. Deliberately absent: nodes with different numbers of ranks
 //! (all links then count as the slowest), element types other than f32 (others are reckoned from it), and what other
@@ -268,7 +269,7 @@ impl World {
         let packed = 2.0 * (ranks - 1.0) * (rows * SIDE * size_of::<f32>()) as f64;
         let packed = packed / (machine.memory_bandwidth * machine.workers as f64);
         let mut shares = Vec::with_capacity(ROUNDS);
-        // Slow links are not there twice as slow.
+        // Of runs that take long, noise is a small part.
         for _ in 0..if receive > SLOW { 1 } else { ROUNDS } {
             let compute = after(machine.start, self.quickest(&product, 2)?) + packed;
             let together = after(machine.start, self.quickest(&ring, 2)?);

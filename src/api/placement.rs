@@ -6,7 +6,7 @@
 //! three ranks                     0 0 | 1 1 1 | 2 2 2
 //! ```
 //!
-//! A thread that communicates now and then otherwise drives a worker of another rank from its core, and both ranks wait.
+//! Where ranks have cores of their own, a thread that communicates takes its turns beside its own rank's workers only.
 //!
 //! Invariants: ranks that a launcher has bound to cores of their own keep them; no rank is given fewer cores than it has workers.
 //! Deliberately absent: memory (pages lie where they are touched first), one core for each worker.

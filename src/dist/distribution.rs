@@ -192,6 +192,11 @@ impl Distribution {
         self.axes.iter().filter(|axis| axis.role == Role::Replicate).map(|axis| axis.ranks).product()
     }
 
+    /// How many places hold different blocks, or different summands of a block; at least one.
+    pub fn parts(&self) -> usize {
+        (self.places() / self.replicas().max(1)).max(1)
+    }
+
     /// Which of the replicas of its block `rank` holds: its coordinates on the replicating axes, as one number.
     pub fn replica(&self, rank: usize) -> Option<usize> {
         self.number_on(rank, &Role::Replicate)

@@ -48,8 +48,8 @@ pub struct Machine {
     /// How many times as fast a rank contracts while no other does: ranks may share clocks, caches and memory, and cores too.
     pub alone: f64,
     /// The share of a transfer behind computing that computing pays for: transfers take memory bandwidth, and cores where ranks have
-    /// none to spare, then more of them than while nobody computes, and it is above 1. Whoever knows nothing of it had better move few bytes: 1 is the
-    /// default.
+    /// none to spare, then more of them than while nobody computes, and it is above 1. Whoever knows nothing of it had better move few
+    /// bytes: 1 is the default.
     pub interference: f64,
     /// Where small products are slower: sides of cubes in ascending order, and operations per second of one worker on each.
     pub block_rates: Vec<[f64; 2]>,

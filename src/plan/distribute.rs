@@ -69,8 +69,8 @@ pub fn distribute(
     }
     let received =
         |plan: &Plan| -> u64 { plan.looked_at().into_iter().map(|rank| plan.schedule(rank).bytes_received()).sum() };
-    let contractions = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
-    let differs = machine.ranks > 1 && !options.step_by_step && (contractions > 1 || !options.fixed.is_empty());
+    let several = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).nth(1).is_some();
+    let differs = machine.ranks > 1 && !options.step_by_step && (several || !options.fixed.is_empty());
     let by_step = Options { step_by_step: true, ..options.clone() };
     // What one step would like may be forbidden to the next.
     let by_step = differs.then(|| planned(expression, (tree, machine, &by_step), &[], &[], None)).and_then(Result::ok);

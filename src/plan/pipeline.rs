@@ -24,7 +24,7 @@ use super::cost::Cost;
 use super::dynamic::{Choice, considered};
 use super::groups::Assigned;
 use super::{Options, PipelineChoice};
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, Distributions};
 use crate::dims::Label;
 use crate::dist::Distribution;
 use crate::machine::Machine;
@@ -171,30 +171,25 @@ impl Pipelining<'_> {
             for &node in &nodes[from..end] {
                 let Step::Contract { left, right, kinds } = &tree.nodes[node].step else { continue };
                 let candidates = choices.candidates(node, kinds).ok()?.into_iter();
-                let price = |algorithm: &Algorithm| choices.contraction(node, [*left, *right], algorithm, [None, None]);
                 let priced = candidates.map(|algorithm| {
-                    let seconds = price(&algorithm).1;
-                    (algorithm, seconds)
+                    let (needs, seconds) = choices.contraction(node, [*left, *right], &algorithm, [None, None]);
+                    (algorithm, seconds, needs)
                 });
-                let mut priced: Vec<(Algorithm, f64)> = priced.collect();
-                priced.sort_by(|(_, a), (_, b)| a.total_cmp(b));
-                let (algorithm, seconds) = priced.first().cloned()?;
+                let mut priced: Vec<(Algorithm, f64, Distributions)> = priced.collect();
+                priced.sort_by(|(_, a, _), (_, b, _)| a.total_cmp(b));
+                let (algorithm, seconds, needs) = priced.first().cloned()?;
                 compute += seconds;
                 // Of one batch; with those of the group before it.
                 let mut considered =
-                    considered(&tree, priced.iter().map(|(a, own)| (a, *own, compute - seconds + own)));
+                    considered(&tree, priced.iter().map(|(a, own, _)| (a, *own, compute - seconds + own)));
                 considered.iter_mut().take(1).for_each(|first| first.chosen = true);
                 // What groups before this one have made.
                 let before = |input: &NodeId| nodes[..from].contains(input);
-                let needs = price(&algorithm).0;
-                for (input, wanted) in [(left, &needs.left), (right, &needs.right)] {
-                    if !before(input) {
-                        continue;
-                    }
+                let inputs = [(left, &needs.left), (right, &needs.right)];
+                for (input, wanted) in inputs.into_iter().filter(|(input, _)| before(input)) {
                     let elements: usize = tree.shape(&tree.nodes[*input].labels).iter().product();
                     // Each of them gets its part from all who have made some.
-                    let parts = (wanted.places() / wanted.replicas().max(1)).max(1);
-                    let bytes = elements as f64 * self.options.dtype.size() as f64 / parts as f64;
+                    let bytes = elements as f64 * self.options.dtype.size() as f64 / wanted.parts() as f64;
                     let messages = made[*input].as_ref().map_or(1, Distribution::places).max(1);
                     receive += messages as f64 * self.machine.link_latency + bytes / self.machine.link_bandwidth;
                 }

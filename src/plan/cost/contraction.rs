@@ -1,6 +1,6 @@
 //! What a contraction takes by each algorithm, its inputs in place.
 //!
-//! Each method says what the busiest rank computes and receives; what of the two hides the other is [`Cost::overlapped`].
+//! Each method says what the busiest rank computes and receives; what of the two hides the other is [`Cost::hidden`].
 //! Deliberately absent: `slicing`, whose transfers depend on where tensors lie ([`Cost::slicing`]).
 
 use super::super::grids::DEEP;
@@ -48,7 +48,7 @@ impl Cost<'_> {
     /// all the time, but for `exposed` seconds of computing before or after all transfers.
     fn ring(&self, compute: f64, elements: f64, pieces: f64, exposed: f64) -> f64 {
         let receive = (self.machine.ranks as f64 - 1.0) * pieces * self.transfer(elements / pieces);
-        compute.max(receive + exposed) + self.machine.interference * compute.min(receive)
+        self.hidden([compute, exposed], [receive, 0.0])
     }
 }
 
@@ -140,8 +140,8 @@ impl Contracted<'_> {
         self.cost.ring(compute, c * block, pieces, 2.0 * compute / (ranks * pieces))
     }
 
-    /// The busiest rank's operands come in rounds while it computes, the first with nothing to hide behind; what others have of its
-    /// part of out comes when all is computed.
+    /// The busiest rank's operands come in rounds while it computes, the last before its last product; what others have of its part of
+    /// out comes when all is computed.
     fn grid(&self, grid: &Grid, all: &[Label]) -> f64 {
         // All have such tiles; whom they share them with may be on other nodes.
         let (ranks, per_node) = (grid.ranks(), self.cost.machine.ranks_per_node);
@@ -170,13 +170,12 @@ impl Contracted<'_> {
         let gather = receive(left, &links[0]) + receive(right, &links[1]);
         let adds = if links[2].is_empty() { 0.0 } else { self.cost.stream(3.0 * out) };
         let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
-        // A product goes through out once for every so many summed indices, if it is not in rounds, too.
+        // Without rounds, too, a product goes through out once for every so many summed indices.
         let more = (rounds - (tile(all) / out.max(1.0) / DEEP).ceil()).max(0.0);
         let compute = self.cost.product(tile(all), left + right + out) + self.cost.again(more * out);
         // Ranks begin with what they hold of one operand; a part of the other has nothing to hide behind.
         let both = !links[0].is_empty() && !links[1].is_empty();
         let exposed = if both || rounds < 2.0 { gather / rounds } else { 0.0 };
-        let together = (compute + exposed).max(gather + compute / rounds);
-        together + machine.interference * compute.min(gather - exposed) + receive(out, &links[2]) + adds
+        self.cost.hidden([compute, compute / rounds], [gather, exposed]) + receive(out, &links[2]) + adds
     }
 }

@@ -56,7 +56,13 @@ impl Cost<'_> {
 
     /// Seconds of computing and receiving at the same time.
     fn overlapped(&self, compute: f64, receive: f64) -> f64 {
-        compute.max(receive) + self.machine.interference * compute.min(receive)
+        self.hidden([compute, 0.0], [receive, 0.0])
+    }
+
+    /// Seconds of computing and of receiving, each in all and before or after all of the other, with nothing to hide behind.
+    fn hidden(&self, [compute, computing_alone]: [f64; 2], [receive, receiving_alone]: [f64; 2]) -> f64 {
+        (compute + receiving_alone).max(receive + computing_alone)
+            + self.machine.interference * compute.min(receive - receiving_alone)
     }
 
     /// Predicted seconds of an algorithm that takes tensors as they lie: the busiest rank of those looked at computes or
@@ -107,8 +113,7 @@ impl Cost<'_> {
 
     /// Predicted seconds of a unary step over tensors of these sizes.
     pub fn unary(&self, input: &[Label], out: &[Label], distribution: &Distribution) -> f64 {
-        let parts = distribution.places() / distribution.replicas().max(1);
-        self.stream(self.volume(input) + self.volume(out)) / parts.max(1) as f64
+        self.stream(self.volume(input) + self.volume(out)) / distribution.parts() as f64
     }
 
     /// Predicted seconds of a redistribution: the busiest rank of those looked at receives what it does not hold already, in a
