@@ -149,16 +149,28 @@ for mpi in mpich openmpi; do
             env LD_PRELOAD="$counter" PMPI_COUNT_FILE="$counts/count" "$path"
         rm -r "$counts"
     done
+    for route in shared rma mixed; do
+        for ranks in 1 3 4; do
+            step "transfers by $route, $mpi, $ranks ranks" timeout 300 "$run" -n $ranks "$path" all $route
+        done
+    done
     if [ -f tests/mpi_contractions.rs ]; then
         contractions=$(binary $mpi mpi_contractions)
         for ranks in 1 2 3 4 7; do
             step "contractions and their bytes, $mpi, $ranks ranks" env RANKS=$ranks \
                 sh tests/pmpi/compare.sh "$run" "$(compiler $mpi)" "$contractions"
         done
+        for transport in shared rma; do
+            for ranks in 2 3 4 7; do
+                step "contractions by $transport, $mpi, $ranks ranks" "$run" -n $ranks "$contractions" $transport
+            done
+        done
     fi
     step "own use of MPI beside ours, $mpi" exits 0 "$run" -n 4 "$path" foreign
     for scenario in short long more fewer; do
-        step "transfers that do not match: $scenario, $mpi" exits 3 "$run" -n 2 "$path" $scenario
+        for route in message shared rma; do
+            step "transfers that do not match: $scenario, $route, $mpi" exits 3 "$run" -n 2 "$path" $scenario $route
+        done
     done
     step "a rank ends the run, $mpi" exits 3 "$run" -n 4 "$path" abort
     step "a rank panics, $mpi" exits any "$run" -n 4 "$path" panic

@@ -317,7 +317,9 @@ fn bad_input_is_refused_with_one_message() {
     }
     run(&folder, &["mk,kn->mn", "-s2", "-n5"]).refused("5 ranks are more than the 4 elements of the largest tensor");
     run(&folder, &["mk,kn->mn", "--ranks", "0"]).refused("'--ranks <N>'");
-    run(&folder, &["mk,kn->mn", "--transport", "message"]).refused("is for ranks that mpirun started");
+    for transport in ["message", "rma"] {
+        run(&folder, &["mk,kn->mn", "--transport", transport]).refused("is for ranks that mpirun started");
+    }
     assert_eq!(folder.files(), before);
 }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! mpirun -n 4 mpi_contractions           N passed, 0 failed; a failed check ends all ranks
+//! mpirun -n 4 mpi_contractions shared    by another transport than messages
 //! ```
 //!
 //! With `EINSUM_DIST_BYTES_FILE` set, every rank appends to the file `$EINSUM_DIST_BYTES_FILE.<rank>` one line, as
@@ -14,6 +15,7 @@ use std::io::Write;
 
 use common::{Balance, Case, Rng};
 use einsum_dist::World;
+use einsum_dist::comm::Transport;
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::plan::{AlgorithmName, Fixed};
 
@@ -28,7 +30,8 @@ fn main() {
         println!("not under mpirun, skipped");
         return;
     };
-    let world = World::mpi().unwrap_or_else(|error| {
+    let transport = std::env::args().nth(1).map_or(Ok(Transport::Message), |name| name.parse());
+    let world = World::mpi_by(transport.expect("a transport")).unwrap_or_else(|error| {
         if launcher.rank == 0 {
             eprintln!("{error}");
         }
@@ -39,6 +42,7 @@ fn main() {
     passed += batches(&world);
     passed += thesis(&world);
     if world.is_root() {
+        println!("by {}", world.transport());
         println!("{passed} passed, 0 failed");
     }
     let (rank, moved) = (world.local_ranks().start, world.moved());

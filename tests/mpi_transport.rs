@@ -3,14 +3,16 @@
 //! Runs under mpirun only, with the name of a scenario or none:
 //!
 //! ```text
-//! mpirun -n 4 mpi_transport              everything that ends well; exit code 0
-//! mpirun -n 2 mpi_transport short        the message is shorter than expected: rank 1 says so and ends the run, code 3
+//! mpirun -n 4 mpi_transport              everything that ends well, by messages; exit code 0
+//! mpirun -n 4 mpi_transport all shared   the same by other routes: shared, rma, or mixed (ranks two by two on a node)
+//! mpirun -n 4 mpi_transport probe        which routes are the quickest here
+//! mpirun -n 2 mpi_transport short ROUTE  the message is shorter than expected: rank 1 says so and ends the run, code 3
 //!                           long, more, fewer      likewise: too long, too many pieces, too few
 //! mpirun -n 4 mpi_transport abort        rank 1 ends the run, code 3, while the others wait
 //! mpirun -n 4 mpi_transport panic        rank 1 panics; the launcher ends the others
 //! mpirun -n 4 mpi_transport foreign      MPI is the program's, which finalises it
-//! mpirun -n 2 mpi_transport huge         one transfer beyond the counts of MPI; 5 GB of memory
-//! mpirun -n 2 mpi_transport bandwidth    64 MB both ways, with and without spinning
+//! mpirun -n 2 mpi_transport huge ROUTE   one transfer of 2.2 billion elements and one of 5 GiB; 6 GB of memory each
+//! mpirun -n 2 mpi_transport bandwidth    blocks from rank 0 to rank 1 and both ways, beside a plain copy
 //! ```
 //!
 //! With `tests/pmpi/count.c` preloaded and `PMPI_COUNT_FILE` set, the first one also compares the bytes that the endpoints
@@ -21,7 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use einsum_dist::comm::launcher::launcher;
-use einsum_dist::comm::mpi::{self as messages, Communicator, Mpi, Reduce};
+use einsum_dist::comm::mpi::{Communicator, Details, Endpoint as MpiEndpoint, Mpi, Reduce, Route, Routes};
 use einsum_dist::comm::{CommError, Completion, Endpoint};
 use einsum_dist::kernel::Element;
 use einsum_dist::memory::{Aligned, Footprint, ReadLease, Slot, Store, WriteLease};
@@ -51,6 +53,7 @@ fn main() {
     let world = Communicator::world(&mpi).unwrap();
     let mut moved = Moved::default();
     match scenario.as_str() {
+        "probe" => probe(&world),
         "short" | "long" | "more" | "fewer" => mismatch(&world, &scenario),
         "abort" => abort(&world),
         "panic" => panic_alone(&world),
@@ -116,8 +119,33 @@ fn finish(end: &mut Endpoint, count: usize) -> Result<Vec<Completion>, CommError
     Ok(done)
 }
 
+/// The routes that the second argument asks for, and whether nodes have two ranks each.
+fn routes() -> (Routes, bool) {
+    match std::env::args().nth(2).unwrap_or_default().as_str() {
+        "" | "message" => (Routes::of(Route::Message), false),
+        "shared" => (Routes::of(Route::Shared), false),
+        "rma" => (Routes::of(Route::Rma), false),
+        "mixed" => (Routes::of(Route::Shared), true),
+        other => panic!("no route {other}"),
+    }
+}
+
+fn endpoint_of(world: &Communicator, footprint: &Arc<Footprint>, spin: bool, chunk: usize) -> Endpoint {
+    let (routes, pairs) = routes();
+    let details = Details { chunk, spin, color: pairs.then_some(world.rank() / 2) };
+    Endpoint::Mpi(Box::new(MpiEndpoint::with(world, routes, footprint.clone(), &details).unwrap()))
+}
+
 fn endpoint(world: &Communicator, spin: bool, chunk: usize) -> Endpoint {
-    Endpoint::Message(Box::new(messages::Endpoint::with_chunk(world, Arc::default(), spin, chunk).unwrap()))
+    endpoint_of(world, &Arc::default(), spin, chunk)
+}
+
+fn probe(world: &Communicator) {
+    let start = Instant::now();
+    let found = Routes::probe(world).unwrap();
+    if world.rank() == 0 {
+        println!("{found:?} in {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+    }
 }
 
 /// One turn of the ring: everybody sends to the right, receives from the left, and checks what came.
@@ -197,21 +225,23 @@ fn in_flight(world: &Communicator, moved: &mut Moved) {
             assert!(values::<f64>(target, &vec![vec![0..length(at)]]) == theirs[..length(at)]);
         }
     }
-    assert_eq!(end.packing_bytes(), 0, "dense boxes are not copied");
+    if routes().0.near != Route::Rma {
+        assert_eq!(end.packing_bytes(), 0, "dense boxes are not copied");
+    }
 }
 
 /// A run that is repeated allocates its buffers once; and tags repeat without harm.
 fn repeated(world: &Communicator, moved: &mut Moved) {
     let footprint = Arc::new(Footprint::default());
-    let end = messages::Endpoint::new(world, footprint.clone(), false).unwrap();
-    let mut end = Endpoint::Message(Box::new(end));
+    let mut end = endpoint_of(world, &footprint, false, 1 << 30);
     let columns: Boxes = vec![vec![0..24, 0..20, 4..10]];
     let mut after_first = None;
     for _ in 0..5 {
         turn::<f32>(world, &mut end, 1 << 30, &columns, &columns, moved);
         assert_eq!(*after_first.get_or_insert(footprint.peak()), footprint.peak());
     }
-    assert!(footprint.peak() > 0 && footprint.peak() == end.packing_bytes());
+    assert!(routes().0.near == Route::Shared || footprint.peak() > 0);
+    assert_eq!(footprint.peak(), end.packing_bytes());
     let (rank, ranks) = (world.rank(), world.size());
     let (left, right) = ((rank + ranks - 1) % ranks, (rank + 1) % ranks);
     let (mine, target) = (store::<f32>(rank, &[100]), store::<f32>(ranks, &[100]));
@@ -320,73 +350,126 @@ fn foreign() {
     println!("rank {}: ok", user.rank());
 }
 
-/// More than 2^31 bytes from rank 0 to rank 1, in place.
+/// Blocks beyond all counts from rank 0 to rank 1: of 2.2 billion elements, and of 5 GiB.
 fn huge(world: &Communicator) {
-    let elements = (1usize << 28) + (1 << 25) + 1;
-    let memory = Arc::new(Aligned::zeroed(elements * 8, &Arc::default()).unwrap());
-    let store = Store::open(vec![Some(Slot::owned(memory, 0, f64::DTYPE, &[elements]))]);
-    let mut end = Endpoint::Message(Box::new(messages::Endpoint::new(world, Arc::default(), false).unwrap()));
-    let all: Boxes = vec![vec![0..elements]];
-    let (marks, value) = ([0, elements / 2, elements - 1], |at: usize| 1.0 + at as f64);
-    match world.rank() {
-        0 => {
-            let mut lease = write(&store, &all).remove(0);
-            marks.iter().for_each(|&at| lease.view_mut::<f64>()[[at]] = value(at));
-            drop(lease);
-            end.send(0, 1, read(&store, &all)).unwrap();
-        }
-        1 => end.recv(0, 0, write(&store, &all)).unwrap(),
-        _ => return,
-    }
-    let bytes = 8 * elements as u64;
-    assert_eq!(finish(&mut end, 1).unwrap(), [Completion { ticket: 0, bytes }]);
-    let lease = read(&store, &all).remove(0);
-    marks.iter().for_each(|&at| assert_eq!(lease.view::<f64>()[[at]], value(at)));
+    huge_of::<f32>(world, &[1, 2_200_000_000]);
+    // Two boxes, strided at both ends.
+    huge_of::<f64>(world, &[3, 5 << 26]);
 }
 
+fn huge_of<T: Element + From<u16> + PartialEq>(world: &Communicator, extents: &[usize; 2]) {
+    let [rows, columns] = *extents;
+    let bytes = rows * columns * size_of::<T>();
+    let memory = Arc::new(Aligned::zeroed(bytes, &Arc::default()).unwrap());
+    let store = Store::open(vec![Some(Slot::owned(memory, 0, T::DTYPE, extents))]);
+    let mut end = endpoint(world, false, 1 << 30);
+    let boxes: Boxes =
+        if rows == 1 { vec![vec![0..1, 0..columns]] } else { vec![vec![0..2, 0..columns], vec![2..3, 0..columns]] };
+    let value = |at: usize| T::from((at % 65521) as u16);
+    match world.rank() {
+        0 => {
+            let mut lease = store.write(0, &[0..rows, 0..columns]).unwrap();
+            lease.view_mut::<T>().iter_mut().enumerate().for_each(|(at, element)| *element = value(at));
+            drop(lease);
+            end.send(0, 1, read(&store, &boxes)).unwrap();
+        }
+        1 => end.recv(0, 0, write(&store, &boxes)).unwrap(),
+        _ => return,
+    }
+    let started = Instant::now();
+    let mut done = Vec::new();
+    while done.is_empty() {
+        end.poll(&mut done).unwrap();
+        end.idle(done.is_empty(), Duration::from_millis(1));
+        assert!(started.elapsed() < Duration::from_secs(300), "the transfer hangs");
+    }
+    assert_eq!(done, [Completion { ticket: 0, bytes: bytes as u64 }]);
+    let lease = store.read(0, &[0..rows, 0..columns]).unwrap();
+    let intact = lease.view::<T>().iter().enumerate().all(|(at, element)| *element == value(at));
+    assert!(intact, "other bytes arrived");
+    println!("rank {}: {bytes} bytes in {:.1} s, intact", world.rank(), started.elapsed().as_secs_f64());
+}
+
+/// Gigabytes per second of blocks from rank 0 to rank 1, and both ways, beside a plain copy by rank 1 in the same rounds.
 fn bandwidth(world: &Communicator) {
-    const BYTES: usize = 64 << 20;
-    let peer = world.rank() ^ 1;
-    for (spin, packed, chunk) in
-        [(true, false, 1 << 30), (false, false, 1 << 30), (true, true, 1 << 30), (false, false, 4 << 20)]
-    {
-        let mut end = endpoint(world, spin, chunk);
-        let (rows, columns) = (1024, BYTES / 8 / 1024);
-        let wide = if packed { columns * 2 } else { columns };
-        let (mine, target) = (store::<f64>(world.rank(), &[rows, wide]), store::<f64>(9, &[rows, wide]));
-        let boxes: Boxes = vec![vec![0..rows, 0..columns]];
-        let mut best = f64::MAX;
-        for _ in 0..20 {
+    const ROUNDS: usize = 15;
+    let rank = world.rank();
+    let median = |mut seconds: Vec<f64>| {
+        seconds.sort_by(f64::total_cmp);
+        seconds[seconds.len() / 2]
+    };
+    for bytes in [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20] {
+        let mut end = endpoint(world, false, 1 << 30);
+        let elements = bytes / 8;
+        let (mine, target) = (store::<f64>(rank, &[1, elements]), store::<f64>(9, &[1, elements]));
+        let boxes: Boxes = vec![vec![0..1, 0..elements]];
+        let (mut copied, mut one, mut both) = (Vec::new(), Vec::new(), Vec::new());
+        let repeats = ((32 << 20) / bytes).clamp(1, 100);
+        for _ in 0..ROUNDS {
+            world.barrier().unwrap();
+            if rank == 1 {
+                let start = Instant::now();
+                for _ in 0..repeats {
+                    let from = store_read(&mine, &boxes);
+                    write(&target, &boxes).remove(0).copy_from(&from);
+                }
+                copied.push(start.elapsed().as_secs_f64() / repeats as f64);
+            }
             world.barrier().unwrap();
             let start = Instant::now();
-            if peer < world.size() {
-                end.recv(0, peer, write(&target, &boxes)).unwrap();
-                end.send(1, peer, read(&mine, &boxes)).unwrap();
-                finish(&mut end, 2).unwrap();
+            for _ in 0..repeats {
+                match rank {
+                    0 => end.send(1, 1, read(&mine, &boxes)).unwrap(),
+                    1 => end.recv(0, 0, write(&target, &boxes)).unwrap(),
+                    _ => continue,
+                }
+                finish(&mut end, 1).unwrap();
             }
-            best = best.min(start.elapsed().as_secs_f64());
+            one.push(start.elapsed().as_secs_f64() / repeats as f64);
+            world.barrier().unwrap();
+            let start = Instant::now();
+            for _ in 0..repeats {
+                if rank < 2 {
+                    end.recv(0, rank ^ 1, write(&target, &boxes)).unwrap();
+                    end.send(1, rank ^ 1, read(&mine, &boxes)).unwrap();
+                    finish(&mut end, 2).unwrap();
+                }
+            }
+            both.push(start.elapsed().as_secs_f64() / repeats as f64);
         }
-        if world.rank() == 0 {
-            let rate = BYTES as f64 / best / 1e9;
-            println!("spin {spin}, packed {packed}, chunk {chunk}: {rate:.2} GB/s each way");
+        if rank == 1 {
+            let [copied, one, both] = [copied, one, both].map(median);
+            let rate = |seconds: f64| bytes as f64 / seconds / 1e9;
+            println!(
+                "{:>6} KiB  copy {:>6.2}  one way {:>6.2} ({:.2})  both ways {:>6.2} each",
+                bytes >> 10,
+                rate(copied),
+                rate(one),
+                copied / one,
+                rate(both)
+            );
         }
     }
     let mut end = endpoint(world, true, 1 << 30);
-    let mine = store::<f64>(world.rank(), &[2]);
+    let mine = store::<f64>(rank, &[2]);
     let start = Instant::now();
     for _ in 0..1000 {
-        if peer < world.size() {
-            end.recv(0, peer, write(&mine, &vec![vec![0..1]])).unwrap();
-            end.send(1, peer, read(&mine, &vec![vec![1..2]])).unwrap();
+        if rank < 2 {
+            end.recv(0, rank ^ 1, write(&mine, &vec![vec![0..1]])).unwrap();
+            end.send(1, rank ^ 1, read(&mine, &vec![vec![1..2]])).unwrap();
             finish(&mut end, 2).unwrap();
         }
     }
     let exchange = start.elapsed().as_secs_f64() * 1e3;
     let start = Instant::now();
     (0..1000).for_each(|_| assert!(world.agree(Ok::<_, String>(())).unwrap().is_ok()));
-    if world.rank() == 0 {
+    if rank == 0 {
         println!("exchange of 8 bytes: {exchange:.2} us, agreement: {:.2} us", start.elapsed().as_secs_f64() * 1e3);
     }
+}
+
+fn store_read(store: &Arc<Store>, boxes: &Boxes) -> ReadLease {
+    read(store, boxes).remove(0)
 }
 
 /// Compares with what the counter at the border of MPI wrote about this rank: rank, sent, received, messages.

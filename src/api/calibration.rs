@@ -13,7 +13,7 @@
 //!
 //! Latencies are of the quicker quarter of many runs, products medians of rounds in which all sizes have their turn; what a large
 //! one does a larger one can do, too. All others are of the quickest of a few runs: what else the machine does only makes them
-//! slower. Files lie in the directory of `EINSUM_DIST_CACHE`, else in `einsum-dist` of the user's cache; one for each host, number
+//! slower. Files (`cache`) are one for each host, number
 //! of ranks, of workers and of ranks of a node, transport, and whether they have cores of their own. `EINSUM_DIST_RATES=default` neither
 //! measures nor reads: plans are then the same on every host.
 //!
@@ -24,7 +24,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::{DistTensor, Error, Problem, Program, Result, World, host};
+use super::{DistTensor, Error, Problem, Program, Result, World, cache, host};
 use crate::dist::{Axis, Cut, Distribution, Owners, Role};
 use crate::machine::{Link, Machine};
 use crate::plan::{AlgorithmName, Fixed, Options, Plan};
@@ -63,12 +63,11 @@ impl World {
     /// A run that measures fails.
     pub fn machine(&self, workers: usize) -> Result<Machine> {
         let plain = Machine::new(self.ranks(), workers);
-        let default = std::env::var("EINSUM_DIST_RATES").is_ok_and(|rates| rates == "default");
         let crowded = self.local_ranks().len() * workers > CROWDED * host::cpus().len().max(1);
         let file = self.remembered(workers)?;
         let known = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
         let known = known.filter(|text| Machine::from_toml(text).is_ok());
-        let mine = if default || crowded { plain.to_toml() } else { known.unwrap_or_default() };
+        let mine = if cache::is_off() || crowded { plain.to_toml() } else { known.unwrap_or_default() };
         let shared = self.of_root(&mine)?;
         if let Ok(machine) = Machine::from_toml(&shared)
             && !shared.is_empty()
@@ -77,11 +76,7 @@ impl World {
         }
         let measured = self.of_root(&self.calibrate(workers)?.to_toml())?;
         if let Some(file) = file.filter(|_| self.is_root()) {
-            // A host that nothing can be written on measures every time. Who reads at the same time finds all of it or nothing.
-            let folder = file.parent().map_or(Ok(()), std::fs::create_dir_all);
-            let beside = file.with_extension(format!("{}.part", std::process::id()));
-            let written = folder.and_then(|()| std::fs::write(&beside, &measured));
-            let _ = written.and_then(|()| std::fs::rename(&beside, &file));
+            cache::write(&file, &measured);
         }
         Machine::from_toml(&measured).map_err(Error::Usage)
     }
@@ -95,14 +90,10 @@ impl World {
     /// The file of this host, for as many ranks on as many hosts. Collective.
     fn remembered(&self, workers: usize) -> Result<Option<PathBuf>> {
         let per_node = self.ranks_per_node()?;
-        let user = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-        let user = user.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
-        let folder = std::env::var_os("EINSUM_DIST_CACHE").map(PathBuf::from);
         let (name, ranks) = (host::name(), self.ranks());
         let link = self.throttle().map_or_else(|| self.transport().to_owned(), |rate| format!("throttled-{rate}"));
         let placed = if self.shared().placed() { "-placed" } else { "" };
-        let name = format!("{name}-{ranks}x{workers}-{per_node}-{link}{placed}-{FORMAT}.toml");
-        Ok(folder.or_else(|| Some(user?.join("einsum-dist"))).map(|folder| folder.join(name)))
+        Ok(cache::file(&format!("{name}-{ranks}x{workers}-{per_node}-{link}{placed}-{FORMAT}.toml")))
     }
 
     /// Measures, whatever is remembered. Collective.

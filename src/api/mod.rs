@@ -8,6 +8,7 @@
 
 #![warn(missing_docs)]
 
+mod cache;
 mod calibration;
 mod dist_tensor;
 mod einsum;
@@ -20,6 +21,8 @@ mod operand;
 mod placement;
 mod problem;
 mod program;
+#[cfg(feature = "mpi")]
+mod routes;
 mod world;
 
 pub use dist_tensor::DistTensor;

@@ -14,7 +14,11 @@ use crate::kernel::Element;
 use crate::plan::Plan;
 
 #[cfg(feature = "mpi")]
-use crate::comm::mpi::{Communicator, Endpoint as MpiEndpoint, Mpi};
+use super::routes;
+#[cfg(feature = "mpi")]
+use crate::comm::Transport;
+#[cfg(feature = "mpi")]
+use crate::comm::mpi::{Communicator, Mpi};
 
 /// The members of a run. Not `Send`: the thread that makes it communicates while a program runs. Clones are the same
 /// world.
@@ -63,6 +67,7 @@ pub(super) struct MpiMembers {
     // Dropped in this order: the endpoint and the communicator before MPI is finalised.
     pub(super) endpoint: RefCell<Option<crate::comm::Endpoint>>,
     pub(super) communicator: Communicator,
+    transport: String,
     mpi: RefCell<Option<Mpi>>,
 }
 
@@ -101,9 +106,18 @@ impl World {
     /// No launcher, a launcher of the other MPI, or an MPI initialised without thread support.
     #[cfg(feature = "mpi")]
     pub fn mpi() -> Result<World> {
+        World::mpi_by(Transport::Auto)
+    }
+
+    /// As [`World::mpi`], with this transport. Collective.
+    ///
+    /// # Errors
+    /// As [`World::mpi`]; also where memory cannot be shared, or no two ranks are on one node, and it is to be.
+    #[cfg(feature = "mpi")]
+    pub fn mpi_by(transport: Transport) -> Result<World> {
         let mpi = Mpi::init()?;
         let communicator = Communicator::world(&mpi)?;
-        World::of_mpi(mpi, communicator)
+        World::of_mpi(mpi, communicator, transport)
     }
 
     /// The processes of a communicator of the user's, which is duplicated and stays as it is. Collective over it.
@@ -114,15 +128,15 @@ impl World {
     pub fn from_communicator(communicator: &impl ::mpi::raw::AsRaw<Raw = ::mpi::ffi::MPI_Comm>) -> Result<World> {
         let mpi = Mpi::init()?;
         let communicator = Communicator::of(&mpi, communicator)?;
-        World::of_mpi(mpi, communicator)
+        World::of_mpi(mpi, communicator, Transport::Auto)
     }
 
     #[cfg(feature = "mpi")]
-    fn of_mpi(mpi: Mpi, communicator: Communicator) -> Result<World> {
-        // With a core to spare beyond the workers, polling may spin; whether there is one is not known yet.
-        let endpoint = MpiEndpoint::new(&communicator, Default::default(), false)?;
-        let endpoint = RefCell::new(Some(crate::comm::Endpoint::Message(Box::new(endpoint))));
-        let members = MpiMembers { endpoint, communicator, mpi: RefCell::new(Some(mpi)) };
+    fn of_mpi(mpi: Mpi, communicator: Communicator, transport: Transport) -> Result<World> {
+        let endpoint = routes::endpoint(&communicator, transport)?;
+        let transport = endpoint.name();
+        let endpoint = RefCell::new(Some(crate::comm::Endpoint::Mpi(Box::new(endpoint))));
+        let members = MpiMembers { endpoint, communicator, transport, mpi: RefCell::new(Some(mpi)) };
         Ok(World::of(Members::Mpi(Box::new(members)), RunOptions::default()))
     }
 
@@ -145,7 +159,7 @@ impl World {
             Members::Single | Members::InProcess { .. } => Ok(()),
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => {
-                let MpiMembers { endpoint, communicator, mpi } = *members;
+                let MpiMembers { endpoint, communicator, mpi, .. } = *members;
                 drop((endpoint, communicator));
                 mpi.into_inner().map_or(Ok(()), |mpi| Ok(mpi.finalise()?))
             }
@@ -178,13 +192,13 @@ impl World {
     }
 
     /// The transport's name in reports.
-    pub fn transport(&self) -> &'static str {
+    pub fn transport(&self) -> &str {
         match &self.0.members {
             Members::Single => "none",
             Members::InProcess { bytes_per_second: None, .. } => "shared",
             Members::InProcess { bytes_per_second: Some(_), .. } => "throttled",
             #[cfg(feature = "mpi")]
-            Members::Mpi(_) => "message",
+            Members::Mpi(members) => &members.transport,
         }
     }
 

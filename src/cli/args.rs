@@ -103,7 +103,8 @@ pub struct Args {
     #[arg(long, value_name = "BYTES")]
     pub memory_limit: Option<String>,
 
-    /// auto, shared (ranks of one process), message (under mpirun), or throttled:BYTES_PER_SECOND (ranks of one process)
+    /// auto (what a short measurement finds to be the quickest), shared (memory of one process, or of the processes of a node
+    /// under mpirun; messages between nodes), message or rma (under mpirun), or throttled:BYTES_PER_SECOND (ranks of one process)
     #[arg(long, value_name = "TRANSPORT", default_value = "auto")]
     pub transport: String,
 

@@ -3,6 +3,7 @@
 //! MPI is initialised before anything else is looked at, so that whatever is wrong on one rank is agreed on by all.
 //! `EINSUM_DIST_INJECT=worker@RANK` (or `communication@RANK`) makes that rank panic: a hook for tests.
 
+use einsum_dist::comm::Transport;
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::exec::RunOptions;
 use einsum_dist::{Error, World};
@@ -30,7 +31,8 @@ pub fn speaks() -> bool {
 /// The world cannot be had. Every process of it finds the same.
 pub fn world(arguments: Arguments) -> Result<(World, Arguments)> {
     let (world, inject) = match (launcher(), &arguments) {
-        (Some(_), _) => (under_mpirun()?, true),
+        (Some(_), Ok(args)) => (under_mpirun(&args.transport)?, true),
+        (Some(_), Err(_)) => (under_mpirun("message")?, true),
         (None, Ok(args)) => (in_process(args)?, true),
         (None, Err(_)) => (World::single(), false),
     };
@@ -42,12 +44,13 @@ pub fn world(arguments: Arguments) -> Result<(World, Arguments)> {
 }
 
 #[cfg(feature = "mpi")]
-fn under_mpirun() -> Result<World> {
-    Ok(World::mpi()?)
+fn under_mpirun(transport: &str) -> Result<World> {
+    // What is not a transport of processes is refused with the other flags, by all ranks together.
+    Ok(World::mpi_by(transport.parse().unwrap_or(Transport::Message))?)
 }
 
 #[cfg(not(feature = "mpi"))]
-fn under_mpirun() -> Result<World> {
+fn under_mpirun(_transport: &str) -> Result<World> {
     let starter = launcher().map(|launcher| launcher.kind.to_string()).unwrap_or_default();
     Err(usage(format!(
         "started by {starter}, but built without MPI: every process would do the whole work alone; build with \
@@ -58,12 +61,15 @@ fn under_mpirun() -> Result<World> {
 fn in_process(args: &Args) -> Result<World> {
     let ranks = args.ranks.map_or(1, usize::from);
     let world = match transport(&args.transport)? {
-        Transport::Throttled(bytes_per_second) => World::throttled(ranks, bytes_per_second),
-        Transport::Message => {
-            return Err(usage("--transport message is for ranks that mpirun started; within a process it is shared"));
+        Link::Throttled(bytes_per_second) => World::throttled(ranks, bytes_per_second),
+        Link::Transport(Transport::Message | Transport::Rma) => {
+            return Err(usage(format!(
+                "--transport {} is for ranks that mpirun started; within a process it is shared",
+                args.transport
+            )));
         }
-        Transport::Auto | Transport::Shared if ranks == 1 => World::single(),
-        Transport::Auto | Transport::Shared => World::in_process(ranks),
+        Link::Transport(_) if ranks == 1 => World::single(),
+        Link::Transport(_) => World::in_process(ranks),
     };
     if ranks > MOST_RANKS && !args.explain && !args.simulate {
         return Err(usage(format!(
@@ -95,36 +101,33 @@ pub fn check_flags(args: &Args) -> Result<()> {
             launcher.kind
         )));
     }
-    let wrong = match transport(&args.transport)? {
-        Transport::Auto | Transport::Message => return Ok(()),
-        Transport::Shared => "shared",
-        Transport::Throttled(_) => "throttled",
-    };
-    Err(usage(format!("--transport {wrong} is for ranks inside one process; under mpirun it is message")))
+    match transport(&args.transport)? {
+        Link::Transport(_) => Ok(()),
+        Link::Throttled(_) => Err(usage("--transport throttled is for ranks inside one process")),
+    }
 }
 
-enum Transport {
-    Auto,
-    Shared,
-    Message,
+/// What moves bytes: between processes, or as slowly as is said.
+enum Link {
+    Transport(Transport),
     Throttled(f64),
 }
 
-fn transport(text: &str) -> Result<Transport> {
+fn transport(text: &str) -> Result<Link> {
+    if let Ok(transport) = text.parse() {
+        return Ok(Link::Transport(transport));
+    }
     match text.split_once(':') {
-        None if text == "auto" => Ok(Transport::Auto),
-        None if text == "shared" => Ok(Transport::Shared),
-        None if text == "message" => Ok(Transport::Message),
         Some(("throttled", rate)) => match units::parse_bytes(rate).map_err(usage)? {
             0 => Err(usage("--transport throttled:0 would never end")),
-            rate => Ok(Transport::Throttled(rate as f64)),
+            rate => Ok(Link::Throttled(rate as f64)),
         },
         None if text == "throttled" => {
             Err(usage("--transport throttled needs its rate: throttled:BYTES_PER_SECOND, such as throttled:1e9"))
         }
-        _ => {
-            Err(usage(format!("unknown transport `{text}` (known: auto, shared, message, throttled:BYTES_PER_SECOND)")))
-        }
+        _ => Err(usage(format!(
+            "unknown transport `{text}` (known: auto, shared, message, rma, throttled:BYTES_PER_SECOND)"
+        ))),
     }
 }
 

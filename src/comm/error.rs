@@ -18,6 +18,9 @@ pub enum CommError {
     /// Another rank ended the run.
     #[error("rank {rank} failed: {message}")]
     Peer { rank: usize, message: String },
+    /// The ranks of a node cannot have memory in common.
+    #[error("no memory can be shared between processes: {0}")]
+    NoSharedMemory(String),
     /// A buffer for packing could not be had.
     #[error(transparent)]
     Memory(#[from] crate::memory::OutOfMemory),

@@ -18,9 +18,11 @@ pub mod launcher;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 pub mod shared;
+mod transport;
 mod waker;
 
 pub use error::CommError;
+pub use transport::Transport;
 pub use waker::Waker;
 
 use std::time::Duration;
@@ -38,9 +40,9 @@ pub struct Completion {
 pub enum Endpoint {
     /// Ranks of one process; a transfer is one copy by the receiver (throttled on request).
     Shared(shared::Endpoint),
-    /// MPI messages.
+    /// Ranks that are processes of an MPI program.
     #[cfg(feature = "mpi")]
-    Message(Box<mpi::Endpoint>),
+    Mpi(Box<mpi::Endpoint>),
 }
 
 macro_rules! each {
@@ -48,7 +50,7 @@ macro_rules! each {
         match $self {
             Endpoint::Shared($end) => $body,
             #[cfg(feature = "mpi")]
-            Endpoint::Message($end) => $body,
+            Endpoint::Mpi($end) => $body,
         }
     };
 }

@@ -1,27 +1,54 @@
 //! Wakes a communication thread that sleeps.
 
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
+
+#[cfg(feature = "mpi")]
+use super::mpi::Bell;
 
 /// A flag that one thread sleeps on and many may raise. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Waker(Arc<(Mutex<bool>, Condvar)>);
+pub struct Waker(Arc<(Mutex<State>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct State {
+    raised: bool,
+    /// The thread sleeps on this instead, as other processes wake it too.
+    #[cfg(feature = "mpi")]
+    bell: Option<Bell>,
+}
 
 impl Waker {
     /// Raises the flag; a sleeper returns, or the next sleep does at once.
     pub fn wake(&self) {
-        let (flag, condition) = &*self.0;
-        *flag.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = true;
-        condition.notify_one();
+        let mut state = self.state();
+        state.raised = true;
+        self.0.1.notify_one();
+        #[cfg(feature = "mpi")]
+        if let Some(bell) = state.bell {
+            bell.ring();
+        }
     }
 
     /// Sleeps until the flag is raised or `longest` has passed, and lowers the flag.
     pub fn sleep(&self, longest: Duration) {
-        let (flag, condition) = &*self.0;
-        let raised = flag.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let (mut raised, _) = condition
-            .wait_timeout_while(raised, longest, |raised| !*raised)
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
-        *raised = false;
+        let waited = self.0.1.wait_timeout_while(self.state(), longest, |state| !state.raised);
+        waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0.raised = false;
+    }
+
+    /// Lowers the flag; whether it was raised.
+    #[cfg(feature = "mpi")]
+    pub(super) fn take(&self) -> bool {
+        std::mem::take(&mut self.state().raised)
+    }
+
+    /// From now on raising the flag rings this bell, too; with `None` no longer.
+    #[cfg(feature = "mpi")]
+    pub(super) fn rings(&self, bell: Option<Bell>) {
+        self.state().bell = bell;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct Place {
 
 /// What both kinds of lease are: a place, and an entry in the ledger.
 #[derive(Debug)]
-struct Lease {
+pub(super) struct Lease {
     store: Arc<Store>,
     id: u64,
     place: Place,
@@ -54,15 +54,15 @@ impl Lease {
         self.store.slot(self.place.buffer)
     }
 
-    fn dtype(&self) -> Dtype {
+    pub(super) fn dtype(&self) -> Dtype {
         self.slot().dtype
     }
 
-    fn strided(&self) -> &Strided {
+    pub(super) fn strided(&self) -> &Strided {
         self.place.part.as_deref().unwrap_or(&self.slot().strided)
     }
 
-    fn start(&self) -> *mut u8 {
+    pub(super) fn start(&self) -> *mut u8 {
         let slot = self.slot();
         if self.strided().elements() == 0 {
             return slot.origin;
@@ -72,7 +72,7 @@ impl Lease {
         unsafe { slot.origin.offset(self.place.offset * self.dtype().size() as isize) }
     }
 
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.strided().elements() * self.dtype().size()
     }
 
@@ -127,6 +127,18 @@ pub struct ReadLease(Lease);
 /// The right to read and write one box.
 #[derive(Debug)]
 pub struct WriteLease(Lease);
+
+impl AsRef<Lease> for ReadLease {
+    fn as_ref(&self) -> &Lease {
+        &self.0
+    }
+}
+
+impl AsRef<Lease> for WriteLease {
+    fn as_ref(&self) -> &Lease {
+        &self.0
+    }
+}
 
 impl ReadLease {
     pub(super) fn new(store: Arc<Store>, id: u64, place: Place) -> ReadLease {

@@ -14,6 +14,7 @@ mod bytes;
 mod footprint;
 mod lease;
 mod store;
+mod stream;
 mod strided;
 
 pub use aligned::{Aligned, OutOfMemory};
@@ -21,4 +22,5 @@ pub use bytes::{bytes_of, bytes_of_mut};
 pub use footprint::Footprint;
 pub use lease::{LeaseError, ReadLease, WriteLease};
 pub use store::{Slot, Store};
+pub use stream::{Incoming, Outgoing};
 pub use strided::Strided;

@@ -1,10 +1,10 @@
-//! A communicator of our own: a duplicate, so that nothing of the user's matches our messages.
+//! A communicator of our own: a duplicate, so that nothing of the user's matches our messages, or the part of one that is a node.
 //!
 //! Invariants: errors on the duplicate are returned, and the user's communicator keeps its error handler; the duplicate
 //! is freed when its last owner drops it, unless the thread is panicking (freeing is collective and the others may be
 //! elsewhere). Bound to the thread of its session.
 //!
-//! Deliberately absent: splitting. MPI implementations have few communicators (MPICH about 2,048): a world has two.
+//! MPI implementations have few communicators (MPICH about 2,048): a world has four at most, and nothing is split later.
 
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -75,6 +75,39 @@ impl Communicator {
         unsafe { duplicate(self.0.session.clone(), self.0.raw) }
     }
 
+    /// The ranks that can share memory with this one. Collective.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub(super) fn split_by_node(&self) -> Result<Communicator, CommError> {
+        self.derive("MPI_Comm_split_type", |key, raw| {
+            // SAFETY: our own duplicate is live until dropped; `raw` outlives the call; the others are constants of MPI.
+            unsafe { ffi::MPI_Comm_split_type(self.0.raw, ffi::RSMPI_COMM_TYPE_SHARED, key, ffi::RSMPI_INFO_NULL, raw) }
+        })
+    }
+
+    /// The ranks of one color. Collective.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub(super) fn split(&self, color: usize) -> Result<Communicator, CommError> {
+        self.derive("MPI_Comm_split", |key, raw| {
+            // SAFETY: our own duplicate is live until dropped; `raw` outlives the call.
+            unsafe { ffi::MPI_Comm_split(self.0.raw, color as c_int, key, raw) }
+        })
+    }
+
+    fn derive(
+        &self,
+        name: &'static str,
+        call: impl FnOnce(c_int, *mut ffi::MPI_Comm) -> c_int,
+    ) -> Result<Communicator, CommError> {
+        // SAFETY: reads a constant of the MPI library.
+        let mut raw = unsafe { ffi::RSMPI_COMM_NULL };
+        self.session().call(name, || call(self.rank() as c_int, &raw mut raw))?;
+        adopt(self.0.session.clone(), raw)
+    }
+
     pub fn rank(&self) -> usize {
         self.0.rank
     }
@@ -112,10 +145,17 @@ impl Communicator {
 /// # Safety
 /// `from` is the handle of a live intracommunicator.
 unsafe fn duplicate(session: Rc<Session>, from: ffi::MPI_Comm) -> Result<Communicator, CommError> {
-    // SAFETY: reads constants of the MPI library.
-    let (mut raw, errors_return) = unsafe { (ffi::RSMPI_COMM_NULL, ffi::RSMPI_ERRORS_RETURN) };
+    // SAFETY: reads a constant of the MPI library.
+    let mut raw = unsafe { ffi::RSMPI_COMM_NULL };
     // SAFETY: `from` is live (the caller's contract); `raw` outlives the call.
     session.call("MPI_Comm_dup", || unsafe { ffi::MPI_Comm_dup(from, &raw mut raw) })?;
+    adopt(session, raw)
+}
+
+/// Owns a communicator that has just been made.
+fn adopt(session: Rc<Session>, raw: ffi::MPI_Comm) -> Result<Communicator, CommError> {
+    // SAFETY: reads a constant of the MPI library.
+    let errors_return = unsafe { ffi::RSMPI_ERRORS_RETURN };
     let mut duplicate = Duplicate { session: session.clone(), raw, rank: 0, size: 0 };
     session.call("MPI_Comm_set_errhandler", || {
         // SAFETY: `raw` is the communicator just made.

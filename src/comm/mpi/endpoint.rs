@@ -1,192 +1,164 @@
-//! Transfers between two ranks as MPI messages.
-//!
-//! On the wire a transfer is the row-major bytes of its boxes, one behind another, cut into pieces of at most `CHUNK`
-//! bytes. Each end maps them onto its memory in its own way: a single dense box is sent or received in place; anything
-//! else goes through a buffer.
+//! One rank's end of all transfers of an MPI program: which transport each peer is reached by.
 //!
 //! ```text
-//! chunk 32     rank 0: one dense box, 80 bytes          rank 1: two strided boxes of 40 bytes
-//!              [ 0..32 | 32..64 | 64..80 ]    ----->    buffer of 80 bytes -> box, box
-//!   tag         2s       2s       2s + 1      transfer s of this pair; the odd tag is its last piece
+//! nodes 0 1 | 2 3      routes near shared, far message:   rank 0 -> 1 shared memory,   rank 0 -> 2 and 3 messages
 //! ```
 //!
-//! Pieces of a pair arrive in the order they were sent and are received whatever their tag, so ends that disagree about
-//! the size of a transfer see a wrong size or tag: an error instead of a message that waits for ever. Two transfers of
-//! one size in the wrong order cannot be told apart here.
-//!
-//! Invariants: a lease is held until its transfer is complete; a buffer for sending is a copy, so its leases end at once.
-//! An endpoint that is dropped with transfers in flight, which happens only after a failure, leaks their leases and
-//! buffers and its communicator: MPI may still use the memory, and cancelling is not reliable. Deliberately absent:
-//! packing of one piece while another travels.
+//! Invariants: both ends of a pair have the same route, so transfers of a pair keep their order. Where MPI has nothing to do, the thread
+//! sleeps until a peer of its node or a worker wakes it; where it has, somebody must look, and pauses are short (`pause`). Deliberately
+//! absent: changing routes once there are transfers.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::ffi::c_int;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Communicator;
-use super::packing::Pool;
+use super::messages::{CHUNK, Messages};
+use super::node::Node;
 use super::pause::Pause;
-use super::requests::{Finished, Outcome, Piece, Requests};
+use super::rma::Rma;
+use super::shared::Shared;
+use super::{Communicator, Route, Routes};
 use crate::comm::{CommError, Completion, Waker};
-use crate::memory::{Aligned, Footprint, ReadLease, WriteLease};
+use crate::memory::{Footprint, ReadLease, WriteLease};
 
-/// The most bytes of one message: the counts of MPI are `int`.
-const CHUNK: usize = 1 << 30;
-
-/// Transfers of a pair until their tags repeat; MPI promises tags up to 32767.
-const SEQUENCE: u64 = 1 << 14;
-
-/// One rank's end of transfers by messages. Bound to the thread that owns MPI.
+/// One rank's end. Bound to the thread that owns MPI.
 #[derive(Debug)]
 pub struct Endpoint {
-    communicator: Communicator,
-    chunk: usize,
-    requests: Requests,
-    /// Those in flight, under the number that their pieces know.
-    transfers: HashMap<u64, Transfer>,
-    posted: u64,
-    /// How many transfers have been posted to and from each rank.
-    sent: Vec<u64>,
-    received: Vec<u64>,
-    pool: Pool,
+    routes: Routes,
+    node: Node,
+    messages: Messages,
+    shared: Option<Shared>,
+    rma: Option<Rma>,
     waker: Waker,
     pause: Pause,
 }
 
-#[derive(Debug)]
-struct Transfer {
-    ticket: usize,
-    peer: usize,
-    /// Pieces that have not ended well.
-    open: usize,
-    bytes: usize,
-    memory: Memory,
-}
-
-/// What a transfer holds until it is complete.
-#[derive(Debug)]
-enum Memory {
-    /// Being sent in place.
-    Read { _from: Vec<ReadLease> },
-    /// Being received in place.
-    Written { _into: Vec<WriteLease> },
-    /// Being sent from a copy.
-    Packed(Aligned),
-    /// Being received into a buffer.
-    Unpacked { buffer: Aligned, into: Vec<WriteLease> },
-}
-
 impl Endpoint {
-    /// An end whose messages nothing else matches. Collective over the communicator.
+    /// An end whose transfers nothing else matches. Collective over the communicator.
     ///
-    /// Buffers count in `footprint`. With `spin`, the calling thread has a core of its own and never sleeps while
-    /// transfers are in flight.
+    /// Buffers for packing count in `footprint`, windows do not: they are of a fixed size, and there once for each world.
     ///
     /// # Errors
-    /// MPI fails.
-    pub fn new(communicator: &Communicator, footprint: Arc<Footprint>, spin: bool) -> Result<Endpoint, CommError> {
-        Self::with_chunk(communicator, footprint, spin, CHUNK)
+    /// MPI fails; on any rank there is no memory to share.
+    pub fn new(communicator: &Communicator, routes: Routes, footprint: Arc<Footprint>) -> Result<Endpoint, CommError> {
+        Self::with(communicator, routes, footprint, &Details::default())
     }
 
-    /// As [`Endpoint::new`], with messages of at most `chunk` bytes (1 GiB at most), the same on every rank.
+    /// As [`Endpoint::new`], with details that are the same on every rank but for the color.
     ///
     /// # Errors
-    /// MPI fails.
-    pub fn with_chunk(
+    /// As [`Endpoint::new`].
+    pub fn with(
         communicator: &Communicator,
+        routes: Routes,
         footprint: Arc<Footprint>,
-        spin: bool,
-        chunk: usize,
+        details: &Details,
     ) -> Result<Endpoint, CommError> {
-        let communicator = communicator.another()?;
-        let ranks = communicator.size();
-        Ok(Endpoint {
-            communicator,
-            chunk: chunk.clamp(1, CHUNK),
-            requests: Requests::default(),
-            transfers: HashMap::new(),
-            posted: 0,
-            sent: vec![0; ranks],
-            received: vec![0; ranks],
-            pool: Pool::new(footprint),
-            waker: Waker::default(),
-            pause: Pause::new(spin),
-        })
+        let node = Node::of(communicator, details.color)?;
+        let messages = Messages::new(communicator, footprint.clone(), details.chunk)?;
+        let used = |route| routes.near == route || (routes.far == route && !node.is_whole());
+        let shared = match used(Route::Shared) {
+            true => Some(Shared::new(&node, communicator.rank())),
+            false => None,
+        };
+        // One node without memory to share is enough for all to know.
+        let told = shared.as_ref().map_or(Ok(()), |made| made.as_ref().map(drop).map_err(Clone::clone));
+        if let Err(failures) = communicator.agree(told)? {
+            let text = failures.first().map(|failure| format!("rank {}: {}", failure.rank, failure.message));
+            return Err(CommError::NoSharedMemory(text.unwrap_or_default()));
+        }
+        let rma = match used(Route::Rma) {
+            true => Some(Rma::new(communicator, footprint)?),
+            false => None,
+        };
+        let waker = Waker::default();
+        let shared = shared.transpose()?;
+        waker.rings(shared.as_ref().map(Shared::bell));
+        let pause = Pause::new(details.spin);
+        Ok(Endpoint { routes, node, messages, shared, rma, waker, pause })
+    }
+
+    /// How peers are reached.
+    pub fn routes(&self) -> Routes {
+        self.routes
+    }
+
+    /// The transport's name in reports; where nodes have several ranks and there are several nodes, both.
+    pub fn name(&self) -> String {
+        let Routes { near, far } = self.routes;
+        match (self.node.any_shared(), self.node.is_whole()) {
+            (true, false) if near != far => format!("{}+{}", near.name(), far.name()),
+            (false, false) => far.name().to_owned(),
+            _ => near.name().to_owned(),
+        }
+    }
+
+    /// Whether any two ranks share a node.
+    pub fn any_shared(&self) -> bool {
+        self.node.any_shared()
+    }
+
+    /// Whom to try routes with: a rank of this node and one of another, which choose this rank, too.
+    pub(super) fn neighbours(&self) -> [Option<usize>; 2] {
+        self.node.neighbours()
+    }
+
+    /// With a core of its own the thread does not sleep while anything is in flight.
+    pub fn spin(&mut self, spin: bool) {
+        self.pause = Pause::new(spin);
     }
 
     pub(in crate::comm) fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) -> Result<(), CommError> {
-        let bytes = from.iter().map(ReadLease::bytes).sum();
-        let dense = match from.as_slice() {
-            [only] => only.as_dense().map(<[u8]>::as_ptr),
-            _ => None,
-        };
-        let (start, memory) = match dense {
-            Some(start) => (start, Memory::Read { _from: from }),
-            None => {
-                let mut buffer = self.pool.take(bytes)?;
-                let mut rest = buffer.as_mut_slice();
-                for lease in from {
-                    let (head, tail) = rest.split_at_mut(lease.bytes());
-                    lease.pack(head);
-                    rest = tail;
-                }
-                (buffer.as_ptr().cast_const(), Memory::Packed(buffer))
+        self.pause.reset();
+        match (self.route(peer), &mut self.shared, &mut self.rma, self.node.members[peer]) {
+            (Route::Shared, Some(shared), _, Some(number)) => {
+                shared.send(ticket, number, from);
+                Ok(())
             }
-        };
-        let sequence = next(&mut self.sent[peer]);
-        let transfer = self.enter(Transfer { ticket, peer, open: pieces(bytes, self.chunk).count(), bytes, memory });
-        for (offset, bytes, last) in pieces(bytes, self.chunk) {
-            let piece = Piece { transfer, offset, bytes, tag: tag(sequence, last) };
-            // SAFETY: the piece lies inside the transfer's bytes. These are leased for reading or in a buffer; either
-            // stays in `transfers` until the last piece is finished, and is leaked if that never happens.
-            unsafe { self.requests.send(&self.communicator, peer, piece, start.add(offset))? };
+            (Route::Rma, _, Some(rma), _) => rma.send(ticket, peer, from),
+            _ => self.messages.send(ticket, peer, from),
         }
-        Ok(())
     }
 
-    pub(in crate::comm) fn recv(
-        &mut self,
-        ticket: usize,
-        peer: usize,
-        mut into: Vec<WriteLease>,
-    ) -> Result<(), CommError> {
-        let bytes = into.iter().map(WriteLease::bytes).sum();
-        let dense = match into.as_mut_slice() {
-            [only] => only.as_dense_mut().map(<[u8]>::as_mut_ptr),
-            _ => None,
-        };
-        let (start, memory) = match dense {
-            Some(start) => (start, Memory::Written { _into: into }),
-            None => {
-                let buffer = self.pool.take(bytes)?;
-                (buffer.as_ptr(), Memory::Unpacked { buffer, into })
+    pub(in crate::comm) fn recv(&mut self, ticket: usize, peer: usize, into: Vec<WriteLease>) -> Result<(), CommError> {
+        self.pause.reset();
+        match (self.route(peer), &mut self.shared, &mut self.rma, self.node.members[peer]) {
+            (Route::Shared, Some(shared), _, Some(number)) => {
+                shared.recv(ticket, number, into);
+                Ok(())
             }
-        };
-        let sequence = next(&mut self.received[peer]);
-        let transfer = self.enter(Transfer { ticket, peer, open: pieces(bytes, self.chunk).count(), bytes, memory });
-        for (offset, bytes, last) in pieces(bytes, self.chunk) {
-            let piece = Piece { transfer, offset, bytes, tag: tag(sequence, last) };
-            // SAFETY: as in `send`, and the lease is for writing.
-            unsafe { self.requests.recv(&self.communicator, peer, piece, start.add(offset))? };
+            (Route::Rma, _, Some(rma), _) => rma.recv(ticket, peer, into),
+            _ => self.messages.recv(ticket, peer, into),
         }
-        Ok(())
+    }
+
+    fn route(&self, peer: usize) -> Route {
+        if self.node.members[peer].is_some() { self.routes.near } else { self.routes.far }
     }
 
     pub(in crate::comm) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<(), CommError> {
         let start = Instant::now();
-        let finished = self.requests.take_finished(&self.communicator)?;
-        self.pause.looked(start.elapsed(), !finished.is_empty());
-        // All are looked at, so that what is complete is released even when another failed.
-        finished.iter().map(|end| self.finish(end, done)).fold(Ok(()), Result::and)
+        let mut found = self.messages.poll(done)?;
+        if let Some(rma) = &mut self.rma {
+            found |= rma.poll(done)?;
+        }
+        if let Some(shared) = &mut self.shared {
+            found |= shared.poll(done)?;
+        }
+        self.pause.looked(start.elapsed(), found);
+        Ok(())
     }
 
     pub(in crate::comm) fn idle(&mut self, in_flight: bool, longest: Duration) {
-        if in_flight {
-            self.pause.pause(|pause| self.waker.sleep(pause.min(longest)));
+        let (shared, waker) = (&self.shared, &self.waker);
+        let sleep = |longest: Duration| match shared {
+            Some(shared) => shared.sleep(longest, waker),
+            None => waker.sleep(longest),
+        };
+        let looks = !self.messages.is_empty() || self.rma.as_ref().is_some_and(|rma| !rma.is_empty());
+        if in_flight && (looks || self.pause.spins()) {
+            self.pause.pause(|pause| sleep(pause.min(longest)));
         } else {
-            self.waker.sleep(longest);
+            sleep(longest);
         }
     }
 
@@ -195,103 +167,30 @@ impl Endpoint {
     }
 
     pub(in crate::comm) fn packing_bytes(&self) -> usize {
-        self.pool.peak()
-    }
-
-    fn enter(&mut self, transfer: Transfer) -> u64 {
-        self.pause.reset();
-        self.posted += 1;
-        self.transfers.insert(self.posted, transfer);
-        self.posted
-    }
-
-    /// Takes note of a piece that has ended, and completes its transfer if it was the last.
-    fn finish(&mut self, end: &Finished, done: &mut Vec<Completion>) -> Result<(), CommError> {
-        let Entry::Occupied(mut entry) = self.transfers.entry(end.piece.transfer) else { return Ok(()) };
-        check(end, entry.get(), self.communicator.rank())?;
-        entry.get_mut().open -= 1;
-        if entry.get().open > 0 {
-            return Ok(());
-        }
-        let Transfer { ticket, bytes, memory, .. } = entry.remove();
-        match memory {
-            Memory::Read { .. } | Memory::Written { .. } => {}
-            Memory::Packed(buffer) => self.pool.give_back(buffer),
-            Memory::Unpacked { buffer, into } => {
-                let mut rest = buffer.as_slice();
-                for mut lease in into {
-                    let (head, tail) = rest.split_at(lease.bytes());
-                    lease.unpack(head);
-                    rest = tail;
-                }
-                self.pool.give_back(buffer);
-            }
-        }
-        // Every piece has moved its bytes, all of them: `check` compared.
-        done.push(Completion { ticket, bytes: bytes as u64 });
-        Ok(())
+        self.messages.packing_bytes() + self.rma.as_ref().map_or(0, Rma::packing_bytes)
     }
 }
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        if !self.requests.is_empty() || !self.transfers.is_empty() {
-            std::mem::forget(std::mem::take(&mut self.transfers));
-            std::mem::forget(self.communicator.clone());
-        }
+        // Who still has the waker must not reach for memory that goes.
+        self.waker.rings(None);
     }
 }
 
-/// Offset, bytes, and whether it is the last, of each piece of a transfer. A transfer of no bytes is one empty piece.
-fn pieces(bytes: usize, chunk: usize) -> impl Iterator<Item = (usize, usize, bool)> {
-    let count = bytes.div_ceil(chunk).max(1);
-    (0..count).map(move |at| (at * chunk, chunk.min(bytes - at * chunk), at + 1 == count))
+/// What few ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Details {
+    /// The most bytes of one message; 1 GiB at most.
+    pub chunk: usize,
+    /// The calling thread has a core of its own, and does not sleep while anything is in flight.
+    pub spin: bool,
+    /// Ranks of one node and different colors count as ranks of different nodes.
+    pub color: Option<usize>,
 }
 
-/// Counts a transfer of a pair and returns its number.
-fn next(posted: &mut u64) -> u64 {
-    *posted += 1;
-    *posted - 1
-}
-
-fn tag(sequence: u64, last: bool) -> c_int {
-    // Below 2^15, since SEQUENCE is 2^14.
-    ((sequence % SEQUENCE) * 2) as c_int + c_int::from(last)
-}
-
-/// Compares what came with what was expected.
-fn check(end: &Finished, transfer: &Transfer, rank: usize) -> Result<(), CommError> {
-    let Finished { piece, tag, bytes, outcome } = end;
-    let (peer, expected) = (transfer.peer, transfer.bytes as u64);
-    match outcome {
-        Outcome::Failed(message) => Err(CommError::Mpi { call: "MPI_Testsome", message: message.clone() }),
-        Outcome::Truncated => Err(CommError::Longer { from: peer, to: rank, expected }),
-        Outcome::Arrived if *tag == piece.tag && *bytes == piece.bytes as u64 => Ok(()),
-        Outcome::Arrived if tag / 2 != piece.tag / 2 => {
-            let (came, wanted) = (tag / 2, piece.tag / 2);
-            let message = format!("transfer {came} of rank {peer} came where rank {rank} expects transfer {wanted}");
-            Err(CommError::Mpi { call: "MPI_Irecv", message })
-        }
-        Outcome::Arrived if tag % 2 == 0 => Err(CommError::Longer { from: peer, to: rank, expected }),
-        Outcome::Arrived => Err(CommError::Size { from: peer, to: rank, sent: piece.offset as u64 + bytes, expected }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pieces_cover_the_transfer_once() {
-        assert_eq!(pieces(0, 32).collect::<Vec<_>>(), [(0, 0, true)]);
-        assert_eq!(pieces(32, 32).collect::<Vec<_>>(), [(0, 32, true)]);
-        assert_eq!(pieces(80, 32).collect::<Vec<_>>(), [(0, 32, false), (32, 32, false), (64, 16, true)]);
-    }
-
-    #[test]
-    fn tags_stay_within_what_mpi_promises() {
-        assert_eq!(tag(0, false), 0);
-        assert_eq!(tag(SEQUENCE - 1, true), 32767);
-        assert_eq!(tag(SEQUENCE, true), 1);
+impl Default for Details {
+    fn default() -> Details {
+        Details { chunk: CHUNK, spin: false, color: None }
     }
 }

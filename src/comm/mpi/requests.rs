@@ -10,6 +10,7 @@ use ::mpi::ffi;
 use super::Communicator;
 use super::collective::byte;
 use super::session::error_string;
+use super::window::Window;
 use crate::comm::CommError;
 
 /// One message: a piece of a transfer.
@@ -51,9 +52,12 @@ pub(super) struct Requests {
     statuses: Vec<ffi::MPI_Status>,
 }
 
+/// What the status of a request tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
+    /// Nothing: of a message sent, or of bytes that were got.
     Out,
+    /// Tag and length of the message that came.
     In,
 }
 
@@ -95,6 +99,26 @@ impl Requests {
         self.post(communicator, "MPI_Irecv", piece, Direction::In, |request| {
             // SAFETY: the bytes stay (the caller's contract), a piece is far below 2 GiB, and the communicator is live.
             unsafe { ffi::MPI_Irecv(into.cast(), bytes, byte(), peer, ffi::RSMPI_ANY_TAG, raw, request) }
+        })
+    }
+
+    /// Starts getting a piece that lies `offset` bytes behind the start of the window of `peer`.
+    ///
+    /// # Safety
+    /// As [`Requests::recv`]; the piece lies inside the window, whose owner does not change it meanwhile.
+    pub(super) unsafe fn get(
+        &mut self,
+        communicator: &Communicator,
+        window: &Window,
+        peer: usize,
+        piece: Piece,
+        into: *mut u8,
+    ) -> Result<(), CommError> {
+        let (bytes, peer, from) = (piece.bytes as c_int, peer as c_int, piece.offset as ffi::MPI_Aint);
+        self.post(communicator, "MPI_Rget", piece, Direction::Out, |request| {
+            // SAFETY: the bytes stay (the caller's contract), a piece is far below 2 GiB, and the window is live and in an epoch
+            // for all ranks.
+            unsafe { ffi::MPI_Rget(into.cast(), bytes, byte(), peer, from, bytes, byte(), window.raw(), request) }
         })
     }
 

@@ -1,0 +1,214 @@
+//! A queue of slots in shared memory, from one rank of a node to another.
+//!
+//! ```text
+//! filled 5, emptied 3      slots  [0] [1] [2] [3] [4] ..     the receiver looks at 3, the sender fills 5
+//!                                              ^^^^^^
+//! ```
+//!
+//! The channels of a rank to all ranks of its node lie one behind another in its own segment of the window, so their pages are
+//! where it runs.
+//!
+//! Invariants: only the sender fills slots and counts `filled`, only the receiver empties them and counts `emptied`; neither
+//! touches a slot that is the other's, and a count is stored with release after the last access to its slot and loaded with
+//! acquire before the next. Deliberately absent: waiting; who finds nothing to do comes back.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes that the sender's and the receiver's counts are apart: two cache lines, as neighbours are fetched together.
+const APART: usize = 128;
+/// In front of the bytes of a slot.
+const HEADER: usize = 64;
+const SLOTS: usize = 8;
+/// Bytes of a slot: the most and the least.
+const MOST: usize = 256 << 10;
+const LEAST: usize = 4 << 10;
+/// What all channels of a node may take, if slots are not to be smaller than the least.
+const NODE: usize = 64 << 20;
+
+/// How the channels of a node's ranks lie in their segments.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout {
+    ranks: usize,
+    slot: usize,
+}
+
+impl Layout {
+    pub(super) fn of(ranks: usize) -> Layout {
+        let pairs = ranks * ranks;
+        let slot = (NODE / (pairs * SLOTS)).clamp(LEAST, MOST);
+        Layout { ranks, slot: slot - slot % HEADER }
+    }
+
+    pub(super) fn segment_bytes(self) -> usize {
+        self.ranks * self.channel_bytes()
+    }
+
+    fn channel_bytes(self) -> usize {
+        2 * APART + SLOTS * (HEADER + self.slot)
+    }
+
+    /// Where a channel begins in the segment of its sender.
+    fn start(self, to: usize) -> usize {
+        to * self.channel_bytes()
+    }
+}
+
+#[derive(Debug)]
+struct Channel {
+    start: NonNull<u8>,
+    slot: usize,
+}
+
+impl Channel {
+    /// # Safety
+    /// `segment` has [`Layout::segment_bytes`] bytes, began as zeros, and lives as long as the channel.
+    unsafe fn new(layout: Layout, segment: NonNull<u8>, to: usize) -> Channel {
+        // SAFETY: the channel lies inside the segment (the caller's contract).
+        Channel { start: unsafe { segment.add(layout.start(to)) }, slot: layout.slot }
+    }
+
+    fn filled(&self) -> &AtomicU64 {
+        // SAFETY: the first 8 bytes are this count, aligned as segments begin with a page; both processes use atomics only.
+        unsafe { self.start.cast().as_ref() }
+    }
+
+    fn emptied(&self) -> &AtomicU64 {
+        // SAFETY: as above.
+        unsafe { self.start.add(APART).cast().as_ref() }
+    }
+
+    /// The header of a slot: bytes in it, and those of the whole transfer.
+    fn header(&self, number: u64) -> NonNull<[u64; 2]> {
+        let at = 2 * APART + (number as usize % SLOTS) * (HEADER + self.slot);
+        // SAFETY: the slot lies inside the channel.
+        unsafe { self.start.add(at).cast() }
+    }
+
+    fn bytes(&self, number: u64) -> NonNull<u8> {
+        // SAFETY: the bytes of a slot lie behind its header.
+        unsafe { self.header(number).cast::<u8>().add(HEADER) }
+    }
+}
+
+/// The sender's end.
+#[derive(Debug)]
+pub(super) struct Outlet {
+    channel: Channel,
+    filled: u64,
+}
+
+impl Outlet {
+    /// # Safety
+    /// As [`Channel::new`]; there is one outlet of a channel, in the process that the segment belongs to.
+    pub(super) unsafe fn new(layout: Layout, own: NonNull<u8>, to: usize) -> Outlet {
+        // SAFETY: the caller's contract.
+        Outlet { channel: unsafe { Channel::new(layout, own, to) }, filled: 0 }
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.filled - self.channel.emptied().load(Ordering::Acquire) < SLOTS as u64
+    }
+
+    /// Fills a slot with the next bytes of a transfer, of which so many are left, if there is room. Returns how many went.
+    pub(super) fn fill(&mut self, total: usize, left: usize, fill: impl FnOnce(&mut [u8])) -> Option<usize> {
+        if !self.has_room() {
+            return None;
+        }
+        let bytes = left.min(self.channel.slot);
+        // SAFETY: the slot is inside the channel, and the sender's until `filled` says otherwise: the receiver has emptied
+        // it, as `has_room` saw with acquire, and looks at it again only behind the count.
+        unsafe {
+            self.channel.header(self.filled).write([bytes as u64, total as u64]);
+            fill(std::slice::from_raw_parts_mut(self.channel.bytes(self.filled).as_ptr(), bytes));
+        }
+        self.filled += 1;
+        self.channel.filled().store(self.filled, Ordering::Release);
+        Some(bytes)
+    }
+}
+
+/// The receiver's end.
+#[derive(Debug)]
+pub(super) struct Inlet {
+    channel: Channel,
+    emptied: u64,
+}
+
+impl Inlet {
+    /// # Safety
+    /// As [`Channel::new`], of the sender's segment; there is one inlet of a channel, in the process that it leads to.
+    pub(super) unsafe fn new(layout: Layout, theirs: NonNull<u8>, to: usize) -> Inlet {
+        // SAFETY: the caller's contract.
+        Inlet { channel: unsafe { Channel::new(layout, theirs, to) }, emptied: 0 }
+    }
+
+    pub(super) fn has_bytes(&self) -> bool {
+        self.channel.filled().load(Ordering::Acquire) > self.emptied
+    }
+
+    /// Hands the next slot to `take`, if one is filled: its bytes, and those of the whole transfer that it is of.
+    pub(super) fn empty<R>(&mut self, take: impl FnOnce(&[u8], usize) -> R) -> Option<R> {
+        if !self.has_bytes() {
+            return None;
+        }
+        // SAFETY: the slot is inside the channel, and filled, as `has_bytes` saw with acquire; the sender does not touch it
+        // before `emptied` is counted below. Its header is what `fill` wrote, so it has as many bytes.
+        let taken = unsafe {
+            let [bytes, total] = self.channel.header(self.emptied).read();
+            let bytes = (bytes as usize).min(self.channel.slot);
+            take(std::slice::from_raw_parts(self.channel.bytes(self.emptied).as_ptr(), bytes), total as usize)
+        };
+        self.emptied += 1;
+        self.channel.emptied().store(self.emptied, Ordering::Release);
+        Some(taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Aligned;
+
+    #[test]
+    fn bytes_pass_in_order() {
+        let layout = Layout::of(40);
+        let memory = Aligned::zeroed(layout.segment_bytes(), &Default::default()).unwrap();
+        let segment = NonNull::new(memory.as_ptr()).unwrap();
+        // SAFETY: the memory is zeroed, as large, and outlives both; one outlet and one inlet.
+        let (mut outlet, mut inlet) = unsafe { (Outlet::new(layout, segment, 3), Inlet::new(layout, segment, 3)) };
+        let total = 10 * layout.slot + 17;
+        let value = |at: usize| (at % 251) as u8;
+        let (mut sent, mut came) = (0, 0);
+        for step in 0.. {
+            // Now the one is quicker, now the other.
+            if step % 7 < 4 {
+                let fill = |slot: &mut [u8]| {
+                    slot.iter_mut().enumerate().for_each(|(at, byte)| *byte = value(sent + at));
+                };
+                let went = if sent < total { outlet.fill(total, total - sent, fill) } else { None };
+                sent += went.unwrap_or(0);
+            }
+            if step % 5 > 1 {
+                let took = inlet.empty(|bytes, of| {
+                    assert_eq!(of, total);
+                    assert!(bytes.iter().enumerate().all(|(at, byte)| *byte == value(came + at)));
+                    bytes.len()
+                });
+                came += took.unwrap_or(0);
+            }
+            assert!(sent - came <= SLOTS * layout.slot);
+            if came == total {
+                break;
+            }
+        }
+        assert!(outlet.has_room() && !inlet.has_bytes());
+    }
+
+    #[test]
+    fn channels_of_many_ranks_stay_small() {
+        assert_eq!(Layout::of(2).slot, MOST);
+        assert!(Layout::of(8).segment_bytes() * 8 < NODE + (1 << 20));
+        assert_eq!(Layout::of(192).slot, LEAST);
+    }
+}

@@ -1,0 +1,266 @@
+//! Transfers between two ranks as MPI messages.
+//!
+//! On the wire a transfer is the row-major bytes of its boxes, one behind another, cut into pieces of at most `CHUNK`
+//! bytes. Each end maps them onto its memory in its own way: a single dense box is sent or received in place; anything
+//! else goes through a buffer.
+//!
+//! ```text
+//! chunk 32     rank 0: one dense box, 80 bytes          rank 1: two strided boxes of 40 bytes
+//!              [ 0..32 | 32..64 | 64..80 ]    ----->    buffer of 80 bytes -> box, box
+//!   tag         2s       2s       2s + 1      transfer s of this pair; the odd tag is its last piece
+//! ```
+//!
+//! Pieces of a pair arrive in the order they were sent and are received whatever their tag, so ends that disagree about
+//! the size of a transfer see a wrong size or tag: an error instead of a message that waits for ever. Two transfers of
+//! one size in the wrong order cannot be told apart here.
+//!
+//! Invariants: a lease is held until its transfer is complete; a buffer for sending is a copy, so its leases end at once.
+//! An endpoint that is dropped with transfers in flight, which happens only after a failure, leaks their leases and
+//! buffers and its communicator: MPI may still use the memory, and cancelling is not reliable. Deliberately absent:
+//! packing of one piece while another travels.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use super::Communicator;
+use super::packing::Pool;
+use super::requests::{Finished, Outcome, Piece, Requests};
+use crate::comm::{CommError, Completion};
+use crate::memory::{Aligned, Footprint, ReadLease, WriteLease};
+
+/// The most bytes of one message: the counts of MPI are `int`.
+pub(super) const CHUNK: usize = 1 << 30;
+
+/// Transfers of a pair until their tags repeat; MPI promises tags up to 32767.
+const SEQUENCE: u64 = 1 << 14;
+
+/// One rank's end of transfers by messages. Bound to the thread that owns MPI.
+#[derive(Debug)]
+pub(super) struct Messages {
+    communicator: Communicator,
+    chunk: usize,
+    requests: Requests,
+    /// Those in flight, under the number that their pieces know.
+    transfers: HashMap<u64, Transfer>,
+    posted: u64,
+    /// How many transfers have been posted to and from each rank.
+    sent: Vec<u64>,
+    received: Vec<u64>,
+    pool: Pool,
+}
+
+#[derive(Debug)]
+struct Transfer {
+    ticket: usize,
+    peer: usize,
+    /// Pieces that have not ended well.
+    open: usize,
+    bytes: usize,
+    memory: Memory,
+}
+
+/// What a transfer holds until it is complete.
+#[derive(Debug)]
+enum Memory {
+    /// Being sent in place.
+    Read { _from: Vec<ReadLease> },
+    /// Being received in place.
+    Written { _into: Vec<WriteLease> },
+    /// Being sent from a copy.
+    Packed(Aligned),
+    /// Being received into a buffer.
+    Unpacked { buffer: Aligned, into: Vec<WriteLease> },
+}
+
+impl Messages {
+    /// An end whose messages nothing else matches, of at most `chunk` bytes each (1 GiB at most), the same on every rank. Collective
+    /// over the communicator. Buffers count in `footprint`.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub(super) fn new(
+        communicator: &Communicator,
+        footprint: Arc<Footprint>,
+        chunk: usize,
+    ) -> Result<Messages, CommError> {
+        let communicator = communicator.another()?;
+        let ranks = communicator.size();
+        Ok(Messages {
+            communicator,
+            chunk: chunk.clamp(1, CHUNK),
+            requests: Requests::default(),
+            transfers: HashMap::new(),
+            posted: 0,
+            sent: vec![0; ranks],
+            received: vec![0; ranks],
+            pool: Pool::new(footprint),
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    pub(super) fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) -> Result<(), CommError> {
+        let bytes = from.iter().map(ReadLease::bytes).sum();
+        let dense = match from.as_slice() {
+            [only] => only.as_dense().map(<[u8]>::as_ptr),
+            _ => None,
+        };
+        let (start, memory) = match dense {
+            Some(start) => (start, Memory::Read { _from: from }),
+            None => {
+                let mut buffer = self.pool.take(bytes)?;
+                let mut rest = buffer.as_mut_slice();
+                for lease in from {
+                    let (head, tail) = rest.split_at_mut(lease.bytes());
+                    lease.pack(head);
+                    rest = tail;
+                }
+                (buffer.as_ptr().cast_const(), Memory::Packed(buffer))
+            }
+        };
+        let sequence = next(&mut self.sent[peer]);
+        let transfer = self.enter(Transfer { ticket, peer, open: pieces(bytes, self.chunk).count(), bytes, memory });
+        for (offset, bytes, last) in pieces(bytes, self.chunk) {
+            let piece = Piece { transfer, offset, bytes, tag: tag(sequence, last) };
+            // SAFETY: the piece lies inside the transfer's bytes. These are leased for reading or in a buffer; either
+            // stays in `transfers` until the last piece is finished, and is leaked if that never happens.
+            unsafe { self.requests.send(&self.communicator, peer, piece, start.add(offset))? };
+        }
+        Ok(())
+    }
+
+    pub(super) fn recv(&mut self, ticket: usize, peer: usize, mut into: Vec<WriteLease>) -> Result<(), CommError> {
+        let bytes = into.iter().map(WriteLease::bytes).sum();
+        let dense = match into.as_mut_slice() {
+            [only] => only.as_dense_mut().map(<[u8]>::as_mut_ptr),
+            _ => None,
+        };
+        let (start, memory) = match dense {
+            Some(start) => (start, Memory::Written { _into: into }),
+            None => {
+                let buffer = self.pool.take(bytes)?;
+                (buffer.as_ptr(), Memory::Unpacked { buffer, into })
+            }
+        };
+        let sequence = next(&mut self.received[peer]);
+        let transfer = self.enter(Transfer { ticket, peer, open: pieces(bytes, self.chunk).count(), bytes, memory });
+        for (offset, bytes, last) in pieces(bytes, self.chunk) {
+            let piece = Piece { transfer, offset, bytes, tag: tag(sequence, last) };
+            // SAFETY: as in `send`, and the lease is for writing.
+            unsafe { self.requests.recv(&self.communicator, peer, piece, start.add(offset))? };
+        }
+        Ok(())
+    }
+
+    /// Lets MPI work; whether anything has ended.
+    pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
+        let finished = self.requests.take_finished(&self.communicator)?;
+        // All are looked at, so that what is complete is released even when another failed.
+        finished.iter().map(|end| self.finish(end, done)).fold(Ok(()), Result::and)?;
+        Ok(!finished.is_empty())
+    }
+
+    pub(super) fn packing_bytes(&self) -> usize {
+        self.pool.peak()
+    }
+
+    fn enter(&mut self, transfer: Transfer) -> u64 {
+        self.posted += 1;
+        self.transfers.insert(self.posted, transfer);
+        self.posted
+    }
+
+    /// Takes note of a piece that has ended, and completes its transfer if it was the last.
+    fn finish(&mut self, end: &Finished, done: &mut Vec<Completion>) -> Result<(), CommError> {
+        let Entry::Occupied(mut entry) = self.transfers.entry(end.piece.transfer) else { return Ok(()) };
+        check(end, entry.get(), self.communicator.rank())?;
+        entry.get_mut().open -= 1;
+        if entry.get().open > 0 {
+            return Ok(());
+        }
+        let Transfer { ticket, bytes, memory, .. } = entry.remove();
+        match memory {
+            Memory::Read { .. } | Memory::Written { .. } => {}
+            Memory::Packed(buffer) => self.pool.give_back(buffer),
+            Memory::Unpacked { buffer, into } => {
+                let mut rest = buffer.as_slice();
+                for mut lease in into {
+                    let (head, tail) = rest.split_at(lease.bytes());
+                    lease.unpack(head);
+                    rest = tail;
+                }
+                self.pool.give_back(buffer);
+            }
+        }
+        // Every piece has moved its bytes, all of them: `check` compared.
+        done.push(Completion { ticket, bytes: bytes as u64 });
+        Ok(())
+    }
+}
+
+impl Drop for Messages {
+    fn drop(&mut self) {
+        if !self.requests.is_empty() || !self.transfers.is_empty() {
+            std::mem::forget(std::mem::take(&mut self.transfers));
+            std::mem::forget(self.communicator.clone());
+        }
+    }
+}
+
+/// Offset, bytes, and whether it is the last, of each piece of a transfer. A transfer of no bytes is one empty piece.
+fn pieces(bytes: usize, chunk: usize) -> impl Iterator<Item = (usize, usize, bool)> {
+    let count = bytes.div_ceil(chunk).max(1);
+    (0..count).map(move |at| (at * chunk, chunk.min(bytes - at * chunk), at + 1 == count))
+}
+
+/// Counts a transfer of a pair and returns its number.
+fn next(posted: &mut u64) -> u64 {
+    *posted += 1;
+    *posted - 1
+}
+
+fn tag(sequence: u64, last: bool) -> c_int {
+    // Below 2^15, since SEQUENCE is 2^14.
+    ((sequence % SEQUENCE) * 2) as c_int + c_int::from(last)
+}
+
+/// Compares what came with what was expected.
+fn check(end: &Finished, transfer: &Transfer, rank: usize) -> Result<(), CommError> {
+    let Finished { piece, tag, bytes, outcome } = end;
+    let (peer, expected) = (transfer.peer, transfer.bytes as u64);
+    match outcome {
+        Outcome::Failed(message) => Err(CommError::Mpi { call: "MPI_Testsome", message: message.clone() }),
+        Outcome::Truncated => Err(CommError::Longer { from: peer, to: rank, expected }),
+        Outcome::Arrived if *tag == piece.tag && *bytes == piece.bytes as u64 => Ok(()),
+        Outcome::Arrived if tag / 2 != piece.tag / 2 => {
+            let (came, wanted) = (tag / 2, piece.tag / 2);
+            let message = format!("transfer {came} of rank {peer} came where rank {rank} expects transfer {wanted}");
+            Err(CommError::Mpi { call: "MPI_Irecv", message })
+        }
+        Outcome::Arrived if tag % 2 == 0 => Err(CommError::Longer { from: peer, to: rank, expected }),
+        Outcome::Arrived => Err(CommError::Size { from: peer, to: rank, sent: piece.offset as u64 + bytes, expected }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_the_transfer_once() {
+        assert_eq!(pieces(0, 32).collect::<Vec<_>>(), [(0, 0, true)]);
+        assert_eq!(pieces(32, 32).collect::<Vec<_>>(), [(0, 32, true)]);
+        assert_eq!(pieces(80, 32).collect::<Vec<_>>(), [(0, 32, false), (32, 32, false), (64, 16, true)]);
+    }
+
+    #[test]
+    fn tags_stay_within_what_mpi_promises() {
+        assert_eq!(tag(0, false), 0);
+        assert_eq!(tag(SEQUENCE - 1, true), 32767);
+        assert_eq!(tag(SEQUENCE, true), 1);
+    }
+}

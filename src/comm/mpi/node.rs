@@ -1,0 +1,83 @@
+//! Which ranks share a node, so that they can share memory.
+//!
+//! ```text
+//! ranks 0 1 | 2 3 4      rank 3: of its node's ranks 2 3 4 the second; rank 1 is elsewhere
+//! ```
+//!
+//! Invariant: ranks of a node are numbered in the order of the world.
+
+use super::Communicator;
+use super::collective::Reduce;
+use crate::comm::CommError;
+
+/// The ranks of this rank's node.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub communicator: Communicator,
+    /// By rank of the world: its number on this node, if it is here.
+    pub members: Vec<Option<usize>>,
+    /// By rank of the world: its node, in the order of their first ranks.
+    nodes: Vec<usize>,
+    /// Of this rank.
+    node: usize,
+}
+
+impl Node {
+    /// Collective. With a color, ranks of different colors count as apart even if they are not.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub(super) fn of(world: &Communicator, color: Option<usize>) -> Result<Node, CommError> {
+        let here = world.split_by_node()?;
+        let communicator = match color {
+            Some(color) => here.split(color)?,
+            None => here,
+        };
+        // The lowest rank of a node names it.
+        let first = communicator.all_reduce(Reduce::Max, &[(world.size() - world.rank()) as u64])?;
+        let mut firsts = vec![0; world.size()];
+        firsts[world.rank()] = first[0];
+        let firsts = world.all_reduce(Reduce::Max, &firsts)?;
+        let mut names = Vec::new();
+        let nodes: Vec<usize> = firsts
+            .iter()
+            .map(|name| {
+                names.iter().position(|known| known == name).unwrap_or_else(|| {
+                    names.push(*name);
+                    names.len() - 1
+                })
+            })
+            .collect();
+        let node = nodes[world.rank()];
+        Ok(Node { communicator, members: numbered(&nodes, node), nodes, node })
+    }
+
+    /// Whether all ranks are here.
+    pub(super) fn is_whole(&self) -> bool {
+        self.members.iter().all(Option::is_some)
+    }
+
+    /// Whether any two ranks share a node.
+    pub(super) fn any_shared(&self) -> bool {
+        self.nodes.iter().max().is_some_and(|last| last + 1 < self.nodes.len())
+    }
+
+    /// A rank of this node, and one of another node, each of which has this rank as its own neighbour.
+    pub(super) fn neighbours(&self) -> [Option<usize>; 2] {
+        let me = self.communicator.rank();
+        let near = self.members.iter().position(|number| *number == Some(me ^ 1));
+        let far = numbered(&self.nodes, self.node ^ 1).iter().position(|number| *number == Some(me));
+        [near, far]
+    }
+}
+
+/// The ranks of a node, numbered.
+fn numbered(nodes: &[usize], node: usize) -> Vec<Option<usize>> {
+    let mut count = 0;
+    let number = |theirs: &usize| {
+        let here = *theirs == node;
+        count += usize::from(here);
+        here.then(|| count - 1)
+    };
+    nodes.iter().map(number).collect()
+}

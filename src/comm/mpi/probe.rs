@@ -1,0 +1,81 @@
+//! Which transport is the quickest here: a few blocks each way by every one that there is.
+//!
+//! Invariant: all ranks come to the same answer, that of the slowest rank. Cost: some milliseconds, and tens on slow links. Deliberately
+//! absent: sizes other than these two; what decides by size is the plan.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::collective::Reduce;
+use super::{Communicator, Endpoint, Route, Routes};
+use crate::comm::{CommError, Endpoint as AnyEndpoint};
+use crate::dtype::Dtype;
+use crate::memory::{Aligned, Slot, Store};
+
+/// Bytes of the blocks, and how often each moves.
+const BLOCKS: [(usize, usize); 2] = [(4 << 10, 8), (256 << 10, 4)];
+/// Who comes later in the list has to be quicker by this: others may have been in the way.
+const CLEARLY: f64 = 0.8;
+
+impl Routes {
+    /// The quickest routes between neighbours of a node, and between nodes. Collective.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub fn probe(communicator: &Communicator) -> Result<Routes, CommError> {
+        let mut routes = Routes::of(Route::Message);
+        let candidates = [Route::Shared, Route::Message, Route::Rma];
+        let mut best = [f64::INFINITY; 2];
+        for route in candidates {
+            let endpoint = match Endpoint::new(communicator, Routes::of(route), Arc::default()) {
+                Ok(endpoint) => endpoint,
+                Err(CommError::NoSharedMemory(_)) => continue,
+                Err(error) => return Err(error),
+            };
+            let peers = endpoint.neighbours();
+            let mut endpoint = AnyEndpoint::Mpi(Box::new(endpoint));
+            for (far, peer) in peers.into_iter().enumerate() {
+                let mine = exchange(communicator, &mut endpoint, peer)?;
+                let slowest = communicator.all_reduce(Reduce::Max, &[mine])?[0];
+                if slowest < CLEARLY * best[far] && (far == 0 || route != Route::Shared) {
+                    best[far] = slowest;
+                    *(if far == 0 { &mut routes.near } else { &mut routes.far }) = route;
+                }
+            }
+        }
+        Ok(routes)
+    }
+}
+
+/// Seconds of blocks to and from a peer that does the same; 0 without one.
+fn exchange(communicator: &Communicator, endpoint: &mut AnyEndpoint, peer: Option<usize>) -> Result<f64, CommError> {
+    let mut all = 0.0;
+    for (bytes, times) in BLOCKS {
+        let memory = Arc::new(Aligned::zeroed(2 * bytes, &Arc::default())?);
+        let slot = |offset| Some(Slot::owned(memory.clone(), offset, Dtype::Float32, &[1, bytes / 4]));
+        let store = Store::open(vec![slot(0), slot(bytes)]);
+        let mut quickest = f64::INFINITY;
+        for _ in 0..times {
+            communicator.barrier()?;
+            let started = Instant::now();
+            if let Some(peer) = peer {
+                let mut done = Vec::new();
+                let whole = [0..1, 0..bytes / 4];
+                let (from, into) = (store.read(0, &whole), store.write(1, &whole));
+                if let (Ok(from), Ok(into)) = (from, into) {
+                    endpoint.recv(0, peer, vec![into])?;
+                    endpoint.send(1, peer, vec![from])?;
+                    while done.len() < 2 {
+                        endpoint.poll(&mut done)?;
+                        if done.len() < 2 {
+                            endpoint.idle(true, Duration::from_millis(1));
+                        }
+                    }
+                }
+            }
+            quickest = quickest.min(started.elapsed().as_secs_f64());
+        }
+        all += quickest;
+    }
+    Ok(if peer.is_some() { all } else { 0.0 })
+}

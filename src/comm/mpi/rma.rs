@@ -1,0 +1,329 @@
+//! Transfers that the receiver gets out of memory which the sender has laid open.
+//!
+//! ```text
+//! rank 0   box of 2.5 MiB --copy--> slots 3 7 8 of its window    "slot 3, 1 MiB of 2.5" ..             "slot 3 is free" ..
+//! rank 1                                                          \--Rget--> its boxes --------------/
+//! ```
+//!
+//! There is one window, of a fixed number of slots for each rank, in one epoch for as long as the endpoint lives. Messages of
+//! [`NOTE`] numbers say what a slot holds and when it is free again; nothing is accumulated.
+//!
+//! Invariants: transfers of a pair are announced in the order in which they were posted. Slots go to the transfer that was posted first, so the
+//! one that all others wait for has one. A slot is written again only when its receiver has said that it is free. An endpoint that is dropped with
+//! transfers in flight leaks what MPI may still use. Deliberately absent: windows over the user's tensors, whose attaching and detaching
+//! costs more than a copy.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use super::Communicator;
+use super::packing::Pool;
+use super::requests::{Outcome, Piece, Requests};
+use super::window::Window;
+use crate::comm::{CommError, Completion};
+use crate::memory::{Aligned, Footprint, Incoming, Outgoing, ReadLease, WriteLease};
+
+const SLOTS: usize = 16;
+/// Slots that one transfer may hold.
+const SHARE: usize = SLOTS / 4;
+const SLOT: usize = 1 << 20;
+
+/// Numbers of a message: what it says, the slot, the bytes in it, those of the whole transfer.
+const NOTE: usize = 4;
+type Note = [u64; NOTE];
+const FILLED: u64 = 1;
+const FREE: u64 = 2;
+
+/// One rank's end of transfers by one-sided calls.
+#[derive(Debug)]
+pub(super) struct Rma {
+    /// For the messages that go with the window.
+    communicator: Communicator,
+    window: Window,
+    requests: Requests,
+    /// What each request belongs to.
+    calls: HashMap<u64, Call>,
+    started: u64,
+    free: Vec<usize>,
+    pool: Pool,
+    /// In the order of posting, over all peers.
+    sends: VecDeque<Send>,
+    /// By rank.
+    peers: Vec<Peer>,
+}
+
+#[derive(Debug)]
+enum Call {
+    /// A message goes out.
+    Tell { _note: Box<Note> },
+    /// A message of this rank is awaited.
+    Listen { peer: usize, note: Box<Note> },
+    /// Bytes of this rank come in.
+    Get { peer: usize },
+}
+
+#[derive(Debug)]
+struct Send {
+    ticket: usize,
+    peer: usize,
+    total: usize,
+    from: Outgoing,
+    /// Pieces that have not been told of.
+    untold: usize,
+    held: Vec<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Peer {
+    recvs: VecDeque<Recv>,
+    /// What it has told of, in order, and which nobody has begun to get.
+    told: VecDeque<Note>,
+    /// Pieces of posted transfers that it has not told of; below 0 it has told of later ones, too.
+    awaited: isize,
+    /// Slots that it is to free.
+    held: usize,
+    listening: bool,
+    /// Under way, in order.
+    gets: VecDeque<Get>,
+}
+
+#[derive(Debug)]
+struct Get {
+    call: u64,
+    slot: u64,
+    buffer: Aligned,
+    bytes: usize,
+    done: bool,
+}
+
+#[derive(Debug)]
+struct Recv {
+    ticket: usize,
+    total: usize,
+    /// Bytes of it that are being got, or were.
+    asked: usize,
+    into: Incoming,
+}
+
+impl Rma {
+    /// Collective.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub(super) fn new(communicator: &Communicator, footprint: Arc<Footprint>) -> Result<Rma, CommError> {
+        let communicator = communicator.another()?;
+        let window = Window::remote(&communicator, SLOTS * SLOT)?;
+        let peers = (0..communicator.size()).map(|_| Peer::default()).collect();
+        Ok(Rma {
+            communicator,
+            window,
+            requests: Requests::default(),
+            calls: HashMap::new(),
+            started: 0,
+            free: (0..SLOTS).rev().collect(),
+            pool: Pool::new(footprint),
+            sends: VecDeque::new(),
+            peers,
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.is_idle()
+    }
+
+    /// Whether no transfer is under way.
+    fn is_idle(&self) -> bool {
+        self.sends.is_empty() && self.peers.iter().all(|peer| peer.recvs.is_empty())
+    }
+
+    pub(super) fn packing_bytes(&self) -> usize {
+        self.pool.peak()
+    }
+
+    pub(super) fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) -> Result<(), CommError> {
+        let from = Outgoing::new(from);
+        let total = from.left();
+        self.sends.push_back(Send { ticket, peer, total, from, untold: pieces(total), held: Vec::new() });
+        self.tell()
+    }
+
+    pub(super) fn recv(&mut self, ticket: usize, peer: usize, into: Vec<WriteLease>) -> Result<(), CommError> {
+        let into = Incoming::new(into);
+        let total = into.left();
+        self.peers[peer].awaited += pieces(total) as isize;
+        self.peers[peer].recvs.push_back(Recv { ticket, total, asked: 0, into });
+        self.get(peer)?;
+        self.listen(peer)
+    }
+
+    pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
+        let finished = self.requests.take_finished(&self.communicator)?;
+        let any = !finished.is_empty();
+        for end in finished {
+            let Some(call) = self.calls.remove(&end.piece.transfer) else { continue };
+            if let Outcome::Failed(message) = end.outcome {
+                return Err(CommError::Mpi { call: "MPI_Testsome", message });
+            }
+            match call {
+                Call::Tell { .. } => {}
+                Call::Listen { peer, note } => self.heard(peer, *note, done)?,
+                Call::Get { peer } => self.got(peer, end.piece.transfer, done)?,
+            }
+        }
+        self.tell()?;
+        Ok(any)
+    }
+
+    /// Fills free slots and tells the receivers.
+    fn tell(&mut self) -> Result<(), CommError> {
+        let mut busy: Vec<usize> = Vec::new();
+        for at in 0..self.sends.len() {
+            if self.free.is_empty() {
+                break;
+            }
+            let send = &mut self.sends[at];
+            let peer = send.peer;
+            if busy.contains(&peer) {
+                continue;
+            }
+            let mut notes: Vec<Note> = Vec::new();
+            while send.untold > 0 && send.held.len() < SHARE {
+                let Some(slot) = self.free.pop() else { break };
+                let bytes = send.from.left().min(SLOT);
+                // SAFETY: the slot lies in this rank's segment; it is free, so no call of another rank reads it.
+                let memory =
+                    unsafe { std::slice::from_raw_parts_mut(self.window.own().as_ptr().add(slot * SLOT), bytes) };
+                send.from.read(memory);
+                send.untold -= 1;
+                send.held.push(slot);
+                notes.push([FILLED, slot as u64, bytes as u64, send.total as u64]);
+            }
+            if send.untold > 0 {
+                busy.push(peer);
+            }
+            if !notes.is_empty() {
+                self.window.sync()?;
+                self.peers[peer].held += notes.len();
+                notes.into_iter().try_for_each(|note| self.say(peer, note))?;
+                self.listen(peer)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn heard(&mut self, peer: usize, note: Note, done: &mut Vec<Completion>) -> Result<(), CommError> {
+        self.peers[peer].listening = false;
+        let [what, slot, ..] = note;
+        if what == FREE {
+            self.peers[peer].held -= 1;
+            let slot = slot as usize;
+            self.free.push(slot);
+            if let Some(at) = self.sends.iter().position(|send| send.held.contains(&slot)) {
+                let send = &mut self.sends[at];
+                send.held.retain(|&held| held != slot);
+                if send.held.is_empty() && send.untold == 0 {
+                    done.push(Completion { ticket: send.ticket, bytes: send.total as u64 });
+                    self.sends.remove(at);
+                }
+            }
+        } else {
+            self.peers[peer].awaited -= 1;
+            self.peers[peer].told.push_back(note);
+            self.get(peer)?;
+        }
+        self.listen(peer)
+    }
+
+    /// Begins to get what a rank has told of, as far as transfers are posted for it.
+    fn get(&mut self, peer: usize) -> Result<(), CommError> {
+        let theirs = &mut self.peers[peer];
+        let mut next = theirs.recvs.iter().position(|recv| !recv.is_asked());
+        while let (Some(at), Some(&[_, slot, bytes, total])) = (next, theirs.told.front()) {
+            theirs.told.pop_front();
+            let recv = &mut theirs.recvs[at];
+            let (bytes, expected) = (bytes as usize, recv.total as u64);
+            if total != expected || recv.total - recv.asked.min(recv.total) < bytes {
+                let to = self.communicator.rank();
+                return Err(CommError::Size { from: peer, to, sent: total, expected });
+            }
+            recv.asked += bytes.max(1);
+            next = if recv.is_asked() { Some(at + 1).filter(|&at| at < theirs.recvs.len()) } else { next };
+            self.started += 1;
+            let (call, buffer) = (self.started, self.pool.take(bytes)?);
+            let piece = Piece { transfer: call, offset: slot as usize * SLOT, bytes, tag: 0 };
+            // SAFETY: the buffer stays where it is, in `gets`, until the request is over, or is leaked; the slot has as many
+            // bytes and stays as it is until its owner hears that it is free.
+            unsafe { self.requests.get(&self.communicator, &self.window, peer, piece, buffer.as_ptr())? };
+            self.calls.insert(call, Call::Get { peer });
+            theirs.gets.push_back(Get { call, slot, buffer, bytes, done: false });
+        }
+        Ok(())
+    }
+
+    fn got(&mut self, peer: usize, call: u64, done: &mut Vec<Completion>) -> Result<(), CommError> {
+        let theirs = &mut self.peers[peer];
+        let Some(get) = theirs.gets.iter_mut().find(|get| get.call == call) else { return Ok(()) };
+        get.done = true;
+        let slot = get.slot;
+        while theirs.gets.front().is_some_and(|get| get.done) {
+            let (Some(get), Some(recv)) = (theirs.gets.pop_front(), theirs.recvs.front_mut()) else { break };
+            recv.into.write(&get.buffer.as_slice()[..get.bytes]);
+            self.pool.give_back(get.buffer);
+            if recv.into.left() == 0 {
+                done.push(Completion { ticket: recv.ticket, bytes: recv.total as u64 });
+                theirs.recvs.pop_front();
+            }
+        }
+        self.say(peer, [FREE, slot, 0, 0])
+    }
+
+    fn say(&mut self, peer: usize, note: Note) -> Result<(), CommError> {
+        self.started += 1;
+        let note = Box::new(note);
+        let piece = Piece { transfer: self.started, offset: 0, bytes: size_of::<Note>(), tag: 0 };
+        // SAFETY: the note stays where it is, in `calls`, until the request is over, or is leaked.
+        unsafe { self.requests.send(&self.communicator, peer, piece, note.as_ptr().cast())? };
+        self.calls.insert(self.started, Call::Tell { _note: note });
+        Ok(())
+    }
+
+    /// Listens for the next message of a rank, if there will be one.
+    fn listen(&mut self, peer: usize) -> Result<(), CommError> {
+        let theirs = &mut self.peers[peer];
+        if theirs.listening || (theirs.awaited <= 0 && theirs.held == 0) {
+            return Ok(());
+        }
+        theirs.listening = true;
+        self.started += 1;
+        let mut note = Box::new([0; NOTE]);
+        let piece = Piece { transfer: self.started, offset: 0, bytes: size_of::<Note>(), tag: 0 };
+        // SAFETY: as in `say`.
+        unsafe { self.requests.recv(&self.communicator, peer, piece, note.as_mut_ptr().cast())? };
+        self.calls.insert(self.started, Call::Listen { peer, note });
+        Ok(())
+    }
+}
+
+impl Recv {
+    /// Whether all of it is being got; a transfer of no bytes is one empty piece.
+    fn is_asked(&self) -> bool {
+        self.asked >= self.total.max(1)
+    }
+}
+
+fn pieces(bytes: usize) -> usize {
+    bytes.div_ceil(SLOT).max(1)
+}
+
+impl Drop for Rma {
+    fn drop(&mut self) {
+        // The last words to the peers, which are over soon.
+        while self.is_idle() && !self.requests.is_empty() && self.poll(&mut Vec::new()).is_ok() {}
+        if !self.requests.is_empty() {
+            std::mem::forget(std::mem::take(&mut self.calls));
+            std::mem::forget(std::mem::take(&mut self.peers));
+            std::mem::forget(self.communicator.clone());
+            self.window.abandon();
+        }
+    }
+}

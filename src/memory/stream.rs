@@ -1,0 +1,212 @@
+//! The bytes of boxes, one behind another in row-major order, taken or filled in steps of any size.
+//!
+//! ```text
+//! boxes        [0..4) [8..12)      two runs of a strided box
+//! next(3)      0 1 2
+//! next(3)            3 8 9         a step may end anywhere, inside a run too
+//! ```
+//!
+//! Invariant: steps are consecutive; together they are what [`ReadLease::pack`] and [`WriteLease::unpack`] move at once. Cost:
+//! that of copying, and a few operations for each dense run.
+
+use super::lease::{Lease, ReadLease, WriteLease};
+use super::strided::{PerDim, Strided};
+
+/// The dense runs of a box in row-major order, cut where a step ends.
+#[derive(Debug)]
+struct Runs {
+    /// Extents and strides, in bytes, of the dimensions outside a run.
+    extents: PerDim<usize>,
+    strides: PerDim<isize>,
+    index: PerDim<usize>,
+    /// Of the run that is next, or under way, from the start of the box.
+    offset: isize,
+    run: usize,
+    done: usize,
+    left: usize,
+}
+
+impl Runs {
+    fn of(strided: &Strided, size: usize) -> Runs {
+        let (dims, run) = strided.dense_suffix();
+        let leading = strided.extents.len() - dims;
+        Runs {
+            extents: strided.extents[..leading].into(),
+            strides: strided.strides[..leading].iter().map(|stride| stride * size as isize).collect(),
+            index: PerDim::from_elem(0, leading),
+            offset: 0,
+            run: run * size,
+            done: 0,
+            left: strided.elements() * size,
+        }
+    }
+
+    /// Offset and length, in bytes, of what comes next, at most so much.
+    fn next(&mut self, most: usize) -> (isize, usize) {
+        let bytes = most.min(self.run - self.done);
+        let offset = self.offset + self.done as isize;
+        self.done += bytes;
+        self.left -= bytes;
+        if self.done == self.run && self.left > 0 {
+            self.advance();
+        }
+        (offset, bytes)
+    }
+
+    /// Goes to the next run.
+    fn advance(&mut self) {
+        self.done = 0;
+        for d in (0..self.index.len()).rev() {
+            self.index[d] += 1;
+            self.offset += self.strides[d];
+            if self.index[d] < self.extents[d] {
+                return;
+            }
+            self.offset -= self.strides[d] * self.index[d] as isize;
+            self.index[d] = 0;
+        }
+    }
+}
+
+/// Boxes that are gone through in steps.
+#[derive(Debug)]
+struct Steps<L> {
+    boxes: std::vec::IntoIter<L>,
+    now: Option<(L, Runs)>,
+    left: usize,
+}
+
+impl<L: AsRef<Lease>> Steps<L> {
+    fn new(boxes: Vec<L>) -> Steps<L> {
+        let left = boxes.iter().map(|lease| lease.as_ref().bytes()).sum();
+        Steps { boxes: boxes.into_iter(), now: None, left }
+    }
+
+    /// Goes so many bytes further, run by run: where each is, and its bytes. Leases of boxes that are over end.
+    fn step(&mut self, mut bytes: usize, mut visit: impl FnMut(*mut u8, usize)) {
+        assert!(bytes <= self.left, "the boxes have as many bytes");
+        self.left -= bytes;
+        while bytes > 0 {
+            match &mut self.now {
+                Some((lease, runs)) if runs.left > 0 => {
+                    let (offset, run) = runs.next(bytes);
+                    // SAFETY: the run lies inside the box, which has an element.
+                    visit(unsafe { lease.as_ref().start().offset(offset) }, run);
+                    bytes -= run;
+                }
+                now => {
+                    *now = self.boxes.next().map(|lease| {
+                        let runs = Runs::of(lease.as_ref().strided(), lease.as_ref().dtype().size());
+                        (lease, runs)
+                    });
+                }
+            }
+        }
+        if self.left == 0 {
+            (self.boxes, self.now) = (Vec::new().into_iter(), None);
+        }
+    }
+}
+
+/// Boxes being read.
+#[derive(Debug)]
+pub struct Outgoing(Steps<ReadLease>);
+
+impl Outgoing {
+    /// Begins with the first byte of the first box.
+    pub fn new(boxes: Vec<ReadLease>) -> Outgoing {
+        Outgoing(Steps::new(boxes))
+    }
+
+    /// Bytes that have not been read.
+    pub fn left(&self) -> usize {
+        self.0.left
+    }
+
+    /// Fills `out` with the next bytes; there are at least as many.
+    pub fn read(&mut self, out: &mut [u8]) {
+        let mut done = 0;
+        self.0.step(out.len(), |run, bytes| {
+            // SAFETY: the run is leased for reading; `out` is a distinct exclusive slice, and steps add up to its length.
+            unsafe { std::ptr::copy_nonoverlapping(run.cast_const(), out[done..done + bytes].as_mut_ptr(), bytes) };
+            done += bytes;
+        });
+    }
+}
+
+/// Boxes being filled.
+#[derive(Debug)]
+pub struct Incoming(Steps<WriteLease>);
+
+impl Incoming {
+    /// Begins with the first byte of the first box.
+    pub fn new(boxes: Vec<WriteLease>) -> Incoming {
+        Incoming(Steps::new(boxes))
+    }
+
+    /// Bytes that have not been filled.
+    pub fn left(&self) -> usize {
+        self.0.left
+    }
+
+    /// Puts `from` where it belongs; there is room for at least as many bytes.
+    pub fn write(&mut self, from: &[u8]) {
+        let mut done = 0;
+        self.0.step(from.len(), |run, bytes| {
+            // SAFETY: the run is leased for writing, so nobody else touches it; `from` is a distinct slice, and steps add
+            // up to its length.
+            unsafe { std::ptr::copy_nonoverlapping(from[done..done + bytes].as_ptr(), run, bytes) };
+            done += bytes;
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::dtype::Dtype;
+    use crate::memory::{Aligned, Slot, Store};
+
+    fn numbered(extents: &[usize], first: f32) -> Arc<Store> {
+        let elements: usize = extents.iter().product();
+        let memory = Aligned::zeroed(elements * 4, &Arc::default()).unwrap();
+        let store = Store::open(vec![Some(Slot::owned(Arc::new(memory), 0, Dtype::Float32, extents))]);
+        let whole: Vec<_> = extents.iter().map(|&extent| 0..extent).collect();
+        let mut lease = store.write(0, &whole).unwrap();
+        lease.view_mut::<f32>().iter_mut().enumerate().for_each(|(at, element)| *element = first + at as f32);
+        drop(lease);
+        store
+    }
+
+    #[test]
+    fn steps_of_any_size_are_the_whole() {
+        let boxes = [vec![1..4, 0..5, 2..6], vec![0..1, 1..2, 0..7], vec![2..2, 0..5, 0..7], vec![4..6, 0..5, 0..7]];
+        for step in [1, 3, 4, 7, 28, 100, 10_000] {
+            let (from, into) = (numbered(&[6, 5, 7], 1.0), numbered(&[6, 5, 7], 0.0));
+            let read = || boxes.iter().map(|bounds| from.read(0, bounds).unwrap()).collect::<Vec<_>>();
+            let whole: Vec<u8> = read().iter().flat_map(packed).collect();
+            let mut source = Outgoing::new(read());
+            let mut target = Incoming::new(boxes.iter().map(|bounds| into.write(0, bounds).unwrap()).collect());
+            assert_eq!((source.left(), target.left()), (whole.len(), whole.len()));
+            let mut seen = Vec::new();
+            while source.left() > 0 {
+                let mut part = vec![0; step.min(source.left())];
+                source.read(&mut part);
+                target.write(&part);
+                seen.extend(part);
+            }
+            assert!(seen == whole && target.left() == 0, "steps of {step} bytes");
+            // All leases have ended.
+            let came: Vec<u8> = boxes.iter().flat_map(|bounds| packed(&into.read(0, bounds).unwrap())).collect();
+            assert!(came == whole, "steps of {step} bytes");
+        }
+    }
+
+    fn packed(lease: &ReadLease) -> Vec<u8> {
+        let mut bytes = vec![0; lease.bytes()];
+        lease.pack(&mut bytes);
+        bytes
+    }
+}
