@@ -10,7 +10,7 @@ use crate::comm::{Endpoint, shared::Fabric};
 use crate::exec::{Factors, Metrics, RankProgram, RunError, RunOptions, Team, panic_message, run};
 use crate::memory::Slot;
 use crate::plan::Plan;
-use crate::schedule::{BufferId, Schedule};
+use crate::schedule::{Action, BufferId, Schedule};
 
 /// The buffers of one rank that are the user's, with their memory.
 pub(super) type Slots = Vec<(BufferId, Slot)>;
@@ -125,6 +125,12 @@ fn failed(plan: &Plan, program: &RankProgram, error: &RunError) -> Error {
 }
 
 fn place(plan: &Plan, schedule: &Schedule, error: &RunError) -> String {
-    let step = |task: usize| plan.step_text(&plan.values[schedule.tasks[task].node]);
-    error.task.map_or_else(|| "communication".to_owned(), |task| format!("task {task} ({})", step(task)))
+    let Some(number) = error.task else { return "communication".to_owned() };
+    let task = &schedule.tasks[number];
+    let step = plan.step_text(&plan.values[task.node]);
+    match task.action {
+        Action::Work(_) => format!("task {number} ({step})"),
+        Action::Send { peer, .. } => format!("communication, task {number} ({step}, to rank {peer})"),
+        Action::Recv { peer, .. } => format!("communication, task {number} ({step}, from rank {peer})"),
+    }
 }

@@ -10,9 +10,9 @@ use super::fits::{Tensor, expect_distribution, expect_shape};
 use super::launch::{Slots, launch};
 use super::{DistTensor, Error, Operand, Output, Result, World};
 use crate::dist::{Bounds, Distribution, Region};
-use crate::exec::{Contractor, Factors, Metrics, RankProgram};
+use crate::exec::{Contractor, Factors, Fault, Injection, Metrics, RankProgram};
 use crate::kernel::Element;
-use crate::memory::Slot;
+use crate::memory::{OutOfMemory, Slot};
 use crate::plan::{Held, Measured, Plan, Value};
 use crate::schedule::{Buffer, Home, Lasts, Schedule, verify};
 
@@ -102,6 +102,9 @@ impl<T: Element> Program<T> {
         }
         let compiled = world.local_ranks().map(|rank| -> Result<RankProgram> {
             let verified = verify::own(plan.schedule(rank), &facts)?;
+            if world.shared().options.injection == Some(Injection { rank, fault: Fault::Allocation }) {
+                return Err(Error::Memory(OutOfMemory { bytes: verified.schedule().arena_bytes }));
+            }
             Ok(RankProgram::compile(verified, &facts, plan.dtype, contractor, threads)?)
         });
         let ranks = world.agree(compiled.collect::<Result<Vec<_>>>())?;

@@ -10,11 +10,14 @@ use super::{Error, Result, cache, host};
 /// Of files, one more whenever they say something else.
 const FORMAT: u32 = 1;
 
-/// The end of this process. Collective.
+/// The end of this process. Collective. Where processes ask for different transports, something else is wrong with what they were told, and
+/// messages serve until that comes out.
 ///
 /// # Errors
 /// MPI fails, or what was asked for cannot be had.
 pub(super) fn endpoint(communicator: &Communicator, transport: Transport) -> Result<Endpoint> {
+    let asked = communicator.all_gather_bytes(&[transport as u8])?;
+    let transport = if asked.iter().all(|other| *other == asked[0]) { transport } else { Transport::Message };
     let routes = match transport {
         Transport::Auto => return auto(communicator),
         Transport::Shared => Routes::of(Route::Shared),
@@ -29,7 +32,8 @@ pub(super) fn endpoint(communicator: &Communicator, transport: Transport) -> Res
 }
 
 fn auto(communicator: &Communicator) -> Result<Endpoint> {
-    let routes = match (communicator.size(), cache::is_off()) {
+    let off = communicator.broadcast_bytes(0, Some(&[u8::from(cache::is_off())]))? == [1];
+    let routes = match (communicator.size(), off) {
         (1, _) => Routes::of(Route::Message),
         (_, true) => Routes::of(Route::Shared),
         (_, false) => remembered(communicator)?,

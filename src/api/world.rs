@@ -146,6 +146,10 @@ impl World {
     /// When programs of the world exist already.
     pub fn with(self, options: RunOptions) -> World {
         let shared = Rc::try_unwrap(self.0).unwrap_or_else(|_| panic!("options are set before programs are compiled"));
+        #[cfg(feature = "mpi")]
+        if let Members::Mpi(members) = &shared.members {
+            members.communicator.give_up_after(options.timeout);
+        }
         World(Rc::new(Shared { options, ..shared }))
     }
 

@@ -140,6 +140,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE.toml")]
     pub machine: Option<PathBuf>,
 
+    /// Give up when a peer has not answered for so long while nothing is computed here: longer than any task takes
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<f64>,
+
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -165,6 +169,12 @@ impl Args {
     pub fn parse_process() -> Result<Args, clap::Error> {
         Args::try_parse_from(readable(std::env::args_os()))
     }
+}
+
+/// A time that may be waited for.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (1e-3..=1e9).contains(seconds));
+    seconds.ok_or_else(|| "expected seconds, at least 0.001".to_owned())
 }
 
 /// Whether JSON is wanted, known even where the arguments are wrong.

@@ -1,7 +1,9 @@
 //! The world in which the run takes place, from the flags that decide it and from who started the process.
 //!
 //! MPI is initialised before anything else is looked at, so that whatever is wrong on one rank is agreed on by all.
-//! `EINSUM_DIST_INJECT=worker@RANK` (or `communication@RANK`) makes that rank panic: a hook for tests.
+//! `EINSUM_DIST_INJECT=worker@RANK` makes a worker of that rank panic, and there are other faults: a hook for tests.
+
+use std::time::Duration;
 
 use einsum_dist::comm::Transport;
 use einsum_dist::comm::launcher::launcher;
@@ -40,7 +42,8 @@ pub fn world(arguments: Arguments) -> Result<(World, Arguments)> {
     let injection = injection.map(|text| text.parse()).transpose();
     let injection = agree(&world, injection.map_err(|error| usage(format!("EINSUM_DIST_INJECT: {error}"))))?;
     let overlap = !arguments.as_ref().is_ok_and(|args| args.no_overlap);
-    Ok((world.with(RunOptions { overlap, injection, ..RunOptions::default() }), arguments))
+    let timeout = arguments.as_ref().ok().and_then(|args| args.timeout).map(Duration::from_secs_f64);
+    Ok((world.with(RunOptions { overlap, timeout, injection, ..RunOptions::default() }), arguments))
 }
 
 #[cfg(feature = "mpi")]

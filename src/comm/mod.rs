@@ -72,11 +72,12 @@ impl Endpoint {
         each!(self, end => end.recv(ticket, peer, into))
     }
 
-    /// Makes progress and appends what is finished to `done`; never blocks.
+    /// Makes progress and appends what is finished to `done`; never blocks. Returns whether anything has moved, as far as can be
+    /// seen.
     ///
     /// # Errors
     /// A transfer failed, its sizes differ at the two ends, or a peer ended the run.
-    pub fn poll(&mut self, done: &mut Vec<Completion>) -> Result<(), CommError> {
+    pub fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         each!(self, end => end.poll(done))
     }
 

@@ -114,7 +114,8 @@ impl Endpoint {
         Ok(())
     }
 
-    pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<(), CommError> {
+    pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
+        let before = done.len();
         if let Some((rank, message)) = self.fabric.failure() {
             return Err(CommError::Peer { rank, message });
         }
@@ -138,7 +139,7 @@ impl Endpoint {
                 _ => at += 1,
             }
         }
-        Ok(())
+        Ok(done.len() > before)
     }
 
     pub(super) fn idle(&mut self, _in_flight: bool, longest: Duration) {

@@ -1,6 +1,7 @@
 //! Failures of a run, and failures made on purpose.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use crate::comm::CommError;
 use crate::memory::{LeaseError, OutOfMemory};
@@ -29,9 +30,10 @@ impl RunError {
         RunError::new(rank, None, error)
     }
 
-    pub fn comm(rank: usize, error: CommError) -> RunError {
+    /// Of the transfer that was waited for.
+    pub fn comm(rank: usize, task: Option<TaskId>, error: CommError) -> RunError {
         let from_peer = matches!(error, CommError::Peer { .. });
-        RunError { from_peer, ..RunError::new(rank, None, error) }
+        RunError { from_peer, ..RunError::new(rank, task, error) }
     }
 
     /// Which task, in words.
@@ -48,26 +50,63 @@ impl std::fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// A panic to raise on one rank, written `worker@RANK` or `communication@RANK`.
+/// What is to go wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// A worker panics.
+    Worker,
+    /// The communication thread panics.
+    Communication,
+    /// The program's memory cannot be had.
+    Allocation,
+    /// The communication thread answers nobody any more, for a minute.
+    Silence,
+}
+
+/// A fault of one rank, written `worker@RANK`, `communication@RANK`, `allocation@RANK` or `silence@RANK`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injection {
     pub rank: usize,
-    /// In a worker, or else in the communication thread.
-    pub worker: bool,
+    pub fault: Fault,
+}
+
+impl Injection {
+    /// Lets it happen, if it is this rank's and of the communication thread.
+    pub(super) fn strike(self, rank: usize) {
+        if self.rank == rank {
+            assert!(self.fault != Fault::Communication, "injected for a test");
+            if self.fault == Fault::Silence {
+                std::thread::sleep(Duration::from_secs(60));
+            }
+        }
+    }
+}
+
+/// Pauses in front of tasks, to try orders of events that hardly ever come up: up to 200 microseconds, from this seed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delays(pub u64);
+
+impl Delays {
+    pub(super) fn pause(self, rank: usize, task: TaskId) {
+        let drawn = xxhash_rust::xxh3::xxh3_64_with_seed(&[rank.to_le_bytes(), task.to_le_bytes()].concat(), self.0);
+        std::thread::sleep(Duration::from_micros(drawn % 200));
+    }
 }
 
 impl FromStr for Injection {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Injection, String> {
-        let (place, rank) = text.split_once('@').ok_or("expected worker@RANK or communication@RANK")?;
-        let worker = match place {
-            "worker" => true,
-            "communication" => false,
-            _ => return Err(format!("no `{place}` to inject a panic in")),
+        let (fault, rank) = text.split_once('@').ok_or("expected a fault and a rank, such as worker@1")?;
+        let fault = match fault {
+            "worker" => Fault::Worker,
+            "communication" => Fault::Communication,
+            "allocation" => Fault::Allocation,
+            "silence" => Fault::Silence,
+            _ => return Err(format!("no fault `{fault}` (known: worker, communication, allocation, silence)")),
         };
         let rank = rank.parse().map_err(|_| format!("`{rank}` is no rank"))?;
-        Ok(Injection { rank, worker })
+        Ok(Injection { rank, fault })
     }
 }
 

@@ -82,7 +82,10 @@ impl Run<'_> {
             [left, right].into_iter().for_each(|view| store.expect(view.buffer));
         }
         let job = Job::new(program, store, task, self.factors).map_err(|error| RunError::lease(rank, task, error))?;
-        let injected = program.injected(self.options.injection, true);
+        let injected = program.injected(self.options.injection);
+        if let Some(delays) = self.options.delays {
+            delays.pause(rank, task);
+        }
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             assert!(!injected, "injected for a test");
             job.run()

@@ -47,6 +47,12 @@ impl<'a> Lanes<'a> {
         self.next[lane as usize] - self.completed[lane as usize]
     }
 
+    /// The first task of a lane that is under way.
+    pub fn oldest(&self, lane: Lane) -> Option<TaskId> {
+        let under_way = &self.order[lane as usize][self.completed[lane as usize]..self.next[lane as usize]];
+        under_way.first().copied()
+    }
+
     /// Takes the next task of a lane, if fewer than `window` are under way and its edges let it start.
     pub fn start(&mut self, lane: Lane, window: usize) -> Option<TaskId> {
         let at = self.next[lane as usize];

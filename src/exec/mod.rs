@@ -27,10 +27,12 @@ mod program;
 mod rank;
 
 pub use choice::{Contractor, KernelError};
-pub use fault::{Injection, RunError, panic_message};
+pub use fault::{Delays, Fault, Injection, RunError, panic_message};
 pub use metrics::{Metrics, Moved, TaskMetric};
 pub use planned::kernel_name;
 pub use program::{Factors, RankProgram};
+
+use std::time::Duration;
 
 use crate::comm::Endpoint;
 use crate::memory::Slot;
@@ -43,13 +45,18 @@ pub struct RunOptions {
     pub overlap: bool,
     /// Transfers in flight per lane, at least 1.
     pub window: usize,
+    /// How long transfers may wait while nothing at all moves and this rank computes nothing; then the run fails. More than any
+    /// task of any rank takes, and than a gigabyte takes between two ranks. Also how long processes wait for each other between runs.
+    pub timeout: Option<Duration>,
     /// A failure to inject, for tests.
     pub injection: Option<Injection>,
+    /// Pauses to inject, for tests.
+    pub delays: Option<Delays>,
 }
 
 impl Default for RunOptions {
     fn default() -> RunOptions {
-        RunOptions { overlap: true, window: 4, injection: None }
+        RunOptions { overlap: true, window: 4, timeout: None, injection: None, delays: None }
     }
 }
 

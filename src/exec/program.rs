@@ -6,7 +6,7 @@ use num_complex::Complex;
 
 use super::kernels::Kernels;
 use super::planned::Planned;
-use super::{Contractor, Injection, RunError};
+use super::{Contractor, Fault, Injection, RunError};
 use crate::dtype::Dtype;
 use crate::memory::{Aligned, Footprint, OutOfMemory, Slot, Store};
 use crate::schedule::verify::{Facts, Verified};
@@ -168,9 +168,9 @@ impl RankProgram {
         self.is_result[value]
     }
 
-    /// Whether a panic is to be raised here, for tests.
-    pub(super) fn injected(&self, injection: Option<Injection>, worker: bool) -> bool {
-        injection == Some(Injection { rank: self.schedule().rank, worker })
+    /// Whether a worker is to panic here, for tests.
+    pub(super) fn injected(&self, injection: Option<Injection>) -> bool {
+        injection == Some(Injection { rank: self.schedule().rank, fault: Fault::Worker })
     }
 }
 

@@ -39,12 +39,13 @@ pub fn run(
         lanes: Lanes::new(schedule, options.overlap, |task| program.is_held(task)),
         metrics: vec![TaskMetric::default(); schedule.tasks.len()],
         started: Instant::now(),
+        last: Instant::now(),
         completions: Vec::new(),
     };
     pool.in_place_scope(|scope| {
         let outcome = catch_unwind(AssertUnwindSafe(|| thread.run(&finished, scope)));
-        let outcome =
-            outcome.unwrap_or_else(|panic| Err(RunError::new(schedule.rank, None, panic_message(panic.as_ref()))));
+        let outcome = outcome
+            .unwrap_or_else(|panic| Err(RunError::new(schedule.rank, thread.waiting(), panic_message(panic.as_ref()))));
         // The scope waits for the worker's task, which may take long; the others must not.
         outcome.inspect_err(|error| on_failure(error))
     })?;
@@ -62,6 +63,8 @@ struct Thread<'a> {
     lanes: Lanes<'a>,
     metrics: Vec<TaskMetric>,
     started: Instant,
+    /// When anything happened.
+    last: Instant,
     completions: Vec<Completion>,
 }
 
@@ -75,9 +78,15 @@ impl<'a> Thread<'a> {
             let mut progress = self.collect(finished)?;
             progress |= self.start_transfers()?;
             progress |= self.start_work(finished, scope)?;
-            assert!(!self.program.injected(self.options.injection, false), "injected for a test");
-            self.endpoint.poll(&mut self.completions).map_err(|error| RunError::comm(rank, error))?;
+            if let Some(injection) = self.options.injection {
+                injection.strike(rank);
+            }
+            let moved = self.endpoint.poll(&mut self.completions);
+            let moved = moved.map_err(|error| RunError::comm(rank, self.waiting(), error))?;
             progress |= !self.completions.is_empty();
+            if moved || progress {
+                self.last = Instant::now();
+            }
             for Completion { ticket, bytes } in std::mem::take(&mut self.completions) {
                 self.metrics[ticket].end = self.now();
                 self.metrics[ticket].bytes = bytes;
@@ -85,10 +94,31 @@ impl<'a> Thread<'a> {
             }
             if !progress && !self.lanes.done() {
                 let in_flight = self.lanes.in_flight(Lane::Send) + self.lanes.in_flight(Lane::Recv) > 0;
+                if in_flight && self.lanes.in_flight(Lane::Work) == 0 {
+                    self.check_time()?;
+                }
                 self.endpoint.idle(in_flight, LONGEST_SLEEP);
             }
         }
         Ok(())
+    }
+
+    /// Fails when nothing has moved for longer than may be.
+    fn check_time(&self) -> Result<(), RunError> {
+        let Some(timeout) = self.options.timeout.filter(|timeout| self.last.elapsed() > *timeout) else {
+            return Ok(());
+        };
+        let schedule = self.program.schedule();
+        let waiting = self.waiting();
+        let peer = waiting.and_then(|task| schedule.tasks[task].action.peer());
+        let peer = peer.map_or_else(|| "others".to_owned(), |peer| format!("rank {peer}"));
+        let message = format!("no answer from {peer} for {} s", timeout.as_secs_f64());
+        Err(RunError::new(schedule.rank, waiting, message))
+    }
+
+    /// The transfer that has been under way for longest.
+    fn waiting(&self) -> Option<TaskId> {
+        [Lane::Recv, Lane::Send].into_iter().find_map(|lane| self.lanes.oldest(lane))
     }
 
     fn now(&self) -> f64 {
@@ -113,6 +143,9 @@ impl<'a> Thread<'a> {
         for lane in [Lane::Recv, Lane::Send] {
             while let Some(task) = self.lanes.start(lane, self.options.window) {
                 any = true;
+                if let Some(delays) = self.options.delays {
+                    delays.pause(rank, task);
+                }
                 self.metrics[task].start = self.now();
                 let lease = |error| RunError::lease(rank, task, error);
                 let posted = match &self.program.schedule().tasks[task].action {
@@ -126,7 +159,7 @@ impl<'a> Thread<'a> {
                     }
                     Action::Work(_) => unreachable!("work is not on a transfer lane"),
                 };
-                posted.map_err(|error| RunError::comm(rank, error))?;
+                posted.map_err(|error| RunError::comm(rank, Some(task), error))?;
             }
         }
         Ok(any)
@@ -141,8 +174,12 @@ impl<'a> Thread<'a> {
         let prepared = Job::new(self.program, self.store, task, self.factors);
         let job = prepared.map_err(|error| RunError::lease(rank, task, error))?;
         let (waker, started) = (self.endpoint.waker(), self.started);
-        let injected = self.program.injected(self.options.injection, true);
+        let injected = self.program.injected(self.options.injection);
+        let delays = self.options.delays;
         scope.spawn(move |_| {
+            if let Some(delays) = delays {
+                delays.pause(rank, task);
+            }
             let start = started.elapsed().as_secs_f64();
             let outcome = catch_unwind(AssertUnwindSafe(|| {
                 assert!(!injected, "injected for a test");

@@ -130,6 +130,14 @@ impl Action {
         }
     }
 
+    /// The other rank of a transfer.
+    pub fn peer(&self) -> Option<usize> {
+        match *self {
+            Action::Work(_) => None,
+            Action::Send { peer, .. } | Action::Recv { peer, .. } => Some(peer),
+        }
+    }
+
     /// What the workers do, if it is for them.
     pub fn work(&self) -> Option<&Work> {
         match self {

@@ -15,6 +15,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::fmt::Display;
+use std::time::Instant;
 
 use ::mpi::collective::SystemOperation;
 use ::mpi::datatype::{Equivalence, SystemDatatype};
@@ -171,12 +172,17 @@ impl Communicator {
         let (mut request, ignore) = unsafe { (ffi::RSMPI_REQUEST_NULL, ffi::RSMPI_STATUS_IGNORE) };
         self.session().call(name, || start(&raw mut request))?;
         let mut pause = Pause::new(false);
+        let started = Instant::now();
         loop {
             let mut done = 0;
             // SAFETY: `request` is the one just started, or null once it is complete; both outlive the call.
             self.session().call(name, || unsafe { ffi::MPI_Test(&raw mut request, &raw mut done, ignore) })?;
             if done != 0 {
                 return Ok(());
+            }
+            if let Some(timeout) = self.timeout().filter(|timeout| started.elapsed() > *timeout) {
+                // Nobody can be told but by the end of the run.
+                self.abort(1, &format!("no answer from other ranks for {} s, in {name}", timeout.as_secs_f64()));
             }
             pause.pause(std::thread::sleep);
         }

@@ -6,6 +6,7 @@
 //!
 //! MPI implementations have few communicators (MPICH about 2,048): a world has four at most, and nothing is split later.
 
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::rc::Rc;
 use std::time::Duration;
@@ -29,6 +30,8 @@ struct Duplicate {
     raw: ffi::MPI_Comm,
     rank: usize,
     size: usize,
+    /// How long to wait for others in a collective call.
+    timeout: Cell<Option<Duration>>,
 }
 
 impl Communicator {
@@ -124,13 +127,23 @@ impl Communicator {
         &self.0.session
     }
 
+    /// A collective call that waits longer than this for others ends the run; `None` waits for ever.
+    pub fn give_up_after(&self, timeout: Option<Duration>) {
+        self.0.timeout.set(timeout);
+    }
+
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        self.0.timeout.get()
+    }
+
     /// Ends every rank of the run with exit code `code`, after saying why on standard error. Only the thread that owns
     /// MPI may call it.
     ///
     /// The whole world ends, which is more than the standard asks for and what MPI implementations do anyway. On another
     /// communicator, MPICH's `MPI_Abort` waits until the other ranks call MPI.
     pub fn abort(&self, code: i32, message: &str) -> ! {
-        eprintln!("einsum-dist: rank {}: {message}", self.rank());
+        let host = ::mpi::environment::processor_name().unwrap_or_default();
+        eprintln!("einsum-dist: rank {} on {host}: {message}", self.rank());
         // MPICH's launcher drops what it has not forwarded when it learns of the end.
         std::thread::sleep(FORWARDING);
         let returned = self.session().call("MPI_Abort", || {
@@ -156,7 +169,7 @@ unsafe fn duplicate(session: Rc<Session>, from: ffi::MPI_Comm) -> Result<Communi
 fn adopt(session: Rc<Session>, raw: ffi::MPI_Comm) -> Result<Communicator, CommError> {
     // SAFETY: reads a constant of the MPI library.
     let errors_return = unsafe { ffi::RSMPI_ERRORS_RETURN };
-    let mut duplicate = Duplicate { session: session.clone(), raw, rank: 0, size: 0 };
+    let mut duplicate = Duplicate { session: session.clone(), raw, rank: 0, size: 0, timeout: Cell::new(None) };
     session.call("MPI_Comm_set_errhandler", || {
         // SAFETY: `raw` is the communicator just made.
         unsafe { ffi::MPI_Comm_set_errhandler(raw, errors_return) }

@@ -135,7 +135,7 @@ impl Endpoint {
         if self.node.members[peer].is_some() { self.routes.near } else { self.routes.far }
     }
 
-    pub(in crate::comm) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<(), CommError> {
+    pub(in crate::comm) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let start = Instant::now();
         let mut found = self.messages.poll(done)?;
         if let Some(rma) = &mut self.rma {
@@ -145,7 +145,7 @@ impl Endpoint {
             found |= shared.poll(done)?;
         }
         self.pause.looked(start.elapsed(), found);
-        Ok(())
+        Ok(found)
     }
 
     pub(in crate::comm) fn idle(&mut self, in_flight: bool, longest: Duration) {
