@@ -9,17 +9,20 @@
 #![warn(missing_docs)]
 
 mod calibration;
+mod clock;
 mod dist_tensor;
 mod einsum;
 mod error;
 mod fits;
 pub mod host;
 mod launch;
+mod measured;
 mod npy;
 mod operand;
 mod placement;
 mod problem;
 mod program;
+mod record;
 mod world;
 
 pub use dist_tensor::DistTensor;
