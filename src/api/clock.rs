@@ -26,7 +26,7 @@ use super::{Result, World};
 const READINGS: usize = 32;
 
 /// Calls whose beginnings and ends are compared.
-const ROUNDS: usize = 128;
+const ROUNDS: usize = 256;
 
 /// Nanoseconds at which a call was entered and left.
 type Round = [i64; 2];

@@ -76,11 +76,11 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     }
     let seconds = slowest(world, &seconds)?;
     let measured = program.measured()?;
+    let kernel = program.kernel();
+    let (norm, check) = finished.end()?;
     if shown::wanted(config) {
         shown::write(world, config, program.timeline()?.as_ref())?;
     }
-    let kernel = program.kernel();
-    let (norm, check) = finished.end()?;
     Ok(Outcome { measured, compile_seconds, seconds, norm, check, kernel })
 }
 

@@ -43,10 +43,13 @@ fn picture(plan: &Plan, timeline: &Timeline) -> String {
         Some((end, _)) => format!("{}...", &plan.expression[..end]),
         None => plan.expression.clone(),
     };
-    let ran = !timeline.hosts.is_empty() && timeline.slices == plan.slice_count();
-    let predicted = if ran { format!(", {} predicted", seconds(plan.seconds())) } else { String::new() };
+    let how = match timeline.hosts.is_empty() {
+        true => " simulated".to_owned(),
+        false if timeline.slices == plan.slice_count() => format!(", {} predicted", seconds(plan.seconds())),
+        false => String::new(),
+    };
     let (ranks, took) = (counted(plan.ranks(), "rank"), seconds(timeline.seconds));
-    timeline.svg(&format!("{expression} on {ranks}{slices}: {took}{predicted}"))
+    timeline.svg(&format!("{expression} on {ranks}{slices}: {took}{how}"))
 }
 
 /// Writes beside the file, and then in its place.

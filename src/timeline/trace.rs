@@ -183,21 +183,20 @@ mod tests {
             span(1, Doing::Recv(0), 4.0, 5.0),
         ];
         let trace: Value = serde_json::from_str(&timeline(5.0, 2, spans).trace()).unwrap();
-        let of = |phase: &'static str, keys: [&'static str; 3]| {
-            let events = trace["traceEvents"].as_array().unwrap().iter().filter(move |event| event["ph"] == phase);
-            let mut found: Vec<_> = events.map(|event| keys.map(|key| event[key].as_f64().unwrap())).collect();
-            found.sort_by(|one, other| one.partial_cmp(other).unwrap());
-            found
+        let of = |phase: &str, first: &str| {
+            let events = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == phase);
+            let text =
+                |event: &Value| format!("{} {} {:.3}", event[first], event["tid"], event["ts"].as_f64().unwrap());
+            let mut found: Vec<String> = events.map(text).collect();
+            found.sort();
+            found.join(", ")
         };
-        let second = 1e6;
-        let tracks = [[0.0, 1.0, 0.0], [0.0, 2.0, second], [0.0, 2.0, 3.0 * second]];
-        assert_eq!(of("X", ["pid", "tid", "ts"])[..3], tracks);
-        let tracks = [[1.0, 1.0, 2.0 * second], [1.0, 1.0, 4.0 * second], [1.0, 2.0, 2.0 * second]];
-        assert_eq!(of("X", ["pid", "tid", "ts"])[3..], tracks);
-        let [sends, receives] = ["s", "f"].map(|phase| of(phase, ["id", "tid", "ts"]));
-        assert_eq!(sends, [[0.0, 1.0, 0.0], [1.0, 2.0, second], [2.0, 2.0, 3.0 * second]]);
-        let ends = [[0.0, 1.0, 4.0 * second - 1e-3], [1.0, 2.0, 2.0 * second], [2.0, 1.0, 5.0 * second - 1e-3]];
-        assert_eq!(receives, ends);
+        assert_eq!(
+            of("X", "pid"),
+            "0 2 0.000, 0 3 1000000.000, 0 3 3000000.000, 1 1 2000000.000, 1 1 4000000.000, 1 2 2000000.000"
+        );
+        assert_eq!(of("s", "id"), "0 2 0.000, 1 3 1000000.000, 2 3 3000000.000");
+        assert_eq!(of("f", "id"), "0 1 3999999.999, 1 2 2000000.000, 2 1 4999999.999");
     }
 
     #[test]
