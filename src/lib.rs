@@ -15,6 +15,7 @@
 //! | contract arrays in this process | [`einsum()`] |
 //! | say what to contract, for which machine, in which order | [`Problem`], [`Machine`], [`Options`], [`plan::PathChoice`] |
 //! | look at a plan: what it moves, takes and costs | [`Plan`] |
+//! | see which rank did what when, as a picture or a trace | [`Program::timeline`], [`timeline::Timeline`] |
 //! | run it often, on views, into an output, with alpha and beta | [`World`], [`Program`], [`Operand`], [`Output`] |
 //! | keep tensors distributed | [`DistTensor`] |
 //! | have a result that does not fit into memory | [`Program::run_part`], [`NpyOutput`] |

@@ -1,6 +1,7 @@
 //! The program from outside, in one process: what it prints, writes and answers.
 
 mod command;
+mod traces;
 
 use std::io::Write;
 use std::process::Stdio;
@@ -9,6 +10,7 @@ use einsum_dist::kernel::{available, has_xsmm, widest};
 use einsum_dist::local::Isa;
 
 use command::{Folder, PRODUCT, REFUSED, Ran, TOO_LITTLE, files, in_parts, product, program, ran};
+use traces::arrows;
 
 fn run(folder: &Folder, arguments: &[&str]) -> Ran {
     ran(&mut program(folder, arguments))
@@ -114,7 +116,13 @@ fn the_json_object_has_the_keys_of_its_schema() {
         keys(&report["nodes"][0]),
         "algorithm bytes_received expression gflop grid kinds lower_bound_bytes op predicted_seconds seconds"
     );
-    assert_eq!(keys(&report["per_rank"][1]), "bytes_received cpus hidden_share idle_seconds node_name numa peak_bytes");
+    assert_eq!(
+        keys(&report["per_rank"][1]),
+        "bytes_by_link bytes_received cpus hidden_share idle_seconds node_name numa peak_bytes"
+    );
+    let rank = &report["per_rank"][1];
+    let links = serde_json::json!({"same_node": rank["bytes_received"]["measured"], "other_nodes": 0});
+    assert_eq!(rank["bytes_by_link"], links);
     assert_eq!(keys(&report["seconds"]), "max median min runs");
     assert_eq!(report["nodes"][0]["kinds"], serde_json::json!({"m": "m", "n": "n", "k": "k"}));
     let bytes = &report["nodes"][0]["bytes_received"];
@@ -153,14 +161,61 @@ fn what_is_played_can_be_drawn() {
     assert!(played("t.svg").well().out.contains("\nsimulated "));
     let svg = std::fs::read_to_string(folder.path().join("t.svg")).unwrap();
     assert!(
-        svg.starts_with("<svg") && svg.contains("mk,kn-&gt;mn on 5 ranks: ") && svg.contains(">\nrank 4\n</text>"),
+        svg.starts_with("<svg")
+            && svg.contains("mk,kn-&gt;mn on 5 ranks: ")
+            && svg.contains(" simulated\n")
+            && svg.contains(">\nrank 4\n</text>"),
         "{svg}"
     );
-    played("none/t.svg").refused("none/t.svg: cannot write: No such file or directory");
-    run(&folder, &["mk,kn->mn", "--timeline", "u.svg"]).refused("--simulate");
+    played("none/t.svg").refused("none/t.svg: the directory none does not exist");
+    run(&folder, &["mk,kn->mn", "--explain", "--timeline", "u.svg"]).refused("--simulate");
     run(&folder, &["mk,kn->mn", "-s2000", "-n2000", "--simulate", "--timeline", "u.svg"])
         .refused("--timeline draws 1024 ranks");
+    run(&folder, &["mk,kn->mn", "-s2000", "-n2000", "--simulate", "--trace", "u.json"])
+        .refused("--trace shows 1024 ranks");
     assert_eq!(folder.files(), ["t.svg"]);
+    run(&folder, &["mk,kn->mn", "-s600", "-n5", "-t1", "--simulate", "--json", "--trace", "t.json"]).well();
+    arrows(&std::fs::read_to_string(folder.path().join("t.json")).unwrap(), 5, 0.0);
+}
+
+#[test]
+fn runs_are_traced_and_drawn() {
+    let folder = Folder::new("traced");
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let shown = ["-t2", "--trace", "t.json", "--timeline", "t.svg"];
+    let ring = ["mk,kn->mn", "-s60", "-n4", "--algorithm", "ring-mn", "--repeat", "2", "--warmup", "1"];
+    let out = run(&folder, &[&ring[..], &shown].concat()).well().out;
+    assert!(arrows(&read("t.json"), 4, 0.0) >= 12);
+    let svg = read("t.svg");
+    assert!(svg.contains("mk,kn-&gt;mn on 4 ranks: ") && svg.contains(" predicted") && svg.contains("rank 3"), "{svg}");
+    for line in
+        ["\ntrace       t.json\n", "\ntimeline    t.svg\n", " between nodes, all ranks together\n", "\nidle        "]
+    {
+        assert!(out.contains(line), "{line}: {out}");
+    }
+    assert!(out.contains("\nsteps       mk,kn->mn  ring-mn, cut along m  ") && out.contains("s predicted\n"), "{out}");
+    // One rank, and a result in parts.
+    run(&folder, &[&["iij->j", "-s9", "-q"][..], &shown].concat()).well();
+    assert_eq!((arrows(&read("t.json"), 1, 0.0), read("t.svg").contains("rank 0")), (0, true));
+    product(&folder);
+    let parts = [&PRODUCT[..], &["--memory-limit", TOO_LITTLE, "--json"], &shown].concat();
+    let report = run(&folder, &parts).well().json();
+    assert!(read("t.svg").contains(&format!(" on 1 rank, {} slices: ", report["slices"])), "{}", read("t.svg"));
+    assert_eq!(folder.files(), ["left.npy", "right.npy", "t.json", "t.svg"]);
+}
+
+#[test]
+fn what_cannot_be_traced_is_found_before_the_run() {
+    let folder = Folder::new("untraced");
+    for (flag, path, says) in [
+        ("--trace", "none/t.json", "none/t.json: the directory none does not exist"),
+        ("--timeline", "none/t.svg", "none/t.svg: the directory none does not exist"),
+        ("--trace", ".", "is a directory"),
+    ] {
+        // It would take a minute.
+        run(&folder, &["mk,kn->mn", "-s3000", "--kernel", "reference", flag, path]).refused(says);
+    }
+    assert_eq!(folder.files(), [""; 0]);
 }
 
 #[test]

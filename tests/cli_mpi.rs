@@ -4,11 +4,13 @@
 //! tests do nothing.
 
 mod command;
+mod traces;
 
 use std::process::Command;
 use std::time::Duration;
 
 use command::{Folder, PRODUCT, PROGRAM, REFUSED, Ran, TOO_LITTLE, files, in_parts, product, program, ran};
+use traces::arrows;
 
 /// The launcher with its options, or nothing where these tests cannot run.
 fn launcher(folder: &Folder) -> Option<Command> {
@@ -125,6 +127,21 @@ fn parts_of_a_result_go_to_one_file() {
         }
     }
     assert_eq!(folder.files(), ["left.npy", "parts.npy", "right.npy", "twice.npy", "whole.npy"]);
+}
+
+/// Processes have one clock: nothing arrives before it is sent.
+#[test]
+fn runs_are_traced_by_rank_0() {
+    let folder = Folder::new("mpi-traced");
+    let product = ["mk,kn->mn", "-s90", "-t1", "--algorithm", "ring-mn", "--repeat", "3"];
+    let shown = ["--trace", "t.json", "--timeline", "t.svg"];
+    let Some(ended) = run(&folder, "3", &[&product[..], &shown].concat()) else { return };
+    assert!(ended.well().out.contains(" between nodes, all ranks together\n"));
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    assert!(arrows(&read("t.json"), 3, 5.0) >= 6);
+    assert!(read("t.svg").contains("mk,kn-&gt;mn on 3 ranks: ") && read("t.svg").contains("rank 2"));
+    assert_eq!(folder.files(), ["t.json", "t.svg"]);
+    refused(&run(&folder, "2", &["mk,kn->mn", "--trace", "none/t.json"]).unwrap(), "the directory none does not exist");
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn a_full_disk_leaves_no_part_of_a_file() {
         shell.args(["-m", "sh", "-c", &script, "sh"]).current_dir(folder.path()).env("EINSUM_DIST_RATES", "default");
         shell
     };
-    if !ran(&mut mounted("true")).code.is_some_and(|code| code == 0) {
+    if ran(&mut mounted("true")).code != Some(0) {
         eprintln!("skipped: no file system can be mounted here");
         return;
     }

@@ -30,8 +30,8 @@ const IMPORTS: [(&str, &str); 16] = [
     ("memory", "dtype dist kernel"),
     ("comm", "dtype dist memory"),
     ("io", "dtype dist"),
-    ("exec", "dims dtype dist machine local schedule plan kernel memory comm io"),
-    ("api", "dims dtype dist machine local tree schedule algorithm plan kernel memory comm io exec"),
+    ("exec", "dims dtype dist machine local schedule timeline plan kernel memory comm io"),
+    ("api", "dims dtype dist machine local tree schedule algorithm timeline plan kernel memory comm io exec"),
 ];
 
 /// Modules that are plain values: no data, no threads, no communication.

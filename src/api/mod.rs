@@ -10,17 +10,20 @@
 
 mod cache;
 mod calibration;
+mod clock;
 mod dist_tensor;
 mod einsum;
 mod error;
 mod fits;
 pub mod host;
 mod launch;
+mod measured;
 mod npy;
 mod operand;
 mod placement;
 mod problem;
 mod program;
+mod record;
 #[cfg(feature = "mpi")]
 mod routes;
 mod world;

@@ -8,12 +8,13 @@ use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
 use super::dist_tensor::part;
 use super::fits::{Tensor, expect_distribution, expect_shape};
 use super::launch::{Slots, launch};
+use super::record::Record;
 use super::{DistTensor, Error, Operand, Output, Result, World};
 use crate::dist::{Bounds, Distribution, Region};
-use crate::exec::{Contractor, Factors, Fault, Injection, Metrics, RankProgram};
+use crate::exec::{Contractor, Factors, Fault, Injection, RankProgram};
 use crate::kernel::Element;
 use crate::memory::{OutOfMemory, Slot};
-use crate::plan::{Held, Measured, Plan, Value};
+use crate::plan::{Held, Plan, Value};
 use crate::schedule::{Buffer, Home, Lasts, Schedule, verify};
 
 /// A plan compiled for a world: kernels chosen, tasks planned, buffers allocated. Runs any number of times on changing data.
@@ -54,13 +55,13 @@ use crate::schedule::{Buffer, Home, Lasts, Schedule, verify};
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 pub struct Program<T: Element> {
-    world: World,
-    plan: Plan,
+    pub(super) world: World,
+    pub(super) plan: Plan,
     contractor: Contractor,
-    ranks: Vec<RankProgram>,
-    metrics: Vec<Metrics>,
+    pub(super) ranks: Vec<RankProgram>,
+    pub(super) record: Record,
     /// Bytes of the user's blocks in the last run, per local rank.
-    bound_bytes: Vec<u64>,
+    pub(super) bound_bytes: Vec<u64>,
     /// The same plan onto an output that holds values; compiled when first needed.
     onto: Option<Box<Program<T>>>,
     /// Whether the last run was one of `onto`, which has the measurements then.
@@ -117,7 +118,7 @@ impl<T: Element> Program<T> {
             plan: plan.clone(),
             contractor,
             ranks,
-            metrics: Vec::new(),
+            record: Record::default(),
             bound_bytes: Vec::new(),
             onto: None,
             ran_onto: false,
@@ -304,41 +305,8 @@ impl<T: Element> Program<T> {
         }
     }
 
-    /// What the local ranks measured in the last run, task by task, in order of ranks; empty before the first one.
-    /// Seconds of slices are added up.
-    pub fn metrics(&self) -> &[Metrics] {
-        &self.measuring().metrics
-    }
-
-    /// What every rank measured in the last run, in order of ranks, for [`Plan::report`]. Collective.
-    ///
-    /// # Errors
-    /// MPI fails.
-    pub fn measured(&self) -> Result<Vec<Measured>> {
-        let ran = self.measuring();
-        let values = ran.plan.values.len();
-        let local = ran.ranks.iter().zip(&ran.metrics).zip(&ran.bound_bytes).enumerate();
-        let local = local.map(|(at, ((program, metrics), &bound))| {
-            let schedule = program.schedule();
-            Measured {
-                node_name: super::host::name(),
-                cpus: self.world.shared().cores_of(at),
-                received: metrics.received(schedule, values),
-                seconds: metrics.node_seconds(schedule, values),
-                peak_bytes: bound + metrics.owned_bytes,
-                idle_seconds: metrics.idle_seconds(schedule),
-                hidden_share: metrics.hidden_share(schedule),
-            }
-        });
-        let local = serde_json::to_vec(&local.collect::<Vec<_>>()).unwrap_or_default();
-        let all = self.world.all_gather(&local)?;
-        let parsed = all.iter().map(|bytes| serde_json::from_slice::<Vec<Measured>>(bytes));
-        let parsed = parsed.collect::<std::result::Result<Vec<_>, _>>();
-        Ok(parsed.map_err(|error| Error::Usage(format!("a rank sent no measurements: {error}")))?.concat())
-    }
-
     /// The program that made the last run.
-    fn measuring(&self) -> &Program<T> {
+    pub(super) fn measuring(&self) -> &Program<T> {
         self.onto.as_deref().filter(|_| self.ran_onto).unwrap_or(self)
     }
 
@@ -467,7 +435,7 @@ impl<T: Element> Program<T> {
     ) -> Result<()> {
         if slices.run.start == 0 {
             // Those of the last run go before this one, so that no two are held.
-            self.metrics = Vec::new();
+            self.record = Record::default();
             self.bound_bytes = Vec::new();
         }
         // What a failed run leaves behind is not to be relied upon.
@@ -529,11 +497,7 @@ impl<T: Element> Program<T> {
         for (program, metrics) in self.ranks.iter().zip(&metrics) {
             self.world.count(metrics.moved(program.schedule()));
         }
-        if self.metrics.is_empty() {
-            self.metrics = metrics;
-        } else {
-            self.metrics.iter_mut().zip(&metrics).for_each(|(sum, more)| sum.add(more));
-        }
+        self.record.add(&self.ranks, self.plan.ranks(), metrics);
         Ok(())
     }
 
@@ -559,7 +523,7 @@ impl<T: Element> Program<T> {
             Home::Output => Some(Slot::borrowed_mut(out)),
             Home::Arena | Home::Exchange => None,
         });
-        gather.metrics = Vec::new();
+        gather.record = Record::default();
         gather.execute(Factors::new(T::ONE, T::ZERO), vec![slots], Held::Whole)
     }
 }

@@ -299,6 +299,14 @@ impl World {
         }
     }
 
+    /// The name of each rank's host, empty where the system does not tell. Collective.
+    pub(super) fn hosts(&self) -> Result<Vec<String>> {
+        let names = self.all_gather(host::name().as_bytes())?;
+        let each = self.ranks() / names.len();
+        let named = names.iter().flat_map(|name| std::iter::repeat_n(name, each));
+        Ok(named.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+    }
+
     /// Ends all ranks of an MPI run with a message. Only after a failure that the others cannot know of; elsewhere the
     /// process itself ends. Output files that are not complete are gone then.
     pub fn abort(&self, message: &str) -> ! {

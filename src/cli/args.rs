@@ -132,8 +132,13 @@ pub struct Args {
     #[arg(long)]
     pub simulate: bool,
 
-    /// Draw what the workers of every rank do when, and what they send and receive; with --simulate
-    #[arg(long, value_name = "FILE.svg", requires = "simulate")]
+    /// Write what every rank's workers did when, task by task, and what it sent and received, for chrome://tracing and
+    /// Perfetto: of the last run, or of what --simulate plays
+    #[arg(long, value_name = "FILE.json")]
+    pub trace: Option<PathBuf>,
+
+    /// Draw the same, of 64 ranks at most
+    #[arg(long, value_name = "FILE.svg")]
     pub timeline: Option<PathBuf>,
 
     /// Plan for the machine that this file describes: its ranks, workers and rates; with --explain or --simulate

@@ -39,6 +39,7 @@ pub struct RunConfig {
     pub check: bool,
     pub explain: bool,
     pub simulate: bool,
+    pub trace: Option<PathBuf>,
     pub timeline: Option<PathBuf>,
     pub json: bool,
     pub verbose: bool,
@@ -79,6 +80,9 @@ impl RunConfig {
         let expression = problem.expression();
         let sizes = Sizes::parse(&args.size, expression)?;
         let headers = inputs::headers(&args)?;
+        if world.is_root() {
+            inputs::can_show(&args)?;
+        }
         let dtype = inputs::dtype(&args, &headers)?;
         let (shapes, default_sizes) = if args.operands.is_empty() {
             sizes.shapes(&problem)?
@@ -120,8 +124,10 @@ impl RunConfig {
         }
         let plan = shaped.plan_tree(&tree, &machine, &options)?;
         let plan_seconds = started.elapsed().as_secs_f64();
-        if args.timeline.is_some() && ranks > MOST_PLAYED {
-            return Err(usage(format!("--timeline draws {MOST_PLAYED} ranks at most, the plan has {ranks}")));
+        let shown = [("--timeline draws", &args.timeline), ("--trace shows", &args.trace)];
+        if let Some((shows, _)) = shown.iter().find(|(_, path)| path.is_some() && args.simulate && ranks > MOST_PLAYED)
+        {
+            return Err(usage(format!("{shows} {MOST_PLAYED} ranks at most without a run, the plan has {ranks}")));
         }
         if args.dtype.is_some() && !args.operands.is_empty() && !args.quiet && world.is_root() {
             eprintln!("warning: --dtype is for random operands; these files make it {dtype}");
@@ -141,6 +147,7 @@ impl RunConfig {
             check: args.check,
             explain: args.explain || args.simulate,
             simulate: args.simulate,
+            trace: args.trace,
             timeline: args.timeline,
             json: args.json,
             verbose: args.verbose,

@@ -1,21 +1,14 @@
 //! `--explain` and `--simulate`: the plan, its proof and how it is played, for any number of ranks; no data.
 
-use std::path::Path;
-
-use einsum_dist::io::npy::NpyError;
 use einsum_dist::plan::{Classes, MOST_WHOLE, Step};
 use einsum_dist::timeline::Timeline;
-use einsum_dist::{Error, Plan, World};
+use einsum_dist::{Plan, World};
 use rayon::prelude::*;
 
-use super::Result;
 use super::config::RunConfig;
 use super::print::json;
-use super::start::agree;
 use super::units::{counted, seconds};
-
-/// Characters of an expression that the title of a picture has.
-const TITLE: usize = 80;
+use super::{Result, shown};
 
 /// Verifies the plan and says what it is, where rank 0 lives.
 ///
@@ -38,12 +31,9 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<Option<String>> {
             counted(steps, "step"),
         )
     };
-    let shown = config.timeline.is_some() || !config.json;
-    let played = (config.simulate && shown && world.is_root()).then(|| plan.simulate()).flatten();
-    if let Some(path) = &config.timeline {
-        let drawn = played.as_ref().map_or(Ok(()), |timeline| draw(plan, timeline, path));
-        agree(world, drawn)?;
-    }
+    let wanted = shown::wanted(config) || !config.json;
+    let played = (config.simulate && wanted && world.is_root()).then(|| plan.simulate()).flatten();
+    shown::write(world, config, played.as_ref())?;
     if !world.is_root() {
         return Ok(None);
     }
@@ -68,27 +58,4 @@ fn simulated(plan: &Plan, played: Option<&Timeline>) -> String {
         .map_or(String::new(), |share| format!(", computing during {} of the time of receiving", percent(share)));
     let seconds = seconds(played.seconds * plan.slice_count() as f64);
     format!("simulated {seconds}, workers busy for {} of it{hidden}\n", percent(played.working_share()))
-}
-
-/// Writes the timeline of a plan that was played, beside its file and then in its place.
-fn draw(plan: &Plan, timeline: &Timeline, path: &Path) -> Result<()> {
-    let one = if plan.slice_count() > 1 { ", one slice" } else { "" };
-    let expression = match plan.expression.char_indices().nth(TITLE) {
-        Some((end, _)) => format!("{}...", &plan.expression[..end]),
-        None => plan.expression.clone(),
-    };
-    let title = format!("{expression} on {}{one}: {}", counted(plan.ranks(), "rank"), seconds(timeline.seconds));
-    replace(path, &timeline.svg(&title))
-}
-
-fn replace(path: &Path, text: &str) -> Result<()> {
-    let failed = |cause| Error::from(NpyError::Io { path: path.to_path_buf(), action: "write", cause });
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}", std::process::id()));
-    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
-    Ok(written.map_err(|cause| {
-        // Of no use to anybody; what failed before is what to tell.
-        let _ = std::fs::remove_file(&beside);
-        failed(cause)
-    })?)
 }

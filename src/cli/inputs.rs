@@ -1,4 +1,4 @@
-//! What the run starts from: the text of the expression, and the headers of files.
+//! What the run starts from: the text of the expression, the headers of files, and places for what it writes.
 //!
 //! Deliberately absent: the data; every rank reads its own blocks when the plan has said which.
 
@@ -63,6 +63,14 @@ pub fn headers(args: &Args) -> Result<Headers> {
         _ => {}
     }
     Ok(Headers { operands, accumulate })
+}
+
+/// Looks whether the files that show the run can be written. These are rank 0's.
+///
+/// # Errors
+/// The first one that cannot.
+pub fn can_show(args: &Args) -> Result<()> {
+    Ok([&args.trace, &args.timeline].into_iter().flatten().try_for_each(|path| check_writable(path))?)
 }
 
 /// The element type of the run: files decide for themselves, `--dtype` for random operands.

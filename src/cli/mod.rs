@@ -12,6 +12,7 @@
 //! | `config`, `inputs` | all flags together, checked; headers of files |
 //! | `run`, `finished`, `check` | the run, what becomes of its result, its comparison with double precision |
 //! | `explain`, `print` | what goes to standard output |
+//! | `shown` | what `--trace` and `--timeline` write |
 //! | `failure`, `panics` | what goes to standard error when something is wrong |
 //!
 //! Invariants: only the public API of the library is used; after the world has started, every step that can fail on one
@@ -27,6 +28,7 @@ mod inputs;
 mod panics;
 mod print;
 mod run;
+mod shown;
 mod sizes;
 mod start;
 mod units;

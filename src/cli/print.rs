@@ -5,7 +5,8 @@
 
 use std::fmt::Write;
 
-use einsum_dist::plan::{NodeReport, Report};
+use einsum_dist::plan::{ByLink, NodeReport, Report};
+use einsum_dist::timeline::Timeline;
 use einsum_dist::{Plan, World};
 
 use super::config::RunConfig;
@@ -19,6 +20,9 @@ const LISTED: usize = 24;
 
 /// Characters of an expression and its extents that the summary has.
 const WHOLE: usize = 400;
+
+/// Ranks up to which the run is compared with one that is played.
+const PLAYED: usize = 64;
 
 /// Steps up to so many characters stand in one column.
 const ALIGNED: usize = 60;
@@ -82,15 +86,18 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     lines.push(("kernel", report.kernel.clone()));
     let steps = listed(&report);
     let texts: Vec<String> = steps.iter().map(|node| shortened(node.expression.clone())).collect();
-    let width = texts.iter().map(|text| text.chars().count()).filter(|&width| width <= ALIGNED).max().unwrap_or(0);
-    for (at, (node, text)) in steps.iter().zip(&texts).enumerate() {
-        let cuts: Vec<&str> = node.grid.keys().map(String::as_str).collect();
-        let how = match (node.algorithm, cuts.as_slice()) {
-            (Some(name), []) => name.to_owned(),
-            (Some(name), cuts) => format!("{name}, cut along {}", cuts.join(" and ")),
-            (None, _) => node.op.to_owned(),
+    let hows: Vec<String> = steps.iter().map(|node| how(node)).collect();
+    let [width, wide] = [&texts, &hows].map(|column| {
+        column.iter().map(|text| text.chars().count()).filter(|&width| width <= ALIGNED).max().unwrap_or(0)
+    });
+    for (at, ((node, text), how)) in steps.iter().zip(&texts).zip(&hows).enumerate() {
+        let step = match node.seconds.filter(|_| report.ranks > 1) {
+            Some(took) => {
+                let predicted = seconds(node.predicted_seconds);
+                format!("{text:<width$}  {how:<wide$}  {}, {predicted} predicted", seconds(took))
+            }
+            None => format!("{text:<width$}  {how}"),
         };
-        let step = format!("{text:<width$}  {how}");
         lines.push((if at == 0 { "steps" } else { "" }, step));
     }
     if steps.len() < report.nodes.len() {
@@ -103,7 +110,12 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
         lines.push(("rate", format!("{} GFLOP/s ({flop})", digits(gflops))));
     }
     if report.ranks > 1 {
-        lines.push(("received", received(&report, outcome)));
+        let played = (report.ranks <= PLAYED).then(|| plan.simulate()).flatten();
+        lines.push(("received", received(&report, outcome, played.as_ref())));
+        let sum = |bytes: fn(&ByLink) -> u64| outcome.measured.iter().map(|rank| bytes(&rank.by_link)).sum::<u64>();
+        let [near, far] = [sum(|link| link.same_node), sum(|link| link.other_nodes)].map(|sum| bytes(sum as f64));
+        lines.push(("links", format!("{near} within nodes, {far} between nodes, all ranks together")));
+        lines.push(("idle", idle(plan, outcome, played.as_ref())));
     }
     let shape: Vec<String> = report.output.shape.iter().map(usize::to_string).collect();
     let shape = if shape.is_empty() { "one number".to_owned() } else { shape.join(" x ") };
@@ -121,6 +133,9 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     if let (Some(path), true) = (&config.output, outcome.check.is_none_or(|check| check.ok)) {
         lines.push(("written", path.display().to_string()));
     }
+    for (name, path) in [("trace", &config.trace), ("timeline", &config.timeline)] {
+        lines.extend(path.iter().map(|path| (name, path.display().to_string())));
+    }
     let mut text = String::new();
     for (name, value) in lines {
         // Writing into memory cannot fail.
@@ -136,6 +151,16 @@ fn listed(report: &Report) -> Vec<&NodeReport> {
     steps.truncate(LISTED);
     steps.sort_by_key(|(at, _)| *at);
     steps.into_iter().map(|(_, node)| node).collect()
+}
+
+/// What carries a step out.
+fn how(node: &NodeReport) -> String {
+    let cuts: Vec<&str> = node.grid.keys().map(String::as_str).collect();
+    match (node.algorithm, cuts.as_slice()) {
+        (Some(name), []) => name.to_owned(),
+        (Some(name), cuts) => format!("{name}, cut along {}", cuts.join(" and ")),
+        (None, _) => node.op.to_owned(),
+    }
 }
 
 /// The beginning of a text that is very long.
@@ -161,8 +186,20 @@ fn time(plan: &Plan, outcome: &Outcome) -> String {
     format!("{measured}, {} predicted", seconds(plan.seconds()))
 }
 
+/// Seconds that workers had nothing to do.
+fn idle(plan: &Plan, outcome: &Outcome, played: Option<&Timeline>) -> String {
+    let all: Vec<f64> = outcome.measured.iter().map(|rank| rank.idle_seconds).collect();
+    let longest = (0..all.len()).max_by(|&one, &other| all[one].total_cmp(&all[other])).unwrap_or(0);
+    let predicted = played.map_or(String::new(), |played| {
+        let share = (1.0 - played.working_share()).max(0.0);
+        format!(", {} simulated", seconds(share * played.seconds * plan.slice_count() as f64))
+    });
+    let mean = seconds(all.iter().sum::<f64>() / all.len() as f64);
+    format!("{mean} the workers of an average rank, {} those of rank {longest}{predicted}", seconds(all[longest]))
+}
+
 /// Bytes on the busiest rank, and how much of the time for them was hidden.
-fn received(report: &Report, outcome: &Outcome) -> String {
+fn received(report: &Report, outcome: &Outcome, played: Option<&Timeline>) -> String {
     // The report lists some of very many ranks.
     let listed = report.per_rank.len();
     let planned = report.per_rank.iter().map(|rank| rank.bytes_received.planned).max().unwrap_or(0);
@@ -171,7 +208,12 @@ fn received(report: &Report, outcome: &Outcome) -> String {
     let shares: Vec<f64> = outcome.measured.iter().filter_map(|rank| rank.hidden_share).collect();
     let hidden = match shares.len() {
         0 => String::new(),
-        ranks => format!(", {:.0} % of the transfer time hidden", 100.0 * shares.iter().sum::<f64>() / ranks as f64),
+        ranks => {
+            let share = 100.0 * shares.iter().sum::<f64>() / ranks as f64;
+            let predicted = played.and_then(Timeline::hidden_share);
+            let predicted = predicted.map_or(String::new(), |share| format!(", {:.0} % simulated", 100.0 * share));
+            format!(", {share:.0} % of the transfer time hidden{predicted}")
+        }
     };
     // Of several steps not the same rank need be the busiest.
     let bounds: Vec<f64> = report.nodes.iter().filter_map(|node| node.lower_bound_bytes).collect();

@@ -10,9 +10,9 @@ use einsum_dist::plan::{CheckReport, Measured, Seconds};
 use einsum_dist::{DistTensor, Element, World};
 use num_complex::Complex;
 
-use super::Result;
 use super::config::RunConfig;
 use super::finished::Finished;
+use super::{Result, shown};
 
 /// What a run brought, the same on every rank.
 #[derive(Debug)]
@@ -78,6 +78,9 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let measured = program.measured()?;
     let kernel = program.kernel();
     let (norm, check) = finished.end()?;
+    if shown::wanted(config) {
+        shown::write(world, config, program.timeline()?.as_ref())?;
+    }
     Ok(Outcome { measured, compile_seconds, seconds, norm, check, kernel })
 }
 

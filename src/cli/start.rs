@@ -97,6 +97,9 @@ pub fn check_flags(args: &Args) -> Result<()> {
     if args.machine.is_some() && !args.explain && !args.simulate {
         return Err(usage("--machine describes another machine than this one: it needs --explain or --simulate"));
     }
+    if (args.trace.is_some() || args.timeline.is_some()) && args.explain && !args.simulate {
+        return Err(usage("--trace and --timeline show a run; what --explain does not run, --simulate plays"));
+    }
     let Some(launcher) = launcher() else { return Ok(()) };
     if args.ranks.is_some() {
         return Err(usage(format!(

@@ -51,6 +51,10 @@ pub fn bytes(bytes: f64) -> String {
 
 /// Seconds with a unit and four digits.
 pub fn seconds(seconds: f64) -> String {
+    // Less than the digits show.
+    if seconds < 5e-13 {
+        return "0 s".to_owned();
+    }
     let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us")];
     let (size, unit) = units.into_iter().find(|&(size, _)| seconds >= size).unwrap_or((1e-9, "ns"));
     format!("{} {unit}", digits(seconds / size))
@@ -95,5 +99,6 @@ mod tests {
     fn four_digits() {
         assert_eq!((bytes(1536.0), bytes(12.0)), ("1.536 kB".to_owned(), "12 B".to_owned()));
         assert_eq!((seconds(0.01234), seconds(12.0)), ("12.34 ms".to_owned(), "12.00 s".to_owned()));
+        assert_eq!((seconds(0.0), seconds(2e-12)), ("0 s".to_owned(), "0.002 ns".to_owned()));
     }
 }

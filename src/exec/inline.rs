@@ -29,7 +29,7 @@ pub fn run(
         next = end;
     }
     run.one_by_one(next..schedule.tasks.len(), &mut tasks[next..])?;
-    Ok(Metrics { tasks, seconds: run.now(), owned_bytes: program.owned_bytes() })
+    Ok(Metrics { started: run.started, tasks, seconds: run.now(), owned_bytes: program.owned_bytes() })
 }
 
 struct Run<'a> {

@@ -1,8 +1,12 @@
 //! What a run measured, task by task.
 
-use crate::schedule::{Action, Lane, Schedule};
+use std::time::Instant;
 
-/// One task: when it started and ended (seconds from the start of the run), and the bytes that its transport moved.
+use crate::schedule::{Action, Lane, Schedule};
+use crate::timeline::Busy;
+
+/// One task: when it started and ended (seconds from the start of the run), and the bytes that its transport moved. All are 0 of
+/// a task that the run left out.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TaskMetric {
     /// In seconds.
@@ -14,8 +18,10 @@ pub struct TaskMetric {
 }
 
 /// One rank's run.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Metrics {
+    /// From when seconds count.
+    pub started: Instant,
     /// In the order of the schedule.
     pub tasks: Vec<TaskMetric>,
     /// From the first task's chance to start to the last one's end.
@@ -31,6 +37,13 @@ pub struct Moved {
     pub received: u64,
     /// Bytes that went.
     pub sent: u64,
+}
+
+impl TaskMetric {
+    /// Whether the run had the task.
+    pub fn ran(&self) -> bool {
+        self.end > 0.0
+    }
 }
 
 impl Metrics {
@@ -64,6 +77,13 @@ impl Metrics {
         received
     }
 
+    /// Bytes received from some of the ranks.
+    pub fn received_from(&self, schedule: &Schedule, counts: impl Fn(usize) -> bool) -> u64 {
+        let tasks = schedule.tasks.iter().zip(&self.tasks);
+        let from = tasks.filter(|(task, _)| matches!(task.action, Action::Recv { peer, .. } if counts(peer)));
+        from.map(|(_, metric)| metric.bytes).sum()
+    }
+
     /// Seconds from the start of a node's first task to the end of its last, per node.
     pub fn node_seconds(&self, schedule: &Schedule, nodes: usize) -> Vec<f64> {
         let mut spans = vec![(f64::INFINITY, 0.0f64); nodes];
@@ -74,36 +94,13 @@ impl Metrics {
         spans.into_iter().map(|(start, end)| (end - start).max(0.0)).collect()
     }
 
-    /// Seconds that the workers had nothing to do.
-    pub fn idle_seconds(&self, schedule: &Schedule) -> f64 {
-        let busy: f64 = merged(self.spans(schedule, |lane| lane == Lane::Work)).iter().map(|(a, b)| b - a).sum();
-        (self.seconds - busy).max(0.0)
-    }
-
-    /// The share of the time with a transfer in flight during which the workers computed; `None` without transfers.
-    pub fn hidden_share(&self, schedule: &Schedule) -> Option<f64> {
-        let work = merged(self.spans(schedule, |lane| lane == Lane::Work));
-        let transfers = merged(self.spans(schedule, |lane| lane != Lane::Work));
-        let total: f64 = transfers.iter().map(|(a, b)| b - a).sum();
-        let overlap = |(a, b): &(f64, f64)| work.iter().map(|(c, d)| (b.min(*d) - a.max(*c)).max(0.0)).sum::<f64>();
-        (total > 0.0).then(|| transfers.iter().map(overlap).sum::<f64>() / total)
+    /// For how long work and transfers were under way, and both at once. Cost: that of sorting the tasks.
+    pub fn busy(&self, schedule: &Schedule) -> Busy {
+        Busy::of(self.spans(schedule, |lane| lane == Lane::Work), self.spans(schedule, |lane| lane != Lane::Work))
     }
 
     fn spans(&self, schedule: &Schedule, lane: impl Fn(Lane) -> bool) -> Vec<(f64, f64)> {
         let tasks = schedule.tasks.iter().zip(&self.tasks);
         tasks.filter(|(task, _)| lane(task.action.lane())).map(|(_, metric)| (metric.start, metric.end)).collect()
     }
-}
-
-/// The union of time spans.
-fn merged(mut spans: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut union: Vec<(f64, f64)> = Vec::new();
-    for (start, end) in spans {
-        match union.last_mut() {
-            Some(last) if start <= last.1 => last.1 = last.1.max(end),
-            _ => union.push((start, end)),
-        }
-    }
-    union
 }

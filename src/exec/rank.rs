@@ -49,9 +49,10 @@ pub fn run(
         // The scope waits for the worker's task, which may take long; the others must not.
         outcome.inspect_err(|error| on_failure(error))
     })?;
-    let (tasks, seconds) = (thread.metrics, thread.started.elapsed().as_secs_f64());
+    let (started, tasks) = (thread.started, thread.metrics);
+    let seconds = started.elapsed().as_secs_f64();
     let owned_bytes = program.owned_bytes() + endpoint.packing_bytes() as u64;
-    Ok(Metrics { tasks, seconds, owned_bytes })
+    Ok(Metrics { started, tasks, seconds, owned_bytes })
 }
 
 struct Thread<'a> {

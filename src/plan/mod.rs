@@ -63,7 +63,7 @@ use packing::Packing;
 pub use path::{PathChoice, PathReport};
 pub use pipeline::Pipeline;
 pub use proof::{Classes, MOST_WHOLE, Step};
-pub use report::{Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
+pub use report::{ByLink, Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
 pub use simulate::MOST_PLAYED;
 pub use slice::{Held, Slice};
 

@@ -44,6 +44,15 @@ pub struct Peak {
     pub measured: Option<u64>,
 }
 
+/// Bytes by the class of the link over which they came.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, serde::Deserialize)]
+pub struct ByLink {
+    /// From ranks of the same host.
+    pub same_node: u64,
+    /// From other hosts.
+    pub other_nodes: u64,
+}
+
 /// One step of the plan; operations, seconds and bytes are of all slices together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeReport {
@@ -80,6 +89,8 @@ pub struct RankReport {
     pub numa: Option<usize>,
     /// In all steps and slices.
     pub bytes_received: Peak,
+    /// What of the measured bytes came from where.
+    pub bytes_by_link: Option<ByLink>,
     /// Operands' and output's blocks, intermediates, and what is packed into.
     pub peak_bytes: Peak,
     /// Seconds that workers had nothing to do.
@@ -179,6 +190,8 @@ pub struct Measured {
     pub cpus: Vec<usize>,
     /// Bytes received, per value of the plan.
     pub received: Vec<u64>,
+    /// The same bytes by where they came from.
+    pub by_link: ByLink,
     /// From the start of the first task to the end of the last one, per value of the plan.
     pub seconds: Vec<f64>,
     /// Bytes of operands' and output's blocks, intermediates, and what was packed into.
@@ -233,6 +246,7 @@ impl Plan {
                 cpus: got.map(|m| m.cpus.clone()),
                 numa: None,
                 bytes_received: Peak { planned: received, measured: got.map(|m| m.received.iter().sum()) },
+                bytes_by_link: got.map(|m| m.by_link),
                 peak_bytes: Peak { planned: peak, measured: got.map(|m| m.peak_bytes) },
                 idle_seconds: got.map(|m| m.idle_seconds),
                 hidden_share: got.and_then(|m| m.hidden_share),

@@ -24,10 +24,40 @@ impl Plan {
             return None;
         }
         let schedules: Vec<Schedule> = (0..self.ranks()).map(|rank| self.schedule(rank)).collect();
-        let cost = Cost { machine: &self.machine, dtype: self.dtype, extents: &self.extents };
+        let cost = self.rates();
         let mut stage = Stage::new(&schedules, &cost);
         stage.play();
-        Some(Timeline { seconds: stage.end(), ranks: self.ranks(), spans: stage.spans })
+        Some(Timeline { seconds: stage.end(), spans: stage.spans, ..self.blank_timeline() })
+    }
+
+    /// Seconds that a task of a rank's schedule should take by itself, on all workers or over a free link.
+    pub fn task_seconds(&self, schedule: &Schedule, task: TaskId) -> f64 {
+        let action = &schedule.tasks[task].action;
+        match action {
+            Action::Work(work) => self.rates().work(schedule, work),
+            Action::Send { peer, .. } | Action::Recv { peer, .. } => {
+                let link = self.machine.link(schedule.rank, *peer);
+                link.latency + schedule.bytes(action) as f64 / link.bandwidth
+            }
+        }
+    }
+
+    /// A timeline of one slice on which nothing happens.
+    pub(crate) fn blank_timeline(&self) -> Timeline {
+        Timeline {
+            seconds: 0.0,
+            ranks: self.ranks(),
+            workers: self.machine.workers,
+            hosts: Vec::new(),
+            slices: 1,
+            clock_error: 0.0,
+            steps: self.values.iter().map(|value| self.step_text(value)).collect(),
+            spans: Vec::new(),
+        }
+    }
+
+    fn rates(&self) -> Cost<'_> {
+        Cost { machine: &self.machine, dtype: self.dtype, extents: &self.extents }
     }
 }
 
@@ -118,7 +148,7 @@ impl<'a> Stage<'a> {
         else {
             return false;
         };
-        let (Action::Send { peer: target, .. }, Action::Recv { peer: source, into }) =
+        let (Action::Send { peer: target, .. }, Action::Recv { peer: source, .. }) =
             (&self.schedules[from].tasks[send].action, &self.schedules[to].tasks[recv].action)
         else {
             return false;
@@ -127,7 +157,7 @@ impl<'a> Stage<'a> {
             return false;
         }
         let machine = self.cost.machine;
-        let bytes = (Schedule::elements(into) * self.schedules[to].element as u64) as f64;
+        let bytes = self.schedules[to].bytes(&self.schedules[to].tasks[recv].action) as f64;
         let start = sends.max(receives);
         let link = machine.link(from, to);
         let free = start + bytes / link.bandwidth;
@@ -142,7 +172,9 @@ impl<'a> Stage<'a> {
         lanes.done[task] = Some(done);
         lanes.free[lane as usize] = free;
         lanes.next[lane as usize] += 1;
-        let Task { node, ref action, .. } = self.schedules[rank].tasks[task];
-        self.spans.push(Span { rank, doing: Doing::of(action), node, start, end: done });
+        let schedule = &self.schedules[rank];
+        let Task { node, ref action, .. } = schedule.tasks[task];
+        let (doing, bytes, predicted) = (Doing::of(action), schedule.bytes(action), done - start);
+        self.spans.push(Span { rank, doing, node, task, worker: None, start, end: done, bytes, predicted });
     }
 }

@@ -63,6 +63,16 @@ impl Schedule {
         views.iter().map(|view| view.elements() as u64).sum()
     }
 
+    /// Bytes that a transfer moves; none of work.
+    pub fn bytes(&self, action: &Action) -> u64 {
+        match action {
+            Action::Work(_) => 0,
+            Action::Send { from: views, .. } | Action::Recv { into: views, .. } => {
+                Schedule::elements(views) * self.element as u64
+            }
+        }
+    }
+
     /// Bytes that this rank receives.
     pub fn bytes_received(&self) -> u64 {
         self.tasks.iter().map(|task| self.received(task)).sum()
@@ -77,7 +87,7 @@ impl Schedule {
 
     fn received(&self, task: &Task) -> u64 {
         match &task.action {
-            Action::Recv { into, .. } => Schedule::elements(into) * self.element as u64,
+            Action::Recv { .. } => self.bytes(&task.action),
             _ => 0,
         }
     }
@@ -85,10 +95,10 @@ impl Schedule {
     /// Bytes that this rank sends.
     pub fn bytes_sent(&self) -> u64 {
         let sent = self.tasks.iter().map(|task| match &task.action {
-            Action::Send { from, .. } => Schedule::elements(from),
+            Action::Send { .. } => self.bytes(&task.action),
             _ => 0,
         });
-        sent.sum::<u64>() * self.element as u64
+        sent.sum()
     }
 
     /// Bytes of the user's blocks and of the arena. Packing space of transport and kernel comes on top.

@@ -1,17 +1,27 @@
-//! Which rank did what when: of a run that was played without data ([`Plan::simulate`](crate::Plan::simulate)).
+//! Which rank did what when: of a run ([`Program::timeline`](crate::Program::timeline)), or of one that was played without data
+//! ([`Plan::simulate`](crate::Plan::simulate)).
 //!
 //! | what | where |
 //! |---|---|
 //! | the picture | `svg` |
+//! | the same for viewers of traces, with every task | `trace` |
+//! | how much of it happens at the same time | `busy` |
 //!
-//! Invariant: the spans of one lane of one rank begin one after the other; the latency of one may pass beside the next.
+//! Invariant: the spans of one lane of one rank begin one after the other, and transfers between two ranks in the same order at
+//! both ends. Several transfers of a lane may be under way, and work where schedules have sections.
 
+mod busy;
 mod svg;
+mod trace;
 
-use crate::schedule::{Action, Lane, Work};
+pub use busy::Busy;
+
+use serde::{Deserialize, Serialize};
+
+use crate::schedule::{Action, Lane, TaskId, Work};
 
 /// What a rank does during a span.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Doing {
     /// Workers contract two blocks.
     Contract,
@@ -45,7 +55,7 @@ impl Doing {
 }
 
 /// One task on its lane.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Span {
     /// Whose.
     pub rank: usize,
@@ -53,13 +63,21 @@ pub struct Span {
     pub doing: Doing,
     /// The value of the plan that it serves.
     pub node: usize,
-    /// Seconds from the beginning of the run.
+    /// Its place in the rank's schedule.
+    pub task: TaskId,
+    /// Of work that runs side by side with other work, its lane, one worker each; all workers share in other work.
+    pub worker: Option<usize>,
+    /// Seconds from the beginning of the run. A transfer begins when it may, and waits for the other rank.
     pub start: f64,
     /// Seconds from the beginning of the run.
     pub end: f64,
+    /// Of a transfer.
+    pub bytes: u64,
+    /// Seconds that the task by itself should take.
+    pub predicted: f64,
 }
 
-/// A run, rank by rank: of a plan in slices, one slice.
+/// A run, rank by rank.
 ///
 /// ```
 /// use einsum_dist::plan::AlgorithmName;
@@ -72,6 +90,7 @@ pub struct Span {
 /// // All receive while they compute, but for what nothing hides.
 /// assert!(four.hidden_share().unwrap() > 0.5);
 /// assert!(four.svg("a ring of four").starts_with("<svg"));
+/// assert!(four.trace().starts_with("{"));
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -80,12 +99,22 @@ pub struct Timeline {
     pub seconds: f64,
     /// How many ranks there are.
     pub ranks: usize,
+    /// Threads of each rank that compute.
+    pub workers: usize,
+    /// The host of each rank; empty where nothing ran.
+    pub hosts: Vec<String>,
+    /// How many slices are shown, one behind the other: the first ones of the plan.
+    pub slices: usize,
+    /// By how many seconds spans of ranks on different hosts may be off, as their clocks are not the same.
+    pub clock_error: f64,
+    /// The values of the plan as expressions: `mk,kn->mn`.
+    pub steps: Vec<String>,
     /// All tasks of all ranks, those of a lane in order.
     pub spans: Vec<Span>,
 }
 
 impl Timeline {
-    /// Seconds that a rank's lane was busy.
+    /// Seconds that a rank's tasks on a lane took, added up.
     pub fn busy(&self, rank: usize, lane: Lane) -> f64 {
         let of = self.spans.iter().filter(|span| span.rank == rank && span.doing.lane() == lane);
         of.map(|span| span.end - span.start).sum()
@@ -93,29 +122,37 @@ impl Timeline {
 
     /// The share of the time that workers of an average rank compute.
     pub fn working_share(&self) -> f64 {
-        let busy: f64 = self.working().map(|span| span.end - span.start).sum();
-        if self.seconds > 0.0 { busy / (self.seconds * self.ranks as f64) } else { 1.0 }
+        if self.seconds > 0.0 { self.all_busy().working / (self.seconds * self.ranks as f64) } else { 1.0 }
     }
 
     /// The share of the time of receiving during which the same rank computed; `None` where nothing is received.
     pub fn hidden_share(&self) -> Option<f64> {
-        let mut all = 0.0;
-        let mut hidden = 0.0;
-        let mut work: Vec<Vec<(f64, f64)>> = vec![Vec::new(); self.ranks];
-        for span in self.working() {
-            work[span.rank].push((span.start, span.end));
-        }
-        for span in self.spans.iter().filter(|span| span.doing.lane() == Lane::Recv) {
-            all += span.end - span.start;
-            // Of a lane in order.
-            let first = work[span.rank].partition_point(|&(_, end)| end <= span.start);
-            let during = work[span.rank][first..].iter().take_while(|&&(start, _)| start < span.end);
-            hidden += during.map(|&(start, end)| end.min(span.end) - start.max(span.start)).sum::<f64>();
-        }
-        (all > 0.0).then(|| hidden / all)
+        self.all_busy().hidden_share()
     }
 
-    fn working(&self) -> impl Iterator<Item = &Span> {
-        self.spans.iter().filter(|span| span.doing.lane() == Lane::Work)
+    /// Working and receiving, of all ranks together.
+    fn all_busy(&self) -> Busy {
+        let mut lanes = vec![[Vec::new(), Vec::new()]; self.ranks];
+        for span in self.spans.iter().filter(|span| span.doing.lane() != Lane::Send) {
+            lanes[span.rank][usize::from(span.doing.lane() == Lane::Recv)].push((span.start, span.end));
+        }
+        lanes.into_iter().fold(Busy::default(), |mut all, [work, transfers]| {
+            all.add(Busy::of(work, transfers));
+            all
+        })
+    }
+}
+
+#[cfg(test)]
+mod samples {
+    use super::*;
+
+    pub fn span(rank: usize, doing: Doing, start: f64, end: f64) -> Span {
+        Span { rank, doing, node: 0, task: 0, worker: None, start, end, bytes: 0, predicted: 0.0 }
+    }
+
+    pub fn timeline(seconds: f64, ranks: usize, spans: Vec<Span>) -> Timeline {
+        let (hosts, steps) = (Vec::new(), vec!["mk,kn->mn".to_owned()]);
+        Timeline { seconds, ranks, workers: 1, hosts, slices: 1, clock_error: 0.0, steps, spans }
     }
 }

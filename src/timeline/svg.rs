@@ -8,8 +8,8 @@
 //! rank 1   ...
 //! ```
 //!
-//! Rows shrink with the number of ranks, down to three pixels. Invariant: the size of the picture grows with its pixels, not with the
-//! number of tasks: what is nearer than a quarter of a pixel becomes one bar.
+//! Rows shrink with the number of ranks; of more than 64 ranks the first 64 are drawn, and the picture says so. Invariant: its size
+//! grows with its pixels, not with the number of tasks: what is nearer than a quarter of a pixel becomes one bar.
 
 use std::fmt::Write;
 
@@ -23,15 +23,16 @@ const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 76.0;
-const BOTTOM: f64 = 16.0;
-/// Of all rows together, as far as their least and most height let them.
+const BOTTOM: f64 = 28.0;
+/// Of all rows together, as far as the most height of one lets them.
 const ROWS: f64 = 1536.0;
-const LEAST_ROW: f64 = 3.0;
 const MOST_ROW: f64 = 48.0;
+/// Ranks that are drawn.
+const MOST_RANKS: usize = 64;
 /// Bars that are nearer are one.
 const NEAR: f64 = 0.25;
-/// Between two names of ranks, at least.
-const BETWEEN_NAMES: f64 = 14.0;
+/// The least width of a bar that can be seen.
+const THIN: f64 = 0.6;
 /// Between two numbers of the axis, at least.
 const BETWEEN_TICKS: f64 = 90.0;
 
@@ -55,8 +56,9 @@ fn kind(doing: Doing) -> usize {
 impl Timeline {
     /// The picture, with this title. Cost: linear in the spans.
     pub fn svg(&self, title: &str) -> String {
-        let row = (ROWS / self.ranks as f64).clamp(LEAST_ROW, MOST_ROW);
-        let height = TOP + row * self.ranks as f64 + BOTTOM;
+        let ranks = self.ranks.min(MOST_RANKS);
+        let row = (ROWS / ranks as f64).min(MOST_ROW);
+        let height = TOP + row * ranks as f64 + BOTTOM;
         let scale = if self.seconds > 0.0 { (WIDTH - LEFT - RIGHT) / self.seconds } else { 0.0 };
         let mut document = Document::new()
             .set("viewBox", (0, 0, WIDTH, height))
@@ -66,22 +68,32 @@ impl Timeline {
             .set("font-size", 11)
             .add(Rectangle::new().set("width", "100%").set("height", "100%").set("fill", "#ffffff"))
             .add(text(LEFT, 20.0, "start", title).set("font-size", 14))
-            .add(legend());
+            .add(legend())
+            .add(text(WIDTH - RIGHT, 41.0, "end", &self.caption()));
         for (at, label) in ticks(self.seconds) {
             let x = LEFT + at * scale;
-            let line = Line::new().set("x1", x).set("x2", x).set("y1", TOP - 4.0).set("y2", height - BOTTOM);
-            document = document.add(line.set("stroke", "#dddddd")).add(text(x, TOP - 10.0, "middle", &label));
-        }
-        let every = round(BETWEEN_NAMES / row).max(1.0) as usize;
-        let bars = Bars::of(self, scale);
-        for rank in 0..self.ranks {
-            let top = TOP + row * rank as f64;
-            if rank % every == 0 {
-                document = document.add(text(LEFT - 8.0, top + row / 2.0 + 4.0, "end", &format!("rank {rank}")));
+            let line = Line::new().set("x1", x).set("x2", x).set("y1", TOP - 4.0).set("y2", height - BOTTOM + 4.0);
+            document = document.add(line.set("stroke", "#dddddd"));
+            for y in [TOP - 10.0, height - BOTTOM + 17.0] {
+                document = document.add(text(x, y, "middle", &label));
             }
-            document = document.add(bars.row(rank, top, row));
+        }
+        let bars = Bars::of(self, scale);
+        for rank in 0..ranks {
+            let top = TOP + row * rank as f64;
+            let name = text(LEFT - 8.0, top + row / 2.0 + 4.0, "end", &format!("rank {rank}"));
+            document = document.add(name).add(bars.row(rank, top, row));
         }
         document.to_string()
+    }
+
+    /// What the picture cannot say.
+    fn caption(&self) -> String {
+        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+        let first = if self.ranks > MOST_RANKS { format!("the first {MOST_RANKS} ranks; ") } else { String::new() };
+        let hidden =
+            self.hidden_share().map_or(String::new(), |share| format!(", hiding {} of receiving", percent(share)));
+        format!("{first}workers busy for {} of the time{hidden}", percent(self.working_share()))
     }
 }
 
@@ -148,7 +160,7 @@ impl Bars {
             let mut path = String::new();
             let [from, to] = part.map(|part| top + part * height);
             for &[start, end] in bars {
-                let width = (end - start).max(NEAR);
+                let width = (end - start).max(THIN);
                 // Writing into memory cannot fail.
                 let _ = write!(path, "M{start:.2} {from:.2}h{width:.2}V{to:.2}h-{width:.2}z");
             }
@@ -162,11 +174,8 @@ impl Bars {
 
 #[cfg(test)]
 mod tests {
+    use super::super::samples::{span, timeline};
     use super::*;
-
-    fn span(rank: usize, doing: Doing, start: f64, end: f64) -> Span {
-        Span { rank, doing, node: 0, start, end }
-    }
 
     #[test]
     fn a_small_one_as_text() {
@@ -177,7 +186,7 @@ mod tests {
             span(1, Doing::Contract, 0.0, 1e-3),
             span(1, Doing::Arrange, 1e-3, 2e-3),
         ];
-        let svg = Timeline { seconds: 2e-3, ranks: 2, spans }.svg("mk,kn->mn & more");
+        let svg = timeline(2e-3, 2, spans).svg("mk,kn->mn & more");
         assert!(svg.contains("mk,kn-&gt;mn &amp; more"), "{svg}");
         // The workers of rank 0 for the first half, those of rank 1 all the time.
         assert!(svg.contains(r##"<path d="M80.00 78.88h448.00V101.92h-448.00z" fill="#2a6fb0"/>"##), "{svg}");
@@ -194,12 +203,21 @@ mod tests {
             (0..tasks).map(one).collect::<Vec<_>>()
         };
         let bars = |tasks: usize| {
-            let svg = Timeline { seconds: tasks as f64, ranks: 512, spans: spans(tasks) }.svg("");
+            let svg = timeline(tasks as f64, 512, spans(tasks)).svg("");
             svg.matches('M').count()
         };
         // A hundred lie a pixel apart.
         assert_eq!((bars(100), bars(100_000)), (100, 1));
-        assert!(Timeline { seconds: 0.0, ranks: 1, spans: Vec::new() }.svg("nothing").contains("nothing"));
+        assert!(timeline(0.0, 1, Vec::new()).svg("nothing").contains("nothing"));
+    }
+
+    #[test]
+    fn of_many_ranks_some_are_drawn() {
+        let drawn = |ranks: usize| {
+            let svg = timeline(1.0, ranks, vec![span(ranks - 1, Doing::Contract, 0.0, 0.5)]).svg("");
+            (svg.matches("text-anchor=\"end\"").count() - 1, svg.contains("the first 64 ranks; workers busy for 1 %"))
+        };
+        assert_eq!((drawn(64), drawn(65), drawn(1000).0), ((64, false), (64, true), 64));
     }
 
     #[test]

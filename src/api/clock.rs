@@ -1,0 +1,124 @@
+//! One clock for the spans of all ranks.
+//!
+//! ```text
+//! a process     an Instant, as the time of the system      to less than a microsecond
+//! a host        its processes read the same clock          as above
+//! hosts         r rounds of a call that nobody leaves before all have entered it:
+//!
+//!     entered on 0                    left on 0                 clock of 0
+//!           |----------------------------|
+//!     . . . . . . |------------------|. . . . . . .             clock of another host
+//!              entered             left
+//!
+//!   entered there - left here  <=  ahead  <=  left there - entered here
+//! ```
+//!
+//! All rounds hold, so the closest bounds of any of them do. The estimate is the middle between them, and off by half of what lies
+//! between at most: about the latency of the quickest round. Where the system has no names of hosts, each process counts as one.
+//! Deliberately absent: drift, which is a fraction of a microsecond while rounds last.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use super::measured::gather;
+use super::{Result, World};
+
+/// Readings of two clocks, of which the quickest counts: others may have been interrupted.
+const READINGS: usize = 32;
+
+/// Calls whose beginnings and ends are compared.
+const ROUNDS: usize = 256;
+
+/// Nanoseconds at which a call was entered and left.
+type Round = [i64; 2];
+
+/// What the system's clock was at some instant.
+pub(super) struct Clock {
+    at: Instant,
+    nanoseconds: i64,
+}
+
+impl Clock {
+    pub(super) fn read() -> Clock {
+        let read = || {
+            let before = Instant::now();
+            let time = SystemTime::now();
+            (before.elapsed(), before, time)
+        };
+        let quickest = (0..READINGS).map(|_| read()).min_by_key(|(took, ..)| *took);
+        let (took, before, time) = quickest.unwrap_or_else(read);
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Clock { at: before + took / 2, nanoseconds: since.as_nanos() as i64 }
+    }
+
+    /// Nanoseconds of the system's clock.
+    pub(super) fn at(&self, instant: Instant) -> i64 {
+        let after = instant.saturating_duration_since(self.at).as_nanos() as i64;
+        let before = self.at.saturating_duration_since(instant).as_nanos() as i64;
+        self.nanoseconds + after - before
+    }
+
+    /// By how many nanoseconds the clock of each process is ahead of that of the first one, from the names of their hosts; and how
+    /// many the worst of these may be off. Collective.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub(super) fn ahead(&self, world: &World, hosts: &[String]) -> Result<(Vec<i64>, i64)> {
+        let named = |one: usize, other: usize| !hosts[one].is_empty() && hosts[one] == hosts[other];
+        let leader = |process: usize| (0..process).find(|&other| named(other, process)).unwrap_or(process);
+        if (0..hosts.len()).all(|process| leader(process) == 0) {
+            return Ok((vec![0; hosts.len()], 0));
+        }
+        let mut rounds: Vec<Round> = Vec::with_capacity(ROUNDS);
+        for _ in 0..ROUNDS {
+            let entered = Instant::now();
+            world.all_gather(&[])?;
+            rounds.push([entered, Instant::now()].map(|instant| self.at(instant)));
+        }
+        let all = gather(world, &rounds)?;
+        let estimates: Vec<(i64, i64)> = all.iter().map(|theirs| estimate(&all[0], theirs)).collect();
+        let of = |process: usize| match leader(process) {
+            0 => (0, 0),
+            leader => estimates[leader],
+        };
+        let (ahead, errors): (Vec<i64>, Vec<i64>) = (0..hosts.len()).map(of).unzip();
+        Ok((ahead, errors.into_iter().max().unwrap_or(0)))
+    }
+}
+
+/// By how much the other's clock is ahead, and how much that may be off.
+fn estimate(here: &[Round], there: &[Round]) -> (i64, i64) {
+    let rounds = || here.iter().zip(there);
+    let least = rounds().map(|(here, there)| there[0] - here[1]).max().unwrap_or(0);
+    let most = rounds().map(|(here, there)| there[1] - here[0]).min().unwrap_or(0);
+    (least + (most - least) / 2, (most - least).abs() / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_closest_bounds_of_all_rounds_hold() {
+        // The other clock is 1000 ahead. Whoever comes last leaves at once, the others later.
+        let here = [[0, 40], [100, 180], [200, 230]];
+        let there = [[1030, 1045], [1110, 1165], [1190, 1290]];
+        let (ahead, error) = estimate(&here, &there);
+        assert_eq!((ahead, error), (1017, 27));
+        assert!((ahead - 1000).abs() <= error);
+        assert_eq!(estimate(&here, &here).0, 0);
+    }
+
+    #[test]
+    fn instants_are_on_the_clock_of_the_system() {
+        let (clock, now) = (Clock::read(), Instant::now());
+        let second = std::time::Duration::from_secs(1);
+        assert_eq!(clock.at(now + second) - clock.at(now), 1_000_000_000);
+        assert!(clock.at(now) > clock.at(clock.at) && clock.at(clock.at) == clock.nanoseconds);
+    }
+
+    #[test]
+    fn one_host_has_one_clock() {
+        let hosts = ["here", "here"].map(str::to_owned);
+        assert_eq!(Clock::read().ahead(&World::single(), &hosts).unwrap(), (vec![0, 0], 0));
+    }
+}

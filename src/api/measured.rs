@@ -1,0 +1,209 @@
+//! What all ranks measured in the last run of a program, brought together.
+//!
+//! Invariant: every process gets the same numbers, those of all ranks in order. Deliberately absent: the gathering of a result that
+//! every process wants as a whole ([`Program::run`] under MPI), and what lies between slices and parts.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::clock::Clock;
+use super::{Error, Program, Result, World, host};
+use crate::exec::{Metrics, TaskMetric};
+use crate::kernel::Element;
+use crate::plan::{ByLink, Measured, Plan};
+use crate::schedule::{Schedule, Task};
+use crate::timeline::{Doing, Span, Timeline};
+
+/// One rank in one slice.
+#[derive(Debug, Clone, Serialize, serde::Deserialize)]
+struct Ran {
+    /// Nanoseconds of the process's clock.
+    started: i64,
+    /// Nanoseconds.
+    took: i64,
+    /// From the start of the slice.
+    spans: Vec<Span>,
+}
+
+impl<T: Element> Program<T> {
+    /// What the local ranks measured in the last run, task by task, in order of ranks; empty before the first one.
+    /// Seconds of slices are added up.
+    pub fn metrics(&self) -> &[Metrics] {
+        self.measuring().record.metrics()
+    }
+
+    /// What every rank measured in the last run, in order of ranks, for [`Plan::report`]. Collective.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub fn measured(&self) -> Result<Vec<Measured>> {
+        let ran = self.measuring();
+        let values = ran.plan.values.len();
+        let hosts = self.world.hosts()?;
+        let here = host::name();
+        let local = ran.ranks.iter().zip(ran.record.metrics()).zip(ran.record.busy(&ran.ranks)).enumerate();
+        let local = local.zip(&ran.bound_bytes).map(|((at, ((program, metrics), busy)), &bound)| {
+            let schedule = program.schedule();
+            let from = |near: bool| metrics.received_from(schedule, |peer| (hosts[peer] == here) == near);
+            Measured {
+                node_name: here.clone(),
+                cpus: self.world.shared().cores_of(at),
+                received: metrics.received(schedule, values),
+                by_link: ByLink { same_node: from(true), other_nodes: from(false) },
+                seconds: metrics.node_seconds(schedule, values),
+                peak_bytes: bound + metrics.owned_bytes,
+                idle_seconds: (metrics.seconds - busy.working).max(0.0),
+                hidden_share: busy.hidden_share(),
+            }
+        });
+        Ok(gather(&self.world, &local.collect::<Vec<_>>())?.concat())
+    }
+
+    /// The last run, every task of every rank on one clock; `None` before the first run. Of a plan in slices all of them, one
+    /// behind the other without what lies between, or the first ones if they have more than 262,144 tasks. Collective.
+    ///
+    /// Clocks of processes on a host agree to about a microsecond. Between hosts they are compared, and
+    /// [`Timeline::clock_error`] bounds what remains. Cost: every process holds the tasks of all ranks.
+    ///
+    /// ```
+    /// use einsum_dist::{Machine, Options, Problem, World};
+    /// use ndarray::Array2;
+    /// let plan = Problem::parse("mk,kn->mn")?
+    ///     .shapes(&[vec![60, 50], vec![50, 40]])?
+    ///     .plan(&Machine::new(3, 1), &Options::default())?;
+    /// let mut program = World::in_process(3).compile::<f32>(&plan)?;
+    /// program.run(&[&Array2::ones((60, 50)), &Array2::ones((50, 40))])?;
+    /// if let Some(timeline) = program.timeline()? {
+    ///     println!("workers computed for {:.0} % of the time", 100.0 * timeline.working_share());
+    ///     assert_eq!(timeline.spans.iter().filter(|span| span.bytes > 0).count() % 2, 0);
+    /// }
+    /// # Ok::<(), einsum_dist::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub fn timeline(&self) -> Result<Option<Timeline>> {
+        let ran = self.measuring();
+        let clock = Clock::read();
+        let slices = ran.record.slices().iter().map(|ranks| {
+            let ranks = ranks.iter().zip(&ran.ranks).map(|(metrics, program)| Ran {
+                started: clock.at(metrics.started),
+                took: (metrics.seconds * 1e9) as i64,
+                spans: spans(&ran.plan, program.schedule(), metrics),
+            });
+            ranks.collect()
+        });
+        let mine: (String, Vec<Vec<Ran>>) = (host::name(), slices.collect());
+        let (hosts, all): (Vec<String>, Vec<Vec<Vec<Ran>>>) = gather(&self.world, &mine)?.into_iter().unzip();
+        let (ahead, error) = clock.ahead(&self.world, &hosts)?;
+        // Processes whose ranks have more tasks keep fewer slices.
+        let shown = all.iter().map(Vec::len).min().unwrap_or(0);
+        if shown == 0 {
+            return Ok(None);
+        }
+        let mut slices: Vec<Vec<Ran>> = vec![Vec::new(); shown];
+        for (process, ahead) in all.into_iter().zip(ahead) {
+            for (slice, ranks) in slices.iter_mut().zip(process) {
+                slice.extend(ranks.into_iter().map(|ran| Ran { started: ran.started - ahead, ..ran }));
+            }
+        }
+        let lanes = ran.ranks.iter().map(|program| program.schedule().most_lanes()).max().unwrap_or(1);
+        let threads = if ran.plan.ranks() > 1 { ran.plan.machine.workers } else { rayon::current_num_threads() };
+        let (seconds, spans) = joined(slices);
+        Ok(Some(Timeline {
+            seconds,
+            workers: threads.max(lanes),
+            hosts: self.world.hosts()?,
+            slices: shown,
+            clock_error: error as f64 / 1e9,
+            spans,
+            ..ran.plan.blank_timeline()
+        }))
+    }
+}
+
+/// What a rank did in one slice, lane by lane in order.
+fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
+    let ran = schedule.tasks.iter().zip(&metrics.tasks).enumerate().filter(|(_, (_, metric))| metric.ran());
+    let span = |(id, (task, metric)): (usize, (&Task, &TaskMetric))| Span {
+        rank: schedule.rank,
+        doing: Doing::of(&task.action),
+        node: task.node,
+        task: id,
+        worker: schedule.section(id).map(|_| schedule.lane(id)),
+        start: metric.start,
+        end: metric.end,
+        bytes: metric.bytes,
+        predicted: plan.task_seconds(schedule, id),
+    };
+    let mut spans: Vec<Span> = ran.map(span).collect();
+    // Those of sections are lane by lane.
+    spans.sort_by(|a, b| a.start.total_cmp(&b.start));
+    spans
+}
+
+/// All slices one behind the other, from the moment at which the first rank starts: seconds, and spans by rank.
+fn joined(slices: Vec<Vec<Ran>>) -> (f64, Vec<Span>) {
+    let seconds = |nanoseconds: i64| nanoseconds as f64 / 1e9;
+    let mut spans: Vec<Vec<Span>> = vec![Vec::new(); slices.first().map_or(0, Vec::len)];
+    // What is left out before the first slice, and between slices.
+    let (mut left_out, mut over) = (0, 0);
+    for ranks in slices {
+        let begins = ranks.iter().map(|ran| ran.started).min().unwrap_or(over);
+        left_out += (begins - over).max(0);
+        over = ranks.iter().map(|ran| ran.started + ran.took).max().unwrap_or(over).max(over);
+        for (ran, spans) in ranks.into_iter().zip(&mut spans) {
+            let from = seconds(ran.started - left_out);
+            let shifted = |span: Span| Span { start: span.start + from, end: span.end + from, ..span };
+            spans.extend(ran.spans.into_iter().map(shifted));
+        }
+    }
+    (seconds(over - left_out), spans.concat())
+}
+
+/// A value of every process, by process. Collective.
+///
+/// # Errors
+/// MPI fails, or a process sends something else.
+pub(super) fn gather<V: Serialize + DeserializeOwned>(world: &World, mine: &V) -> Result<Vec<V>> {
+    // Numbers, names and lists of them; writing those into memory cannot fail.
+    let all = world.all_gather(&serde_json::to_vec(mine).unwrap_or_default())?;
+    let parsed = all.iter().map(|bytes| serde_json::from_slice(bytes)).collect::<std::result::Result<Vec<V>, _>>();
+    parsed.map_err(|error| Error::Usage(format!("a rank sent no measurements: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_follow_each_other() {
+        let span = |rank: usize, start: f64| Span {
+            rank,
+            doing: Doing::Contract,
+            node: 2,
+            task: 0,
+            worker: None,
+            start,
+            end: start + 1.0,
+            bytes: 0,
+            predicted: 1.0,
+        };
+        let ran = |rank: usize, started: i64, took: i64| Ran {
+            started: started * 1_000_000_000,
+            took: took * 1_000_000_000,
+            spans: vec![span(rank, 0.5)],
+        };
+        // The second slice begins while the first is not over everywhere, the third long after.
+        let slices = vec![
+            vec![ran(0, 100, 2), ran(1, 101, 3)],
+            vec![ran(0, 102, 4), ran(1, 104, 2)],
+            vec![ran(0, 9000, 2), ran(1, 9000, 2)],
+        ];
+        let (seconds, spans) = joined(slices);
+        let starts: Vec<(usize, f64)> = spans.iter().map(|span| (span.rank, span.start)).collect();
+        assert_eq!(starts, [(0, 0.5), (0, 2.5), (0, 6.5), (1, 1.5), (1, 4.5), (1, 6.5)]);
+        assert_eq!(seconds, 8.0);
+        assert_eq!(joined(Vec::new()), (0.0, Vec::new()));
+    }
+}

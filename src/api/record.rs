@@ -1,0 +1,66 @@
+//! What the ranks of this process measured in a run, slice by slice.
+//!
+//! Invariant: a run of one slice keeps what its ranks measured and nothing else. Of several slices there is their sum, and as many
+//! of the first ones by themselves as have [`MOST_KEPT`] tasks on all ranks together.
+
+use crate::exec::{Metrics, RankProgram};
+use crate::timeline::Busy;
+
+/// Tasks of slices that are kept, of all ranks together: a few megabytes, and a picture that viewers can open.
+const MOST_KEPT: usize = 1 << 18;
+
+/// One run.
+#[derive(Default)]
+pub(super) struct Record {
+    /// The first slices, each by local rank.
+    slices: Vec<Vec<Metrics>>,
+    /// By local rank, once there are several slices.
+    sum: Vec<Metrics>,
+    busy: Vec<Busy>,
+    /// Slices that have run.
+    ran: usize,
+}
+
+impl Record {
+    /// Takes in the next slice. `ranks`: how many there are in the world.
+    pub(super) fn add(&mut self, programs: &[RankProgram], ranks: usize, metrics: Vec<Metrics>) {
+        self.ran += 1;
+        if let [first] = &self.slices[..]
+            && self.sum.is_empty()
+        {
+            self.sum.clone_from(first);
+            self.busy = busy(programs, first).collect();
+        }
+        if !self.sum.is_empty() {
+            self.sum.iter_mut().zip(&metrics).for_each(|(sum, more)| sum.add(more));
+            self.busy.iter_mut().zip(busy(programs, &metrics)).for_each(|(sum, more)| sum.add(more));
+        }
+        let tasks = metrics.iter().map(|rank| rank.tasks.len()).max().unwrap_or(0);
+        // Nothing is kept after a slice that is not.
+        if self.slices.is_empty() || (self.slices.len() + 1 == self.ran && self.ran * tasks * ranks <= MOST_KEPT) {
+            self.slices.push(metrics);
+        }
+    }
+
+    /// Of all slices together, by local rank: as if tasks had taken as long as they did in all of them.
+    pub(super) fn metrics(&self) -> &[Metrics] {
+        match &self.slices[..] {
+            [only] if self.sum.is_empty() => only,
+            _ => &self.sum,
+        }
+    }
+
+    /// Of all slices together, by local rank.
+    pub(super) fn busy(&self, programs: &[RankProgram]) -> Vec<Busy> {
+        if self.sum.is_empty() { busy(programs, self.metrics()).collect() } else { self.busy.clone() }
+    }
+
+    /// The first slices, each by local rank.
+    pub(super) fn slices(&self) -> &[Vec<Metrics>] {
+        &self.slices
+    }
+}
+
+fn busy<'a>(programs: &'a [RankProgram], metrics: &'a [Metrics]) -> impl Iterator<Item = Busy> + 'a {
+    programs.iter().zip(metrics).map(|(program, metrics)| metrics.busy(program.schedule()))
+}

@@ -1,0 +1,66 @@
+//! For how long a rank works and transfers, and how much of that is at the same time.
+//!
+//! Invariant: time is counted once however many tasks share it.
+
+/// Seconds of a rank's run.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Busy {
+    /// With a task of the workers under way.
+    pub working: f64,
+    /// With a transfer under way, from when it may begin: waiting for the other rank counts.
+    pub transferring: f64,
+    /// With both.
+    pub hidden: f64,
+}
+
+impl Busy {
+    /// Of the times from and to which tasks and transfers were under way, in any order. Cost: that of sorting them.
+    pub fn of(work: Vec<(f64, f64)>, transfers: Vec<(f64, f64)>) -> Busy {
+        let [work, transfers] = [work, transfers].map(merged);
+        let seconds = |spans: &[(f64, f64)]| spans.iter().map(|(start, end)| end - start).sum();
+        let hidden = transfers.iter().map(|&(start, end)| {
+            let first = work.partition_point(|&(_, over)| over <= start);
+            let during = work[first..].iter().take_while(|&&(begins, _)| begins < end);
+            during.map(|&(begins, over)| over.min(end) - begins.max(start)).sum::<f64>()
+        });
+        Busy { working: seconds(&work), transferring: seconds(&transfers), hidden: hidden.sum() }
+    }
+
+    /// Adds those of another run, or of another rank.
+    pub fn add(&mut self, more: Busy) {
+        self.working += more.working;
+        self.transferring += more.transferring;
+        self.hidden += more.hidden;
+    }
+
+    /// The share of the time with a transfer under way during which workers computed; `None` without transfers.
+    pub fn hidden_share(&self) -> Option<f64> {
+        (self.transferring > 0.0).then(|| self.hidden / self.transferring)
+    }
+}
+
+/// The union of time spans.
+fn merged(mut spans: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut union: Vec<(f64, f64)> = Vec::new();
+    for (start, end) in spans {
+        match union.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => union.push((start, end)),
+        }
+    }
+    union
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_overlaps_counts_once() {
+        let work = vec![(4.0, 6.0), (0.0, 2.0), (1.0, 3.0)];
+        let busy = Busy::of(work.clone(), vec![(2.5, 3.5), (2.0, 5.0), (7.0, 8.0)]);
+        assert_eq!(busy, Busy { working: 5.0, transferring: 4.0, hidden: 2.0 });
+        assert_eq!((busy.hidden_share(), Busy::of(work, Vec::new()).hidden_share()), (Some(0.5), None));
+    }
+}

@@ -1,0 +1,209 @@
+//! A timeline as a trace in the JSON format that chrome://tracing and Perfetto (<https://ui.perfetto.dev>) open.
+//!
+//! ```text
+//! process   rank 0 (host)
+//!   worker 0      |mk,kn->mn      |mk,kn->mn |         work of all workers is on the track of each
+//!   worker 1      |mk,kn->mn      |mk,kn->mn |
+//!   receive       |from 1   |from 2   |
+//!   receive 2          |from 1   |                     transfers of a lane that are under way together
+//!   send          |to 1 --------.
+//! process   rank 1 (host)        \
+//!   receive             |from 0   v|                   an arrow from each send to the receive of the same bytes
+//! ```
+//!
+//! Invariants: a process of the trace is a rank; what is on one track does not overlap; the n-th send from a rank to another belongs
+//! to the n-th receive there. Times are microseconds, of the clock of rank 0. Deliberately absent: the share of each worker in a task, which nobody measures.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::{Doing, Span, Timeline};
+use crate::schedule::Lane;
+
+/// Spans on the tracks of workers, beyond which a task of all workers is on the first track only.
+const MOST_ON_TRACKS: usize = 1 << 20;
+
+/// As many tracks as there are transfers under way together.
+#[derive(Default)]
+struct Tracks {
+    /// When each is free again.
+    free: Vec<f64>,
+}
+
+impl Tracks {
+    /// The first track that has room for a span that begins after all before.
+    fn place(&mut self, span: &Span) -> usize {
+        let at = self.free.iter().position(|&free| free <= span.start).unwrap_or(self.free.len());
+        self.free.resize(self.free.len().max(at + 1), 0.0);
+        self.free[at] = span.end;
+        at
+    }
+}
+
+/// One end of an arrow.
+struct End {
+    rank: usize,
+    track: usize,
+    seconds: f64,
+}
+
+impl Timeline {
+    /// The trace: one JSON object, a line for each event. Cost: linear in the spans, and in the workers for those of work.
+    pub fn trace(&self) -> String {
+        let work = self.spans.iter().filter(|span| span.doing.lane() == Lane::Work).count();
+        let sharing = if work * self.workers > MOST_ON_TRACKS { 1 } else { self.workers };
+        let mut events = Vec::new();
+        let mut arrows: BTreeMap<[usize; 2], [Vec<End>; 2]> = BTreeMap::new();
+        for (rank, spans) in self.by_rank().into_iter().enumerate() {
+            let of = |lane: Lane| spans.iter().copied().filter(move |span| span.doing.lane() == lane);
+            for span in of(Lane::Work) {
+                let tracks = span.worker.map_or(0..sharing, |worker| worker..worker + 1);
+                events.extend(tracks.map(|track| self.event(span, track)));
+            }
+            let mut names: Vec<String> = (0..self.workers).map(|worker| format!("worker {worker}")).collect();
+            if sharing < self.workers {
+                names[0] = "all workers, worker 0".to_owned();
+            }
+            for (lane, name) in [(Lane::Recv, "receive"), (Lane::Send, "send")] {
+                let first = names.len();
+                let mut tracks = Tracks::default();
+                for span in of(lane) {
+                    let track = first + tracks.place(span);
+                    events.push(self.event(span, track));
+                    // An arrow begins and ends inside of what it joins.
+                    let (pair, seconds) = match span.doing {
+                        Doing::Send(peer) => ([rank, peer], span.start),
+                        Doing::Recv(peer) => ([peer, rank], (span.end - 1e-9).max(span.start)),
+                        Doing::Contract | Doing::Arrange => continue,
+                    };
+                    let ends = arrows.entry(pair).or_default();
+                    ends[usize::from(lane == Lane::Recv)].push(End { rank, track, seconds });
+                }
+                let number = |at: usize| if at == 0 { name.to_owned() } else { format!("{name} {}", at + 1) };
+                names.extend((0..tracks.free.len().max(1)).map(number));
+            }
+            self.name(rank, &names, &mut events);
+        }
+        let pairs = arrows.into_values().flat_map(|[sends, receives]| sends.into_iter().zip(receives));
+        for (id, (send, receive)) in pairs.enumerate() {
+            for (phase, End { rank, track, seconds }) in [("s", send), ("f", receive)] {
+                let mut event = json!({
+                    "ph": phase, "id": id, "pid": rank, "tid": track, "ts": microseconds(seconds), "name": "transfer", "cat": "transfer",
+                });
+                if phase == "f" {
+                    event["bp"] = "e".into();
+                }
+                events.push((seconds, event));
+            }
+        }
+        // Names come first, as they have no time; of a send and its receive at one moment, the send.
+        events.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        let mut text = String::from("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
+        for (at, (_, event)) in events.iter().enumerate() {
+            // Writing into memory cannot fail.
+            let _ = write!(text, "{}\n{event}", if at == 0 { "" } else { "," });
+        }
+        let percent = |share: f64| (share * 1e4).round() / 100.0;
+        let about = json!({
+            "clock_error_microseconds": microseconds(self.clock_error), "microseconds": microseconds(self.seconds),
+            "percent_hidden": self.hidden_share().map(percent), "percent_working": percent(self.working_share()),
+            "slices": self.slices,
+        });
+        let _ = writeln!(text, "\n], \"otherData\": {about}}}");
+        text
+    }
+
+    fn by_rank(&self) -> Vec<Vec<&Span>> {
+        let mut ranks = vec![Vec::new(); self.ranks];
+        self.spans.iter().for_each(|span| ranks[span.rank].push(span));
+        ranks
+    }
+
+    /// A span on its track.
+    fn event(&self, span: &Span, track: usize) -> (f64, Value) {
+        let step = self.steps.get(span.node).map_or("", String::as_str);
+        let (name, kind) = match span.doing {
+            Doing::Contract => (step.to_owned(), "contract"),
+            Doing::Arrange => (step.to_owned(), "arrange"),
+            Doing::Send(peer) => (format!("to {peer}"), "send"),
+            Doing::Recv(peer) => (format!("from {peer}"), "receive"),
+        };
+        let mut args = json!({"step": step, "task": span.task, "predicted_seconds": nanoseconds(span.predicted) / 1e9});
+        if span.doing.lane() != Lane::Work {
+            args["bytes"] = span.bytes.into();
+        }
+        // Both ends are rounded, so that neighbours on a track do not overlap.
+        let [start, end] = [span.start, span.end].map(nanoseconds);
+        let event = json!({
+            "ph": "X", "pid": span.rank, "tid": track, "ts": start / 1e3, "dur": (end - start) / 1e3,
+            "name": name, "cat": kind, "args": args,
+        });
+        (span.start, event)
+    }
+
+    /// Names of a rank and its tracks, in the order in which they are shown.
+    fn name(&self, rank: usize, tracks: &[String], events: &mut Vec<(f64, Value)>) {
+        let host =
+            self.hosts.get(rank).filter(|host| !host.is_empty()).map_or(String::new(), |host| format!(" ({host})"));
+        let mut add = |tid: usize, what: &str, args: Value| {
+            events.push((f64::NEG_INFINITY, json!({"ph": "M", "pid": rank, "tid": tid, "name": what, "args": args})));
+        };
+        add(0, "process_name", json!({"name": format!("rank {rank}{host}")}));
+        add(0, "process_sort_index", json!({"sort_index": rank}));
+        for (track, name) in tracks.iter().enumerate() {
+            add(track, "thread_name", json!({"name": name}));
+            add(track, "thread_sort_index", json!({"sort_index": track}));
+        }
+    }
+}
+
+fn nanoseconds(seconds: f64) -> f64 {
+    (seconds * 1e9).round()
+}
+
+fn microseconds(seconds: f64) -> f64 {
+    nanoseconds(seconds) / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{span, timeline};
+    use super::*;
+
+    #[test]
+    fn transfers_that_overlap_have_tracks_of_their_own() {
+        let spans = vec![
+            span(0, Doing::Send(1), 0.0, 4.0),
+            span(0, Doing::Send(1), 1.0, 2.0),
+            span(0, Doing::Send(1), 3.0, 5.0),
+            span(1, Doing::Recv(0), 2.0, 4.0),
+            span(1, Doing::Recv(0), 2.0, 2.0),
+            span(1, Doing::Recv(0), 4.0, 5.0),
+        ];
+        let trace: Value = serde_json::from_str(&timeline(5.0, 2, spans).trace()).unwrap();
+        let of = |phase: &str, first: &str| {
+            let events = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == phase);
+            let text =
+                |event: &Value| format!("{} {} {:.3}", event[first], event["tid"], event["ts"].as_f64().unwrap());
+            let mut found: Vec<String> = events.map(text).collect();
+            found.sort();
+            found.join(", ")
+        };
+        assert_eq!(
+            of("X", "pid"),
+            "0 2 0.000, 0 3 1000000.000, 0 3 3000000.000, 1 1 2000000.000, 1 1 4000000.000, 1 2 2000000.000"
+        );
+        assert_eq!(of("s", "id"), "0 2 0.000, 1 3 1000000.000, 2 3 3000000.000");
+        assert_eq!(of("f", "id"), "0 1 3999999.999, 1 2 2000000.000, 2 1 4999999.999");
+    }
+
+    #[test]
+    fn very_many_tasks_are_on_one_track() {
+        let spans = (0..1 << 11).map(|at| span(0, Doing::Contract, at as f64, at as f64 + 0.5)).collect();
+        let trace = Timeline { workers: 513, ..timeline(2048.0, 1, spans) }.trace();
+        assert_eq!(trace.matches("\"ph\":\"X\"").count(), 1 << 11);
+        assert!(trace.contains("all workers, worker 0") && trace.contains("worker 512"));
+    }
+}

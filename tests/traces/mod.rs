@@ -1,0 +1,92 @@
+//! Reads a trace as its viewers do.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// What lies on a track of a trace.
+struct Slice {
+    start: f64,
+    end: f64,
+    kind: String,
+    name: String,
+    bytes: Option<u64>,
+}
+
+/// How many arrows a trace of so many ranks has. Clocks may be off by `late` microseconds.
+///
+/// Every rank is a process with a name, every track has one; what lies on a track does not overlap; events are in order of time;
+/// every arrow begins in a send and ends in the receive of the same bytes by its peer, not earlier.
+#[track_caller]
+pub fn arrows(text: &str, ranks: usize, late: f64) -> usize {
+    let trace: Value = serde_json::from_str(text).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let number = |event: &Value, key: &str| event[key].as_f64().unwrap_or_else(|| panic!("{key} of {event}"));
+    let place = |event: &Value| (event["pid"].as_u64().unwrap() as usize, event["tid"].as_u64().unwrap());
+    let (mut processes, mut threads) = (BTreeMap::new(), BTreeMap::new());
+    let mut tracks: BTreeMap<(usize, u64), Vec<Slice>> = BTreeMap::new();
+    let mut ends: BTreeMap<u64, [Vec<&Value>; 2]> = BTreeMap::new();
+    let mut now = 0.0;
+    for event in events {
+        let phase = event["ph"].as_str().unwrap();
+        if phase != "M" {
+            assert!(number(event, "ts") >= now, "{event} after {now}");
+            now = number(event, "ts");
+        }
+        match phase {
+            "M" => {
+                let name = event["args"]["name"].as_str().map(str::to_owned);
+                match event["name"].as_str().unwrap() {
+                    "process_name" => assert!(processes.insert(place(event).0, name.unwrap()).is_none()),
+                    "thread_name" => assert!(threads.insert(place(event), name.unwrap()).is_none()),
+                    order => assert!(order.ends_with("_sort_index"), "{event}"),
+                }
+            }
+            "X" => {
+                let [start, lasts] = ["ts", "dur"].map(|key| number(event, key));
+                let text = |key: &str| event[key].as_str().unwrap().to_owned();
+                let bytes = event["args"]["bytes"].as_u64();
+                let slice = Slice { start, end: start + lasts, kind: text("cat"), name: text("name"), bytes };
+                assert!(lasts >= 0.0 && number(&event["args"], "predicted_seconds") >= 0.0, "{event}");
+                tracks.entry(place(event)).or_default().push(slice);
+            }
+            "s" | "f" => {
+                assert_eq!(event["bp"] == "e", phase == "f", "{event}");
+                ends.entry(event["id"].as_u64().unwrap()).or_default()[usize::from(phase == "f")].push(event);
+            }
+            other => panic!("unknown phase {other}"),
+        }
+    }
+    assert_eq!(processes.keys().copied().collect::<Vec<_>>(), (0..ranks).collect::<Vec<_>>());
+    assert!(processes.iter().all(|(rank, name)| name.starts_with(&format!("rank {rank}"))), "{processes:?}");
+    for (place, slices) in &tracks {
+        let kind = slices[0].kind.as_str();
+        let kind = if ["contract", "arrange"].contains(&kind) { "worker" } else { kind };
+        assert!(threads[place].contains(kind), "{kind} on {}", threads[place]);
+        for pair in slices.windows(2) {
+            // Sums of rounded numbers.
+            assert!(pair[0].end <= pair[1].start + 1e-4, "{} after {} on {place:?}", pair[1].start, pair[0].end);
+        }
+    }
+    let mut transfers = tracks.values().flatten().filter(|slice| slice.kind == "send").count();
+    assert_eq!(transfers, ends.len());
+    for [sent, received] in ends.values() {
+        let ([sent], [received]) = (&sent[..], &received[..]) else { panic!("{sent:?} to {received:?}") };
+        let [from, to] = [sent, received].map(|end| {
+            let at = number(end, "ts");
+            let inside = |slice: &&Slice| slice.start <= at + 1e-4 && at <= slice.end + 1e-4;
+            let found: Vec<_> = tracks[&place(end)].iter().filter(inside).collect();
+            assert!(!found.is_empty(), "{end} is nowhere");
+            found
+        });
+        let (source, target) = (place(sent).0, place(received).0);
+        let sends = |slice: &&&Slice| slice.kind == "send" && slice.name == format!("to {target}");
+        let receives = |slice: &&&Slice| slice.kind == "receive" && slice.name == format!("from {source}");
+        let (from, to) = (from.iter().rfind(sends).unwrap(), to.iter().find(receives).unwrap());
+        assert!(from.bytes > Some(0) && from.bytes == to.bytes, "{:?} to {:?} bytes", from.bytes, to.bytes);
+        assert!(number(sent, "ts") <= number(received, "ts") + late, "{sent} to {received}");
+        transfers -= 1;
+    }
+    assert_eq!(transfers, 0);
+    ends.len()
+}
