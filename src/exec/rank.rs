@@ -113,6 +113,10 @@ impl<'a> Thread<'a> {
         for lane in [Lane::Recv, Lane::Send] {
             while let Some(task) = self.lanes.start(lane, self.options.window) {
                 any = true;
+                if self.options.skips(lane) {
+                    self.lanes.finish(task);
+                    continue;
+                }
                 self.metrics[task].start = self.now();
                 let lease = |error| RunError::lease(rank, task, error);
                 let posted = match &self.program.schedule().tasks[task].action {
@@ -137,6 +141,10 @@ impl<'a> Thread<'a> {
         'a: 's,
     {
         let Some(task) = self.lanes.start(Lane::Work, 1) else { return Ok(false) };
+        if self.options.skips(Lane::Work) {
+            self.lanes.finish(task);
+            return Ok(true);
+        }
         let rank = self.program.schedule().rank;
         let prepared = Job::new(self.program, self.store, task, self.factors);
         let job = prepared.map_err(|error| RunError::lease(rank, task, error))?;
