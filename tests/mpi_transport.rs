@@ -109,7 +109,7 @@ fn finish(end: &mut Endpoint, count: usize) -> Result<Vec<Completion>, CommError
     while done.len() < count {
         end.poll(&mut done)?;
         if done.len() < count {
-            end.idle(true, Duration::from_millis(10));
+            end.idle(true, false, Duration::from_millis(10));
         }
         assert!(start.elapsed() < Duration::from_secs(20), "transfers hang");
     }

@@ -85,7 +85,7 @@ impl<'a> Thread<'a> {
             }
             if !progress && !self.lanes.done() {
                 let in_flight = self.lanes.in_flight(Lane::Send) + self.lanes.in_flight(Lane::Recv) > 0;
-                self.endpoint.idle(in_flight, LONGEST_SLEEP);
+                self.endpoint.idle(in_flight, self.lanes.in_flight(Lane::Work) > 0, LONGEST_SLEEP);
             }
         }
         Ok(())

@@ -178,7 +178,7 @@ impl Communicator {
             if done != 0 {
                 return Ok(());
             }
-            pause.pause(std::thread::sleep);
+            pause.pause(false, std::thread::sleep);
         }
     }
 }

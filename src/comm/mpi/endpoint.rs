@@ -182,9 +182,9 @@ impl Endpoint {
         finished.iter().map(|end| self.finish(end, done)).fold(Ok(()), Result::and)
     }
 
-    pub(in crate::comm) fn idle(&mut self, in_flight: bool, longest: Duration) {
+    pub(in crate::comm) fn idle(&mut self, in_flight: bool, computing: bool, longest: Duration) {
         if in_flight {
-            self.pause.pause(|pause| self.waker.sleep(pause.min(longest)));
+            self.pause.pause(computing, |pause| self.waker.sleep(pause.min(longest)));
         } else {
             self.waker.sleep(longest);
         }
