@@ -64,7 +64,8 @@ shift 2
 exec 9> "/run/lock/$prefix-hosts"
 flock --nonblock 9 || die "another run has these hosts"
 remove
-trap remove EXIT
+# A second signal must not end the removing.
+trap 'trap "" INT TERM; remove' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 ip netns add "$prefix-switch"
@@ -76,13 +77,14 @@ export NETWORK_HOSTS
 NETWORK_HOSTS=$(seq --separator=, --format "$net.%g" "$hosts")
 launcher=$here/launcher.sh
 read -ra mpirun <<< "${EINSUM_DIST_MPIRUN:-mpirun.mpich}"
-if [[ $("${mpirun[0]}" --version 2> /dev/null) == *"Open MPI"* ]]; then
+if [[ $("${mpirun[0]}" --version 2> /dev/null) =~ Open\ MPI|OpenRTE ]]; then
     mpirun+=(--allow-run-as-root --oversubscribe --map-by node --bind-to none --mca plm_rsh_agent "$launcher")
     mpirun+=(--mca plm_rsh_no_tree_spawn 1 --mca pml ob1 --mca btl tcp,self)
     mpirun+=(--mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 -x PATH -x NETWORK_HOSTS --host "$NETWORK_HOSTS")
 else
-    # MPICH is built with one of the two.
-    export UCX_TLS=tcp UCX_NET_DEVICES=eth0 FI_PROVIDER=tcp FI_TCP_IFACE=eth0
+    # MPICH is built with UCX or with libfabric. UCX asks before it sends a large message, and its answers queue up behind what goes
+    # the same way: in half of the runs or more, the two directions of a link took turns.
+    export UCX_TLS=tcp UCX_NET_DEVICES=eth0 UCX_RNDV_THRESH=${UCX_RNDV_THRESH:-inf} FI_PROVIDER=tcp FI_TCP_IFACE=eth0
     mpirun+=(-launcher ssh -launcher-exec "$launcher" -hosts "$NETWORK_HOSTS" -ppn 1)
 fi
 # Not in the foreground: a signal to this script ends them at once.

@@ -53,6 +53,7 @@ fn main() {
     {
         return rank::main(gbit, quick, &arguments[2..]);
     }
+    println!("# {} cores", einsum_dist::api::host::cpus().len());
     println!(
         "hosts,gbit,mpi,algorithm,m,n,k,rounds,tcp,link,compute,transfer,wall,in turns,exposed,bound,ratio,slowdown,most,hidden,fast"
     );
