@@ -22,7 +22,7 @@ QUICK        ?=
 PEERS_PYTHON ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-aarch64 bench volumes thesis mlp packages build
+.PHONY: help demo test test-aarch64 bench bench-network volumes thesis mlp packages build
 
 help:
 	@echo "make demo          contract the .npy files of data/ on 2 MPI ranks: plan, time, GFLOP/s, check"
@@ -33,6 +33,8 @@ help:
 	@echo "make volumes       words that ranks receive, on 2 to 18,432 of them: benches/results/volumes.csv and .svg"
 	@echo "make thesis        two ranks beside one, by algorithm and size: benches/results/thesis.csv and .svg"
 	@echo "make mlp           slicing from and to all distributions, predicted and measured: benches/results/mlp.md, .csv and .svg"
+	@echo "make bench-network rings, slicing and grids between network namespaces with links of 1 and 4 Gbit/s (as root):"
+	@echo "                   benches/results/network.md and .csv"
 	@echo "make build         the program with all features: $(PROGRAM)"
 	@echo
 	@echo "Without any system package: cargo run --release -- \"mk,kn->mn\""
@@ -87,3 +89,12 @@ mlp: packages $(if $(PEERS_PYTHON),,target/peers/ready)
 	$(BUILD) bench --features $(FEATURES) --bench mlp -- $(if $(QUICK),quick) > target/mlp.part
 	mv target/mlp.part $(TABLES)/mlp.csv
 	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/mlp/draw.py $(TABLES)/mlp.csv
+
+# Another MPI: make bench-network MPICC=mpicc.openmpi MPIRUN=mpirun.openmpi
+bench-network:
+	@test "$$(id -u)" = 0 || { echo "hosts are network namespaces, which take root: sudo make bench-network"; exit 1; }
+	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich network
+	@mkdir -p target
+	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features $(FEATURES) --bench network -- $(if $(QUICK),quick) > target/network.part
+	mv target/network.part $(TABLES)/network.csv
+	python3 benches/network/table.py $(TABLES)/network.csv

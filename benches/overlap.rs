@@ -19,11 +19,12 @@
 //! With `EINSUM_DIST_MPIRUN` set (and the feature `mpi`), two MPI ranks of one worker are compared with one rank of one and
 //! of two workers, for 4096^3.
 
-use std::time::Instant;
+mod product;
 
-use einsum_dist::exec::RunOptions;
 use einsum_dist::plan::AlgorithmName;
-use einsum_dist::{DistTensor, Machine, Options, Plan, Problem, Program, World};
+use einsum_dist::{Machine, Options, Plan, World};
+
+use product::{Product, Seconds, median, planned, received, ways};
 
 /// Slower than this without overlap, and faster than this times the longer with it: what is asked for.
 const SLOWDOWN: f64 = 1.6;
@@ -55,78 +56,29 @@ fn main() {
     large(rounds.min(5));
 }
 
-/// A compiled product with its tensors.
-struct Product {
-    program: Program<f32>,
-    left: DistTensor<f32>,
-    right: DistTensor<f32>,
-    out: DistTensor<f32>,
-}
-
-impl Product {
-    fn new(world: &World, machine: &Machine, extent: usize, algorithm: AlgorithmName) -> Product {
-        let plan = planned(machine, extent, algorithm);
-        let operand = |index: usize| {
-            let value = plan.operand(index);
-            DistTensor::random(world, &value.shape, &value.distribution, 1, index as u32)
-        };
-        let (left, right) = (operand(0), operand(1));
-        let out = DistTensor::zeros(world, &plan.output().shape, &plan.output().distribution);
-        Product { program: world.compile(&plan).expect("a program"), left, right, out }
-    }
-
-    /// Seconds of one run.
-    fn run(&mut self) -> f64 {
-        let start = Instant::now();
-        self.program.run_dist(1.0, &[&self.left, &self.right], 0.0, &mut self.out).expect("a run");
-        start.elapsed().as_secs_f64()
-    }
-}
-
-fn planned(machine: &Machine, extent: usize, algorithm: AlgorithmName) -> Plan {
-    let shape = vec![extent, extent];
-    let options = Options { algorithm: Some(algorithm), ..Options::default() };
-    let shaped = Problem::parse("mk,kn->mn").and_then(|problem| problem.shapes(&[shape.clone(), shape]));
-    shaped.and_then(|shaped| shaped.plan(machine, &options)).expect("a matrix product")
-}
-
-/// Of all ranks, the bytes of the one that receives most.
-fn received(plan: &Plan) -> f64 {
-    (0..plan.ranks()).map(|rank| plan.schedule(rank).bytes_received()).max().unwrap_or(0) as f64
+fn plan_of(machine: &Machine, extent: usize, algorithm: AlgorithmName) -> Plan {
+    planned(machine, [extent; 3], &Options { algorithm: Some(algorithm), ..Options::default() })
 }
 
 /// What the planner is told: transfers take as long as computing, and no processor.
 fn balanced(ranks: usize, extent: usize, algorithm: AlgorithmName) -> Machine {
     let machine = Machine::new(ranks, 1);
     let seconds = 2.0 * (extent as f64).powi(3) / (ranks as f64 * machine.flops);
-    let link_bandwidth = received(&planned(&machine, extent, algorithm)) / seconds;
+    let link_bandwidth = received(&plan_of(&machine, extent, algorithm)) / seconds;
     Machine { link_bandwidth, interference: 0.0, ..machine }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
 fn overlap(extent: usize, rounds: usize, ranks: usize, algorithm: AlgorithmName) {
-    let in_turns = RunOptions { overlap: false, ..RunOptions::default() };
-    let machine = balanced(ranks, extent, algorithm);
-    let mut free = Product::new(&World::in_process(ranks), &machine, extent, algorithm);
-    free.run();
-    let transfer = median((0..rounds).map(|_| free.run()).collect());
-    let bytes = received(free.program.plan());
-    let world = || World::throttled(ranks, bytes / transfer);
-    let mut overlapped = Product::new(&world(), &machine, extent, algorithm);
-    let mut turns = Product::new(&world().with(in_turns), &machine, extent, algorithm);
-    let (mut computes, mut walls, mut slow) = (vec![], vec![], vec![]);
-    for _ in 0..rounds {
-        computes.push(free.run());
-        walls.push(overlapped.run());
-        slow.push(turns.run());
-    }
-    let (compute, wall, slow) = (median(computes), median(walls), median(slow));
-    let (longer, block) = (compute.max(transfer), compute / ranks as f64);
-    let (bound, slowdown) = (LONGER * longer + block, slow / wall);
+    let [_, transfers, both, in_turns] = ways();
+    let plan = plan_of(&balanced(ranks, extent, algorithm), extent, algorithm);
+    let free = World::in_process(ranks);
+    let mut product = Product::<f32>::new(&free, &plan);
+    let rate = received(&plan) / median((0..rounds).map(|_| product.run()).collect());
+    let [transfers, both, in_turns] =
+        [transfers, both, in_turns].map(|options| World::throttled(ranks, rate).with(options));
+    let seconds = Seconds::of::<f32>([&free, &transfers, &both, &in_turns], &plan, rounds);
+    let Seconds { compute, transfer, wall, in_turns } = seconds;
+    let (bound, slowdown) = (LONGER * seconds.longer() + compute / ranks as f64, seconds.slowdown());
     let verdict = |met: bool| if met { "PASS" } else { "FAIL" };
     let ms = |seconds: f64| seconds * 1e3;
     println!(
@@ -136,8 +88,8 @@ fn overlap(extent: usize, rounds: usize, ranks: usize, algorithm: AlgorithmName)
         ms(transfer),
         ms(wall),
         ms(bound),
-        ms(slow),
-        (compute + transfer) / longer,
+        ms(in_turns),
+        seconds.most(),
         verdict(wall <= bound),
         verdict(slowdown >= SLOWDOWN),
     );
@@ -166,9 +118,8 @@ fn large(rounds: usize) {
 }
 
 fn second_run(world: &World, workers: usize, algorithm: AlgorithmName) -> f64 {
-    let mut product = Product::new(world, &Machine::new(world.ranks(), workers), LARGE, algorithm);
-    product.run();
-    product.run()
+    let plan = plan_of(&Machine::new(world.ranks(), workers), LARGE, algorithm);
+    Product::<f32>::new(world, &plan).run()
 }
 
 /// Seconds of two MPI ranks, which are this program again; `None` where no mpirun is named.

@@ -62,7 +62,8 @@ fn measure(world: &World, steps: usize, rounds: usize) {
             shaped.and_then(|shaped| shaped.plan(&machine, &options)).expect("a matrix product")
         };
         let auto = plan(None);
-        let name = auto.values[auto.output].algorithm.map_or("none", AlgorithmName::name);
+        let report = auto.report(None);
+        let name = report.nodes.iter().find_map(|node| node.algorithm).unwrap_or("none");
         let forced = [AlgorithmName::Local, AlgorithmName::RingMn].map(|algorithm| plan(Some(algorithm)));
         let mut runs = [Run::new(world, &forced[0]), Run::new(world, &forced[1])];
         let mut seconds = [Vec::new(), Vec::new()];
@@ -72,7 +73,10 @@ fn measure(world: &World, steps: usize, rounds: usize) {
         let [one, two] = seconds.map(median);
         if world.is_root() {
             let (one, two) = (one * 1e6, two * 1e6);
-            println!("{:8} small      {side:3}^3  one rank {one:8.2}  two ranks {two:8.2}  auto: {name}", world.transport());
+            println!(
+                "{:8} small      {side:3}^3  one rank {one:8.2}  two ranks {two:8.2}  auto: {name}",
+                world.transport()
+            );
         }
     }
 }

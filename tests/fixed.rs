@@ -5,9 +5,10 @@ mod common;
 use common::{Rng, random};
 use einsum_dist::dims::Label;
 use einsum_dist::dist::{Axis, Cut, Distribution, Intervals, Owners, Region, Role};
-use einsum_dist::exec::RunOptions;
+use einsum_dist::exec::{Alone, Metrics, RunOptions};
 use einsum_dist::kernel::{Checked, error_bound, reference};
 use einsum_dist::plan::{AlgorithmName, Source};
+use einsum_dist::schedule::Lane;
 use einsum_dist::tree::Step;
 use einsum_dist::{DistTensor, Dtype, Element, Error, Machine, Options, Plan, Problem, Program, World, einsum};
 use ndarray::{ArrayD, ArrayViewD, Axis as Dim};
@@ -216,6 +217,41 @@ fn bits_repeat_whatever_runs_at_the_same_time() {
                     let what = format!("{}, overlap {overlap}, window {window}", algorithm.name());
                     assert_eq!(seen.get_or_insert_with(|| bits.clone()), &bits, "{what}");
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn either_half_of_a_run_runs_alone() {
+    for algorithm in AlgorithmName::ALL {
+        let ranks = ranks_for(algorithm, 5);
+        let plan = batched(ranks, algorithm);
+        let planned: u64 = (0..ranks).map(|rank| plan.schedule(rank).bytes_received()).sum();
+        for (alone, bytes) in [(Alone::Work, 0), (Alone::Transfers, planned)] {
+            for (overlap, window) in [(true, 4), (true, 1), (false, 4)] {
+                let options = RunOptions { overlap, window, alone: Some(alone), ..RunOptions::default() };
+                let world = World::in_process(ranks).with(options);
+                let mut program = world.compile::<f64>(&plan).unwrap();
+                let [left, right] = [0, 1].map(|index| {
+                    let value = plan.operand(index);
+                    DistTensor::random(&world, &value.shape, &value.distribution, 1, index as u32)
+                });
+                let value = plan.output();
+                let mut out = DistTensor::zeros(&world, &value.shape, &value.distribution);
+                // Twice: what one run leaves does not hold up the next.
+                (0..2).for_each(|_| program.run_dist(1.0, &[&left, &right], 0.0, &mut out).unwrap());
+                assert_eq!(world.moved().received, 2 * bytes, "{}, {alone:?}", algorithm.name());
+                let work = |rank: usize, metrics: &Metrics| {
+                    let schedule = plan.schedule(rank);
+                    let tasks = schedule.tasks.iter().zip(&metrics.tasks);
+                    tasks
+                        .filter(|(task, _)| task.action.lane() == Lane::Work)
+                        .map(|(_, metric)| metric.end)
+                        .sum::<f64>()
+                };
+                let worked = program.metrics().iter().enumerate().any(|(rank, metrics)| work(rank, metrics) > 0.0);
+                assert_eq!(worked, alone == Alone::Work, "{}, {alone:?}", algorithm.name());
             }
         }
     }

@@ -112,7 +112,7 @@ fn finish(end: &mut Endpoint, count: usize) -> Result<Vec<Completion>, CommError
     while done.len() < count {
         end.poll(&mut done)?;
         if done.len() < count {
-            end.idle(true, Duration::from_millis(10));
+            end.idle(true, false, Duration::from_millis(10));
         }
         assert!(start.elapsed() < Duration::from_secs(20), "transfers hang");
     }
@@ -380,7 +380,7 @@ fn huge_of<T: Element + From<u16> + PartialEq>(world: &Communicator, extents: &[
     let mut done = Vec::new();
     while done.is_empty() {
         end.poll(&mut done).unwrap();
-        end.idle(done.is_empty(), Duration::from_millis(1));
+        end.idle(done.is_empty(), false, Duration::from_millis(1));
         assert!(started.elapsed() < Duration::from_secs(300), "the transfer hangs");
     }
     assert_eq!(done, [Completion { ticket: 0, bytes: bytes as u64 }]);

@@ -81,9 +81,10 @@ impl Endpoint {
         each!(self, end => end.poll(done))
     }
 
-    /// Sleeps until something may have changed, or for `longest`; `in_flight` says that transfers need progress.
-    pub fn idle(&mut self, in_flight: bool, longest: Duration) {
-        each!(self, end => end.idle(in_flight, longest))
+    /// Sleeps until something may have changed, or for `longest`; `in_flight` says that transfers need progress, `computing`
+    /// that the rank's workers have something to do meanwhile.
+    pub fn idle(&mut self, in_flight: bool, computing: bool, longest: Duration) {
+        each!(self, end => end.idle(in_flight, computing, longest))
     }
 
     /// What other threads of this rank use to end [`Endpoint::idle`].

@@ -142,7 +142,7 @@ impl Endpoint {
         Ok(done.len() > before)
     }
 
-    pub(super) fn idle(&mut self, _in_flight: bool, longest: Duration) {
+    pub(super) fn idle(&mut self, _in_flight: bool, _computing: bool, longest: Duration) {
         let now = Instant::now();
         let next =
             self.recvs.iter().filter_map(|r| r.arriving.as_ref().map(|(when, _)| when.duration_since(now))).min();

@@ -36,13 +36,24 @@ use std::time::Duration;
 
 use crate::comm::Endpoint;
 use crate::memory::Slot;
-use crate::schedule::BufferId;
+use crate::schedule::{BufferId, Lane};
+
+/// One half of a run, to measure what it takes alone: the other half's tasks are over as soon as they may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alone {
+    /// No byte moves, and nobody waits for a peer.
+    Work,
+    /// Nothing is computed.
+    Transfers,
+}
 
 /// How to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunOptions {
     /// Transfers run while workers compute; without, work and transfers of the program order take turns.
     pub overlap: bool,
+    /// Only this half is run, the same on every rank; the result means nothing then.
+    pub alone: Option<Alone>,
     /// Transfers in flight per lane, at least 1.
     pub window: usize,
     /// How long transfers may wait while nothing at all moves and this rank computes nothing; then the run fails. More than any
@@ -56,7 +67,14 @@ pub struct RunOptions {
 
 impl Default for RunOptions {
     fn default() -> RunOptions {
-        RunOptions { overlap: true, window: 4, timeout: None, injection: None, delays: None }
+        RunOptions { overlap: true, alone: None, window: 4, timeout: None, injection: None, delays: None }
+    }
+}
+
+impl RunOptions {
+    /// Whether tasks of a lane are left out.
+    fn skips(&self, lane: Lane) -> bool {
+        self.alone.is_some_and(|alone| (alone == Alone::Work) != (lane == Lane::Work))
     }
 }
 

@@ -95,10 +95,11 @@ impl<'a> Thread<'a> {
             }
             if !progress && !self.lanes.done() {
                 let in_flight = self.lanes.in_flight(Lane::Send) + self.lanes.in_flight(Lane::Recv) > 0;
-                if in_flight && self.lanes.in_flight(Lane::Work) == 0 {
+                let computing = self.lanes.in_flight(Lane::Work) > 0;
+                if in_flight && !computing {
                     self.check_time()?;
                 }
-                self.endpoint.idle(in_flight, LONGEST_SLEEP);
+                self.endpoint.idle(in_flight, computing, LONGEST_SLEEP);
             }
         }
         Ok(())
@@ -144,6 +145,10 @@ impl<'a> Thread<'a> {
         for lane in [Lane::Recv, Lane::Send] {
             while let Some(task) = self.lanes.start(lane, self.options.window) {
                 any = true;
+                if self.options.skips(lane) {
+                    self.lanes.finish(task);
+                    continue;
+                }
                 if let Some(delays) = self.options.delays {
                     delays.pause(rank, task);
                 }
@@ -171,6 +176,10 @@ impl<'a> Thread<'a> {
         'a: 's,
     {
         let Some(task) = self.lanes.start(Lane::Work, 1) else { return Ok(false) };
+        if self.options.skips(Lane::Work) {
+            self.lanes.finish(task);
+            return Ok(true);
+        }
         let rank = self.program.schedule().rank;
         let prepared = Job::new(self.program, self.store, task, self.factors);
         let job = prepared.map_err(|error| RunError::lease(rank, task, error))?;

@@ -148,15 +148,16 @@ impl Endpoint {
         Ok(found)
     }
 
-    pub(in crate::comm) fn idle(&mut self, in_flight: bool, longest: Duration) {
+    pub(in crate::comm) fn idle(&mut self, in_flight: bool, computing: bool, longest: Duration) {
         let (shared, waker) = (&self.shared, &self.waker);
         let sleep = |longest: Duration| match shared {
             Some(shared) => shared.sleep(longest, waker),
             None => waker.sleep(longest),
         };
+        // Nobody wakes a thread for what MPI has to do.
         let looks = !self.messages.is_empty() || self.rma.as_ref().is_some_and(|rma| !rma.is_empty());
-        if in_flight && (looks || self.pause.spins()) {
-            self.pause.pause(|pause| sleep(pause.min(longest)));
+        if in_flight && (looks || !computing) {
+            self.pause.pause(computing, |pause| sleep(if looks { pause.min(longest) } else { longest }));
         } else {
             sleep(longest);
         }

@@ -68,7 +68,7 @@ fn exchange(communicator: &Communicator, endpoint: &mut AnyEndpoint, peer: Optio
                     while done.len() < 2 {
                         endpoint.poll(&mut done)?;
                         if done.len() < 2 {
-                            endpoint.idle(true, Duration::from_millis(1));
+                            endpoint.idle(true, false, Duration::from_millis(1));
                         }
                     }
                 }

@@ -1,0 +1,73 @@
+//! How much of the transfers hides behind computing on several hosts: `cargo bench --bench network -- [quick]
+//! [ALGORITHM...] [HOSTSxGBIT...]`, as root.
+//!
+//! Hosts are network namespaces of this machine, joined by links of a given rate (`hosts.sh`), one rank of one worker on each.
+//! They share the cores of this machine. `EINSUM_DIST_MPIRUN` names the launcher of the MPI that this program is built with.
+//!
+//! Matrices of f64 are multiplied by one algorithm after the other, of sizes at which computing alone and transfers alone take
+//! about equally long. Alone is the same schedule without its other half ([`einsum_dist::exec::Alone`]). In every round each of
+//! the four has its turn: computing, transfers, both, both without overlap; medians of all rounds are printed as CSV.
+//!
+//! ```text
+//! exposed         what has nothing to hide behind, if everything else is hidden: the plan played at the measured rates, less
+//!                 the longer of computing and transfers. The first block or the last one, or a piece of it
+//! bound           1.15 max(compute, transfer) + exposed
+//! slowdown        without overlap; at least 1.5
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `hosts.sh`, `launcher.sh` | hosts and links, and an MPI program on them |
+//! | `link` | what a plain stream of TCP carries |
+//! | `case` | algorithms and sizes |
+//! | `table.py` | the table |
+
+#[cfg(feature = "mpi")]
+mod case;
+#[cfg(feature = "mpi")]
+mod link;
+#[cfg(feature = "mpi")]
+#[path = "../product/mod.rs"]
+mod product;
+#[cfg(feature = "mpi")]
+mod rank;
+
+use std::process::Command;
+
+/// Hosts and Gbit/s of their links; the first is what is asked for.
+const NETWORKS: [(usize, usize); 3] = [(2, 1), (4, 1), (2, 4)];
+
+/// The first argument of the program's own ranks.
+const RANK: &str = "rank";
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let quick = arguments.iter().any(|argument| argument == "quick");
+    if !cfg!(feature = "mpi") {
+        eprintln!("hosts are for MPI: build with --features mpi");
+        std::process::exit(2);
+    }
+    #[cfg(feature = "mpi")]
+    if let [first, gbit, ..] = arguments.as_slice()
+        && first == RANK
+    {
+        return rank::main(gbit, quick, &arguments[2..]);
+    }
+    println!("# {} cores", einsum_dist::api::host::cpus().len());
+    println!(
+        "hosts,gbit,mpi,algorithm,m,n,k,rounds,tcp,link,compute,transfer,wall,in turns,exposed,bound,ratio,slowdown,most,hidden,fast"
+    );
+    let named = |hosts: usize, gbit: usize| arguments.contains(&format!("{hosts}x{gbit}"));
+    let any = NETWORKS.iter().any(|&(hosts, gbit)| named(hosts, gbit));
+    let wanted = |at: usize, hosts: usize, gbit: usize| if any { named(hosts, gbit) } else { at == 0 || !quick };
+    for (_, &(hosts, gbit)) in NETWORKS.iter().enumerate().filter(|&(at, &(hosts, gbit))| wanted(at, hosts, gbit)) {
+        let mut command = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/benches/network/hosts.sh"));
+        command.args([hosts.to_string(), format!("{gbit}gbit")]);
+        command.arg(std::env::current_exe().expect("this program has a path"));
+        command.args([RANK.to_owned(), gbit.to_string()]).args(&arguments);
+        let status = command.status().expect("a script that can be run");
+        if !status.success() {
+            std::process::exit(status.code().unwrap_or(1));
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What each rank does: the link first, then one algorithm after the other; rank 0 prints.
+
+use einsum_dist::schedule::Lane;
+use einsum_dist::{Machine, Plan, World};
+
+use super::case::{CASES, Case};
+use super::link;
+use super::product::{Seconds, received, ways};
+
+/// Slower than this without overlap, and with it at most this times the longer of the two: what is asked for.
+const SLOWDOWN: f64 = 1.5;
+const LONGER: f64 = 1.15;
+
+/// How large, and how often.
+pub struct Settings {
+    /// Of the matrix that travels.
+    pub extent: usize,
+    /// Where the others begin.
+    pub growing: usize,
+    /// Bytes per second of a plain stream.
+    pub link: f64,
+    rounds: usize,
+}
+
+/// The same ranks, for each way to run.
+pub struct Worlds {
+    pub work: World,
+    pub transfers: World,
+    both: World,
+    in_turns: World,
+}
+
+pub fn main(gbit: &str, quick: bool, arguments: &[String]) {
+    let mut worlds = ways().into_iter().map(|way| World::mpi().expect("started by mpirun").with(way));
+    let mut next = || worlds.next().expect("four ways");
+    let worlds = Worlds { work: next(), transfers: next(), both: next(), in_turns: next() };
+    let hosts = std::env::var("NETWORK_HOSTS").expect("started by hosts.sh");
+    let addresses: Vec<&str> = hosts.split(',').collect();
+    let seconds = if quick { 0.2 } else { 1.0 };
+    let expected = gbit.parse::<f64>().expect("Gbit/s") / 8.0 * 1e9;
+    let link = link::rate(&worlds.work, &addresses, (seconds * expected) as usize >> 20);
+    let (extent, rounds) = if quick { (2048, 3) } else { (4096, 9) };
+    let settings = Settings { extent, growing: 1024, link, rounds };
+    let named = |case: &&Case| arguments.iter().any(|argument| argument == case.algorithm.name());
+    let any = CASES.iter().any(|case| named(&case));
+    for case in CASES.iter().filter(|case| !any || named(case)) {
+        row(&worlds, case, &settings, gbit);
+    }
+    let Worlds { work, transfers, both, in_turns } = worlds;
+    // The first one has started MPI.
+    for world in [in_turns, both, transfers, work] {
+        world.finish().expect("the end of MPI");
+    }
+}
+
+fn row(worlds: &Worlds, case: &Case, settings: &Settings, gbit: &str) {
+    let ([m, n, k], plan) = case.balanced(worlds, settings);
+    let Worlds { work, transfers, both, in_turns } = worlds;
+    let seconds = Seconds::of::<f64>([work, transfers, both, in_turns], &plan, settings.rounds);
+    let Seconds { compute, transfer, wall, in_turns } = seconds;
+    let longer = seconds.longer();
+    let exposed = exposed(&plan, &seconds);
+    let bound = LONGER * longer + exposed;
+    let verdict = |met: bool| if met { "PASS" } else { "FAIL" };
+    if work.is_root() {
+        let ms = |seconds: f64| format!("{:.1}", seconds * 1e3);
+        let megabytes = |rate: f64| format!("{:.1}", rate / 1e6);
+        println!(
+            "{},{gbit},{},{},{m},{n},{k},{},{},{},{},{:.3},{:.3},{:.3},{},{}",
+            plan.ranks(),
+            std::env::var("EINSUM_DIST_MPIRUN").unwrap_or_default(),
+            case.algorithm.name(),
+            settings.rounds,
+            megabytes(settings.link),
+            megabytes(received(&plan) / transfer),
+            [compute, transfer, wall, in_turns, exposed, bound].map(ms).join(","),
+            wall / longer,
+            seconds.slowdown(),
+            seconds.most(),
+            verdict(wall <= bound),
+            verdict(seconds.slowdown() >= SLOWDOWN),
+        );
+    }
+}
+
+/// Seconds that have nothing to hide behind where everything else is hidden: the plan is played at the measured rates, with work that
+/// takes what its operations take.
+fn exposed(plan: &Plan, seconds: &Seconds) -> f64 {
+    let link_bandwidth = received(plan) / seconds.transfer;
+    let played = |flops: f64| {
+        let machine = Machine { flops, link_bandwidth, memory_bandwidth: f64::INFINITY, ..plan.machine.clone() };
+        Plan { machine, ..plan.clone() }.simulate().expect("few ranks")
+    };
+    let slow = played(1.0);
+    let busy = (0..plan.ranks()).map(|rank| slow.busy(rank, Lane::Work)).fold(0.0, f64::max);
+    (played(busy / seconds.compute).seconds - seconds.longer()).max(0.0)
+}

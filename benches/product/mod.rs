@@ -1,0 +1,111 @@
+//! A matrix product by one algorithm, compiled with its tensors, and what it takes with and without overlap.
+
+use std::time::Instant;
+
+use einsum_dist::exec::{Alone, RunOptions};
+use einsum_dist::{DistTensor, Element, Machine, Options, Plan, Problem, Program, World};
+
+/// How a product is run, in the order of [`Seconds`].
+pub fn ways() -> [RunOptions; 4] {
+    let both = RunOptions::default();
+    [
+        RunOptions { alone: Some(Alone::Work), ..both },
+        RunOptions { alone: Some(Alone::Transfers), ..both },
+        both,
+        RunOptions { overlap: false, ..both },
+    ]
+}
+
+/// Medians of alternating rounds.
+#[derive(Debug, Clone, Copy)]
+pub struct Seconds {
+    pub compute: f64,
+    pub transfer: f64,
+    /// Computing and transfers at the same time.
+    pub wall: f64,
+    /// One after the other.
+    pub in_turns: f64,
+}
+
+impl Seconds {
+    /// Of the same plan in four worlds: for computing, transfers, both and both in turns. Collective.
+    pub fn of<T: Element>(worlds: [&World; 4], plan: &Plan, rounds: usize) -> Seconds {
+        let mut products = worlds.map(|world| Product::<T>::new(world, plan));
+        let mut seconds = [(); 4].map(|()| Vec::with_capacity(rounds));
+        for _ in 0..rounds {
+            for (product, seconds) in products.iter_mut().zip(&mut seconds) {
+                seconds.push(product.run());
+            }
+        }
+        let [compute, transfer, wall, in_turns] = seconds.map(median);
+        Seconds { compute, transfer, wall, in_turns }
+    }
+
+    pub fn longer(&self) -> f64 {
+        self.compute.max(self.transfer)
+    }
+
+    pub fn slowdown(&self) -> f64 {
+        self.in_turns / self.wall
+    }
+
+    /// What the slowdown would be if everything were hidden.
+    pub fn most(&self) -> f64 {
+        (self.compute + self.transfer) / self.longer()
+    }
+}
+
+/// A compiled product with its tensors.
+pub struct Product<T: Element> {
+    world: World,
+    program: Program<T>,
+    operands: [DistTensor<T>; 2],
+    out: DistTensor<T>,
+}
+
+impl<T: Element> Product<T> {
+    /// Compiled and run once, which touches all memory. Collective.
+    pub fn new(world: &World, plan: &Plan) -> Product<T> {
+        let operand = |index: usize| {
+            let value = plan.operand(index);
+            DistTensor::random(world, &value.shape, &value.distribution, 1, index as u32)
+        };
+        let out = DistTensor::zeros(world, &plan.output().shape, &plan.output().distribution);
+        let program = world.compile(plan).expect("a program");
+        let mut product = Product { world: world.clone(), program, operands: [0, 1].map(operand), out };
+        product.run();
+        product
+    }
+
+    /// Seconds of one run: of the slowest process. Collective.
+    pub fn run(&mut self) -> f64 {
+        // Processes do not begin at the same time otherwise.
+        self.world.all_gather(&[]).expect("all ranks");
+        let start = Instant::now();
+        let [left, right] = &self.operands;
+        self.program.run_dist(T::ONE, &[left, right], T::ZERO, &mut self.out).expect("a run");
+        most(&self.world, start.elapsed().as_secs_f64())
+    }
+}
+
+/// A plan for matrices of these extents of m, n and k.
+pub fn planned(machine: &Machine, [m, n, k]: [usize; 3], options: &Options) -> Plan {
+    let shaped = Problem::parse("mk,kn->mn").and_then(|problem| problem.shapes(&[vec![m, k], vec![k, n]]));
+    shaped.and_then(|shaped| shaped.plan(machine, options)).expect("a matrix product")
+}
+
+/// Of all ranks, the bytes of the one that receives most.
+pub fn received(plan: &Plan) -> f64 {
+    (0..plan.ranks()).map(|rank| plan.schedule(rank).bytes_received()).max().unwrap_or(0) as f64
+}
+
+/// The largest of a number of every process. Collective.
+pub fn most(world: &World, mine: f64) -> f64 {
+    let all = world.all_gather(&mine.to_le_bytes()).expect("all ranks");
+    all.iter().map(|bytes| f64::from_le_bytes(bytes[..].try_into().expect("eight bytes"))).fold(f64::MIN, f64::max)
+}
+
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
