@@ -2,10 +2,13 @@
 //!
 //! Invariant: what is given out starts at the alignment asked for. It is asked of the system at the alignment that every
 //! allocation has, with room to move up: for more alignment than that Rust's allocator clears the bytes itself, which
-//! touches every page on the thread that allocates.
+//! touches every page on the thread that allocates. What fills a huge page starts at one, and asks for them.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
+
+use super::huge_pages::{HUGE_PAGE, ask_for_huge_pages};
 
 /// What the system's allocator aligns to anyway.
 const COMMON: usize = 16;
@@ -27,12 +30,15 @@ unsafe impl Sync for Zeroed {}
 impl Zeroed {
     /// So many zeroed bytes from a multiple of `align` on, which is a power of 2; `None` where the system refuses.
     pub fn new(bytes: usize, align: usize) -> Option<Zeroed> {
+        let align = if bytes >= HUGE_PAGE { align.max(HUGE_PAGE) } else { align };
         let layout = Layout::from_size_align(bytes.checked_add(align)?, COMMON).ok()?;
         // SAFETY: the layout has at least `align` bytes.
         let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
         let up = base.as_ptr().align_offset(align);
         // SAFETY: `up` is less than `align`, and the allocation has `align` bytes more than `bytes`.
         let start = unsafe { base.add(up) };
+        // SAFETY: the bytes are there, and nobody else knows of them yet.
+        ask_for_huge_pages(unsafe { std::slice::from_raw_parts_mut(start.as_ptr().cast::<MaybeUninit<u8>>(), bytes) });
         Some(Zeroed { base, layout, start, bytes })
     }
 
