@@ -20,6 +20,7 @@ mod operand;
 mod placement;
 mod problem;
 mod program;
+mod topology;
 mod world;
 
 pub use dist_tensor::DistTensor;

@@ -317,9 +317,11 @@ impl<T: Element> Program<T> {
         let local = ran.ranks.iter().zip(&ran.metrics).zip(&ran.bound_bytes).enumerate();
         let local = local.map(|(at, ((program, metrics), &bound))| {
             let schedule = program.schedule();
+            let place = self.world.shared().place_of(at);
             Measured {
                 node_name: super::host::name(),
-                cpus: self.world.shared().cores_of(at),
+                numa: place.domains.first().copied().filter(|_| place.domains.len() == 1),
+                cpus: place.units,
                 received: metrics.received(schedule, values),
                 seconds: metrics.node_seconds(schedule, values),
                 peak_bytes: bound + metrics.owned_bytes,

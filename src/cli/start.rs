@@ -3,6 +3,7 @@
 //! MPI is initialised before anything else is looked at, so that whatever is wrong on one rank is agreed on by all.
 //! `EINSUM_DIST_INJECT=worker@RANK` (or `communication@RANK`) makes that rank panic: a hook for tests.
 
+use einsum_dist::api::host;
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::exec::RunOptions;
 use einsum_dist::{Error, World};
@@ -56,7 +57,12 @@ fn under_mpirun() -> Result<World> {
 }
 
 fn in_process(args: &Args) -> Result<World> {
-    let ranks = args.ranks.map_or(1, usize::from);
+    let ranks = match (args.ranks, &args.machine) {
+        (Some(ranks), _) => ranks.into(),
+        // The plan is for another machine.
+        (None, Some(_)) => 1,
+        (None, None) => host::allowed()?.ranks(),
+    };
     let world = match transport(&args.transport)? {
         Transport::Throttled(bytes_per_second) => World::throttled(ranks, bytes_per_second),
         Transport::Message => {
