@@ -129,7 +129,7 @@ impl World {
         let starves = own < fair && own < workers.unwrap_or(fair);
         let cores = if own == 1 { "1 core".to_owned() } else { format!("{own} cores") };
         let mine = if starves {
-            format!("rank {rank} is bound to {cores}, its share of its host is {fair}")
+            format!("the affinity mask of rank {rank} leaves it {cores}, its share of the host is {fair}")
         } else {
             String::new()
         };

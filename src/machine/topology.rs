@@ -92,10 +92,12 @@ impl fmt::Display for Topology {
         }
         let memory: u64 = self.domains.iter().map(|domain| domain.memory).sum();
         if memory > 0 {
-            write!(f, ", {:.1} GB", memory as f64 / 1e9)?;
+            write!(f, ", {:.0} GB", memory as f64 / 1e9)?;
         }
-        let caches = self.caches.iter().map(|cache| format!("L{} {} KiB", cache.level, cache.bytes >> 10));
-        caches.into_iter().try_for_each(|cache| write!(f, ", {cache}"))
+        self.caches.iter().try_for_each(|&Cache { level, bytes }| {
+            let (size, unit) = if bytes.is_multiple_of(1 << 20) { (bytes >> 20, "MiB") } else { (bytes >> 10, "KiB") };
+            write!(f, ", L{level} {size} {unit}")
+        })
     }
 }
 
