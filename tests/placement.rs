@@ -60,11 +60,12 @@ fn a_domain_has_a_rank_by_default() {
 fn ranks_of_this_host_say_where_they_are() {
     let folder = Folder::new("placement-here");
     let topology = host::allowed().unwrap();
-    let report = ran(&mut program(&folder, &["mk,kn->mn", "-s64", "-t1", "--json"])).well().json();
+    let here = |arguments: &[&str]| ran(program(&folder, arguments).env_remove("EINSUM_DIST_TOPOLOGY")).well();
+    let report = here(&["mk,kn->mn", "-s64", "-t1", "--json"]).json();
     assert_eq!(report["ranks"].as_u64(), Some(topology.ranks() as u64));
     let numbers: Vec<Value> = topology.domains.iter().map(|domain| json!(domain.number)).collect();
     assert_eq!(of_ranks(&report, "numa"), numbers);
-    let said = ran(&mut program(&folder, &["mk,kn->mn", "-s64", "-n2", "-t1", "-v"])).well().err;
+    let said = here(&["mk,kn->mn", "-s64", "-n2", "-t1", "-v"]).err;
     assert!(
         said.contains(&format!("\ntopology  {}\nplacement rank 0: NUMA domain", host::topology().unwrap())),
         "{said}"

@@ -154,26 +154,20 @@ impl Topology {
         let mut placement = Placement::default();
         for (rank, Share { domains, cores, least }) in self.shares(ranks).into_iter().enumerate() {
             let starved = least < workers;
-            let mut units: Vec<usize> = match starved {
-                true => domains.iter().flat_map(|domain| &domain.cores).flatten().copied().collect(),
-                false => cores.iter().copied().flatten().copied().collect(),
-            };
-            units.sort_unstable();
-            let first = |core: &&Vec<usize>| core.iter().copied().min();
-            let own = if starved { &[][..] } else { &cores[..] };
-            let numbers: Vec<usize> = domains.iter().map(|domain| domain.number).collect();
+            let mut place = Place { domains: domains.iter().map(|domain| domain.number).collect(), ..Place::default() };
             if starved {
+                place.units = units_of(&cores_of(domains));
                 placement.warnings.push(Warning::Starved { rank, cores: least, workers });
+            } else {
+                let first = |core: &&Vec<usize>| core.iter().copied().min();
+                place.units = units_of(&cores);
+                place.workers = cores.iter().take(workers).filter_map(first).collect();
+                place.communication = cores.get(workers).filter(|_| communicate).and_then(first);
             }
-            if numbers.len() > 1 {
-                placement.warnings.push(Warning::Straddles { rank, domains: numbers.clone() });
+            if domains.len() > 1 {
+                placement.warnings.push(Warning::Straddles { rank, domains: place.domains.clone() });
             }
-            placement.places.push(Place {
-                domains: numbers,
-                units,
-                workers: own.iter().take(workers).filter_map(first).collect(),
-                communication: own.get(workers).filter(|_| communicate).and_then(first),
-            });
+            placement.places.push(place);
         }
         placement
     }
@@ -209,6 +203,13 @@ impl Topology {
         });
         shares.collect()
     }
+}
+
+/// In ascending order.
+fn units_of(cores: &[&Vec<usize>]) -> Vec<usize> {
+    let mut units: Vec<usize> = cores.iter().copied().flatten().copied().collect();
+    units.sort_unstable();
+    units
 }
 
 fn cores_of(domains: &[Domain]) -> Vec<&Vec<usize>> {

@@ -74,8 +74,14 @@ mod tests {
     #[cfg(all(feature = "hwloc", target_os = "linux"))]
     fn hwloc_and_linux_agree() {
         let (by_hwloc, by_linux) = (hwloc::probed().unwrap(), sysfs::probed(std::path::Path::new("/")).unwrap());
-        let cores =
-            |topology: &Topology| topology.domains.iter().map(|d| (d.number, d.cores.clone())).collect::<Vec<_>>();
+        let cores = |topology: &Topology| {
+            let sorted = |mut cores: Vec<Vec<usize>>| {
+                cores.sort();
+                cores
+            };
+            let domains = topology.domains.iter().map(|domain| (domain.number, sorted(domain.cores.clone())));
+            domains.collect::<std::collections::BTreeMap<_, _>>()
+        };
         assert_eq!(cores(&by_hwloc), cores(&by_linux));
         assert_eq!(by_hwloc.caches, by_linux.caches);
     }
