@@ -2,13 +2,14 @@
 //!
 //! Invariant: what is given out starts at the alignment asked for. It is asked of the system at the alignment that every
 //! allocation has, with room to move up: for more alignment than that Rust's allocator clears the bytes itself, which
-//! touches every page on the thread that allocates. What fills a huge page starts at one, and asks for them.
+//! touches every page on the thread that allocates. Huge pages
+//! are asked for where they fit.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-use super::huge_pages::{HUGE_PAGE, ask_for_huge_pages};
+use super::huge_pages::ask_for_huge_pages;
 
 /// What the system's allocator aligns to anyway.
 const COMMON: usize = 16;
@@ -30,7 +31,6 @@ unsafe impl Sync for Zeroed {}
 impl Zeroed {
     /// So many zeroed bytes from a multiple of `align` on, which is a power of 2; `None` where the system refuses.
     pub fn new(bytes: usize, align: usize) -> Option<Zeroed> {
-        let align = if bytes >= HUGE_PAGE { align.max(HUGE_PAGE) } else { align };
         let layout = Layout::from_size_align(bytes.checked_add(align)?, COMMON).ok()?;
         // SAFETY: the layout has at least `align` bytes.
         let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
