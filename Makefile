@@ -6,7 +6,7 @@
 MPICC  ?= mpicc.mpich
 MPIRUN ?= mpirun.mpich
 
-# All features, or all but LIBXSMM where that cannot be had.
+# All features, or all but LIBXSMM and hwloc where these cannot be had.
 FEATURES = $$(./.ci/features)
 
 BUILD   = MPICC=$(MPICC) CARGO_TARGET_DIR=target/mpich cargo
@@ -22,12 +22,13 @@ QUICK        ?=
 PEERS_PYTHON ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-aarch64 bench bench-network volumes thesis mlp packages build
+.PHONY: help demo test test-aarch64 test-numa bench bench-network volumes thesis mlp packages build
 
 help:
 	@echo "make demo          contract the .npy files of data/ on 2 MPI ranks: plan, time, GFLOP/s, check"
 	@echo "make test          everything that can be tested here, under MPICH and Open MPI"
 	@echo "make test-aarch64  the kernel tests built for AArch64, under an emulator if need be"
+	@echo "make test-numa     binding and first touch on a machine of two NUMA domains, which qemu emulates"
 	@echo "make bench         local contractions beside NumPy, torch, TBLIS, OpenBLAS and MKL: benches/results/local.md;"
 	@echo "                   what a step costs beside its numbers; how much of the transfers hides behind computing"
 	@echo "make volumes       words that ranks receive, on 2 to 18,432 of them: benches/results/volumes.csv and .svg"
@@ -54,6 +55,9 @@ test:
 
 test-aarch64:
 	@./tests/aarch64.sh
+
+test-numa: build
+	@./tests/numa_guest.sh $(PROGRAM)
 
 bench: packages $(if $(PEERS_PYTHON),,target/peers/ready)
 	MPICC=$(MPICC) CARGO_TARGET_DIR=target/mpich SERVER_FLAGS="--features $(FEATURES)" \

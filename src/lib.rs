@@ -50,7 +50,7 @@
 //! says otherwise; operations count 2 per multiply-add, 8 of complex numbers. Calls fail with an [`Error`].
 //!
 //! Features: `cli` (default) builds the command line, `mpi` runs on MPI ranks, `libxsmm` lets LIBXSMM multiply small
-//! products, `full` is everything.
+//! products, `hwloc` asks hwloc what the machine is made of, `full` is everything.
 
 pub mod algorithm;
 pub mod api;

@@ -11,7 +11,9 @@ only=${1:-}
 full=$(./.ci/features)
 export full
 members=(-p einsum-dist -p einsum-parser)
-if [ "$full" = full ]; then members+=(-p libxsmm-sys); fi
+# Whether a feature can be built here.
+has() { [[ $full == full || ,$full, == *,$1,* ]]; }
+if has libxsmm; then members+=(-p libxsmm-sys); fi
 passed=0 failed=0 failures=()
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
@@ -102,11 +104,13 @@ linter=check deny=()
 if tool clippy clippy; then linter=clippy deny=(-- -D warnings); fi
 combinations=("" "--no-default-features" "--no-default-features --features cli" "--no-default-features --features mpi"
     "--features $full")
-if [ "$full" = full ]; then
-    combinations+=("--no-default-features --features libxsmm")
-else
-    skip "$linter --no-default-features --features libxsmm" "no LIBXSMM"
-fi
+for feature in libxsmm hwloc; do
+    if has $feature; then
+        combinations+=("--no-default-features --features $feature")
+    else
+        skip "$linter --no-default-features --features $feature" "no $feature"
+    fi
+done
 for features in "${combinations[@]}"; do
     # shellcheck disable=SC2086
     step "$linter ${features:-default features}" with mpich cargo $linter "${members[@]}" --all-targets $features "${deny[@]}"

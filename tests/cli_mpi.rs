@@ -63,6 +63,30 @@ fn ranks_of_a_host_have_cores_of_their_own() {
     }
 }
 
+/// A launcher that binds ranks to few of the cores that there are for them is told so, once.
+#[test]
+fn masks_that_starve_workers_are_said() {
+    let folder = Folder::new("mpi-starved");
+    let warned = |topology: &str, flags: &[&str]| {
+        let mut command = launcher(&folder)?;
+        let command = command.env("EINSUM_DIST_TOPOLOGY", topology).args(["-n", "2", PROGRAM, "mk,kn->mn", "-s64"]);
+        Some(ran(command.args(flags)).well().err)
+    };
+    // This host has fewer cores than that.
+    let Some(said) = warned("pack:2 numa:1 core:4096", &[]) else { return };
+    let warnings: Vec<&str> = said.lines().filter(|line| line.starts_with("warning: ")).collect();
+    let [warning] = warnings[..] else { panic!("{said}") };
+    let ends = ", its share of the host is 4096; try mpirun --bind-to none, or --map-by numa --bind-to numa";
+    assert!(
+        warning.starts_with("warning: the affinity mask of rank 0 leaves it ") && warning.ends_with(ends),
+        "{warning}"
+    );
+    for quiet in [&["-q"][..], &["-t1"]] {
+        let said = warned("pack:2 numa:1 core:4096", quiet).unwrap();
+        assert!(!said.contains("warning: "), "{quiet:?}: {said}");
+    }
+}
+
 /// Rates are measured by the first run and remembered for the next; all ranks plan with the same.
 #[test]
 fn measured_rates_are_those_of_one_rank() {

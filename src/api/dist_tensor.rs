@@ -3,15 +3,20 @@
 use std::ops::Range;
 
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Dimension, Slice};
+use rayon::iter::IndexedParallelIterator;
 
 use super::{Error, Program, Result, World};
 use crate::dist::{Distribution, Region};
 use crate::io::random;
-use crate::kernel::Element;
+use crate::kernel::{Element, ask_for_huge_pages};
 use crate::memory::{OutOfMemory, bytes_of_mut};
 use crate::plan::Plan;
 
-/// A tensor of which every rank holds its block, dense and row-major. A process keeps the blocks of its own ranks.
+/// Bytes from which on several threads write zeros.
+const SHARED: usize = 1 << 20;
+
+/// A tensor of which every rank holds its block, dense and row-major. A process keeps the blocks of its own ranks; where
+/// [`World::place`] has bound these, workers of each touch its blocks first, so that they lie in the memory next to them.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, World, dist::Distribution};
@@ -54,14 +59,16 @@ impl<T: Element> DistTensor<T> {
     /// When the distribution has more ranks than the world.
     pub(super) fn try_zeros(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         assert!(distribution.ranks() <= world.ranks(), "the world has the ranks of the distribution");
+        let first = world.local_ranks().start;
         let block = |rank| {
             let region = distribution.block(shape, rank)?;
             let elements = region.volume();
-            let mut values = Vec::new();
+            let mut values: Vec<T> = Vec::new();
             if values.try_reserve_exact(elements).is_err() {
                 return Some(Err(Error::Memory(OutOfMemory { bytes: elements.saturating_mul(size_of::<T>()) })));
             }
-            values.resize(elements, T::ZERO);
+            ask_for_huge_pages(values.spare_capacity_mut());
+            let values = world.shared().by_workers(rank - first, || zeroed(values, elements));
             let values = ArrayD::from_shape_vec(region.extents(), values);
             let values = values.unwrap_or_else(|_| unreachable!("a region has as many elements as its extents say"));
             Some(Ok(Block { rank, region, values }))
@@ -222,6 +229,16 @@ impl<T: Element> DistTensor<T> {
     pub(super) fn block_mut(&mut self, rank: usize) -> Option<ArrayViewMutD<'_, T>> {
         self.blocks.iter_mut().find(|block| block.rank == rank).map(|block| block.values.view_mut())
     }
+}
+
+/// So many zeros in the memory of an empty list, written by all workers of the current pool where that pays.
+fn zeroed<T: Element>(mut values: Vec<T>, elements: usize) -> Vec<T> {
+    if elements * size_of::<T>() < SHARED || rayon::current_thread_index().is_none() {
+        values.resize(elements, T::ZERO);
+    } else {
+        rayon::iter::repeat_n(T::ZERO, elements).collect_into_vec(&mut values);
+    }
+    values
 }
 
 /// A box of a view.

@@ -1,5 +1,7 @@
 //! What a process can say about where it runs.
 
+pub use super::topology::{allowed, topology};
+
 /// The host's name, or nothing where the system does not tell.
 pub fn name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned()).unwrap_or_default()
@@ -12,23 +14,16 @@ pub fn cpus() -> Vec<usize> {
 
 /// The cores that a status of a process or thread allows.
 pub(super) fn listed(status: &str) -> Vec<usize> {
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
+    ranges(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default())
+}
+
+/// The numbers of a list such as `0-3,8`.
+pub(super) fn ranges(list: &str) -> Vec<usize> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
     };
     list.split(',').filter_map(range).flatten().collect()
-}
-
-/// The cores that this process may use, those that share a socket or a core beside each other.
-pub(super) fn neighbours() -> Vec<usize> {
-    let known = |core: usize, what: &str| {
-        let file = format!("/sys/devices/system/cpu/cpu{core}/topology/{what}");
-        std::fs::read_to_string(file).ok()?.trim().parse::<usize>().ok()
-    };
-    let mut cores = cpus();
-    cores.sort_by_cached_key(|&core| (known(core, "physical_package_id"), known(core, "core_id"), core));
-    cores
 }
 
 /// Keeps this thread, and those that it starts from now on, on these cores. If there are none, or where the system does not let

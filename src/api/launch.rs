@@ -3,9 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+#[cfg(feature = "mpi")]
+use super::host;
 use super::placement::Crew;
 use super::world::Members;
-use super::{Error, Result, World, host};
+use super::{Error, Result, World};
 use crate::comm::{Endpoint, shared::Fabric};
 use crate::exec::{Factors, Metrics, RankProgram, RunError, RunOptions, Team, panic_message, run};
 use crate::memory::Slot;
@@ -45,6 +47,7 @@ pub(super) fn launch(
             let Some(mut endpoint) = members.endpoint.borrow_mut().take() else {
                 return Err(Error::Usage("the world is running already".to_owned()));
             };
+            endpoint.spin(crews[0].place.communication.is_some());
             let slots = bound.pop().unwrap_or_default();
             let verified = ranks[0].verified();
             // The others wait for this rank's transfers, and only the end of the run can tell them. `abort` names the rank.
@@ -53,7 +56,10 @@ pub(super) fn launch(
             };
             let team =
                 Team::Pool { pool: &crews[0].pool, endpoint: &mut endpoint, on_failure: &mut |error| abort(error) };
+            crews[0].bind_communication();
             let metrics = guarded(&mut ranks[0], slots, factors, &options, team);
+            // What this thread starts between runs must not find itself on one core.
+            host::bind(&crews[0].place.units);
             let metrics = metrics.map_err(|error| {
                 abort(&error);
                 failed(plan, &ranks[0], &error)
@@ -77,7 +83,7 @@ fn in_process(
         let threads = ranks.iter_mut().zip(bound).zip(crews).map(|((program, slots), crew)| {
             let (shared, rank) = (fabric.clone(), program.schedule().rank);
             let body = move || {
-                host::bind(&crew.cores);
+                crew.bind_communication();
                 let mut endpoint = Endpoint::Shared(shared.endpoint(rank));
                 let fail = |error: &RunError| shared.fail(rank, &error.message);
                 let team =

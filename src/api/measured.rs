@@ -45,9 +45,11 @@ impl<T: Element> Program<T> {
         let local = local.zip(&ran.bound_bytes).map(|((at, ((program, metrics), busy)), &bound)| {
             let schedule = program.schedule();
             let from = |near: bool| metrics.received_from(schedule, |peer| (hosts[peer] == here) == near);
+            let place = self.world.shared().place_of(at);
             Measured {
                 node_name: here.clone(),
-                cpus: self.world.shared().cores_of(at),
+                numa: place.domains.first().copied().filter(|_| place.domains.len() == 1),
+                cpus: place.units,
                 received: metrics.received(schedule, values),
                 by_link: ByLink { same_node: from(true), other_nodes: from(false) },
                 seconds: metrics.node_seconds(schedule, values),

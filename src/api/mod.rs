@@ -26,6 +26,7 @@ mod program;
 mod record;
 #[cfg(feature = "mpi")]
 mod routes;
+mod topology;
 mod world;
 
 pub use dist_tensor::DistTensor;

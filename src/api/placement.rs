@@ -1,78 +1,154 @@
-//! Which cores each rank has: ranks of one host that may use exactly the same ones share them out.
+//! Binds ranks and their threads to the cores that [`crate::machine::Placement`] gives them.
 //!
-//! ```text
-//! cores of the host, by socket    0 1 2 3 | 4 5 6 7
-//! two ranks                       rank 0    rank 1
-//! three ranks                     0 0 | 1 1 1 | 2 2 2
-//! ```
+//! Ranks of one host that may use exactly the same cores share them out; those that a launcher has bound to others keep to these. A
+//! worker has a core of its own, and so has the thread that communicates where there is one to spare. Pages lie where they are touched
+//! first: blocks of tensors are zeroed by the workers of their rank, arenas and packing space are left for them to touch.
 //!
-//! Where ranks have cores of their own, a thread that communicates takes its turns beside its own rank's workers only.
-//!
-//! Invariants: ranks that a launcher has bound to cores of their own keep them; no rank is given fewer cores than it has workers.
-//! Deliberately absent: memory (pages lie where they are touched first), one core for each worker.
+//! Invariant: no rank has cores of its own that are fewer than its workers. Deliberately absent: memory that is bound or moved.
 
 use super::{Error, Result, World, host};
+use crate::machine::{Place, Topology};
 
 /// The workers of one rank of this process.
 pub(super) struct Crew {
     pub(super) pool: rayon::ThreadPool,
-    /// Theirs and those of the rank's thread; none where the system places them.
-    pub(super) cores: Vec<usize>,
+    pub(super) place: Place,
 }
 
 impl Crew {
     /// # Errors
     /// Threads cannot be started.
-    pub(super) fn new(rank: usize, workers: usize, cores: Vec<usize>) -> Result<Crew> {
-        let theirs = cores.clone();
-        let builder = rayon::ThreadPoolBuilder::new().num_threads(workers).start_handler(move |_| host::bind(&theirs));
+    pub(super) fn new(rank: usize, workers: usize, place: Place) -> Result<Crew> {
+        let theirs = place.clone();
+        let builder = rayon::ThreadPoolBuilder::new().num_threads(workers).start_handler(move |worker| {
+            // Of a crew for another plan with more workers than were placed, none has a core of its own.
+            match theirs.workers.get(worker).filter(|_| workers <= theirs.workers.len()) {
+                Some(&unit) => host::bind(&[unit]),
+                None => host::bind(&theirs.units),
+            }
+        });
         let builder = builder.thread_name(move |worker| format!("rank {rank} worker {worker}"));
         let pool = builder.build().map_err(|error| Error::Usage(format!("cannot start workers: {error}")))?;
-        Ok(Crew { pool, cores })
+        Ok(Crew { pool, place })
+    }
+
+    /// Keeps the calling thread on the core for communication, or on the cores of its rank.
+    pub(super) fn bind_communication(&self) {
+        match self.place.communication {
+            Some(unit) => host::bind(&[unit]),
+            None => host::bind(&self.place.units),
+        }
     }
 }
 
+/// What [`World::place`] has decided.
+pub(super) struct Placed {
+    pub(super) workers: usize,
+    /// Of the local ranks.
+    pub(super) places: Vec<Place>,
+}
+
+/// Ranks of this host that may use the same cores as this process.
+struct Sharing {
+    /// What there is for them.
+    topology: Topology,
+    ranks: usize,
+    /// How many of them come before those of this process.
+    before: usize,
+}
+
 impl World {
-    /// Binds the ranks of each host to cores of their own, if there are enough for this many workers of each. Processes bind the
-    /// thread that calls and all that it starts afterwards; ranks inside of a process their threads and workers. Before anything
-    /// is measured or compiled; what is bound stays so, whatever is asked for later. Collective.
+    /// Binds the ranks of each host to cores of their own, workers and communicating threads to one each, if there are enough for this
+    /// many workers of each rank. Processes bind the thread that calls, and all that it starts afterwards, to the cores of their rank;
+    /// ranks inside of a process bind their own threads. A rank without peers stays as it is. Before anything is measured, compiled or
+    /// allocated; what is bound stays so, whatever is asked for later. Collective.
     ///
     /// ```
     /// use einsum_dist::World;
     /// let world = World::in_process(2);
     /// world.place(1)?;
+    /// assert_eq!(world.places()?.len(), 2);
     /// # Ok::<(), einsum_dist::Error>(())
     /// ```
     ///
     /// # Errors
-    /// MPI fails.
+    /// MPI fails, or what the topology is said to be is none.
     pub fn place(&self, workers: usize) -> Result<()> {
-        let cores = host::neighbours();
-        let mine = format!("{} {cores:?}", host::name());
-        let everyone = self.all_gather(mine.as_bytes())?;
-        if self.shared().placed() {
+        let Sharing { topology, ranks, before } = self.sharing()?;
+        if self.ranks() == 1 || self.shared().placed.borrow().is_some() || host::cpus().is_empty() {
             return Ok(());
         }
-        if self.local_ranks().len() == self.ranks() {
-            let shares = (0..self.ranks()).map(|rank| share(&cores, rank, self.ranks(), workers).to_vec());
-            *self.shared().cores.borrow_mut() = shares.collect();
-            return Ok(());
+        let places = topology.place(ranks, workers, true).places.split_off(before);
+        let places: Vec<Place> = places.into_iter().take(self.local_ranks().len()).collect();
+        if let (false, [mine]) = (self.local_ranks().len() == self.ranks(), &places[..]) {
+            host::bind(&mine.units);
         }
-        let sharing = |processes: &[Vec<u8>]| processes.iter().filter(|theirs| **theirs == mine.as_bytes()).count();
-        let mine = share(&cores, sharing(&everyone[..self.local_ranks().start]), sharing(&everyone), workers);
-        host::bind(mine);
-        *self.shared().cores.borrow_mut() = vec![mine.to_vec()];
+        *self.shared().placed.borrow_mut() = Some(Placed { workers, places });
         Ok(())
     }
-}
 
-/// The cores of one of several ranks that share them: about as many as any other, next to each other. None if that would be
-/// fewer than its workers.
-fn share(cores: &[usize], rank: usize, ranks: usize, workers: usize) -> &[usize] {
-    if ranks < 2 || cores.len() / ranks < workers {
-        return &[];
+    /// Workers of each rank, if nobody says how many: one for each core of the smallest share that any rank has, less one for
+    /// communication where there are several ranks and that leaves one. Not more than a quota of processor time allows. Collective.
+    ///
+    /// # Errors
+    /// As [`World::place`].
+    pub fn default_workers(&self) -> Result<usize> {
+        let Sharing { topology, ranks, .. } = self.sharing()?;
+        let several = self.ranks() > 1;
+        let quota = std::thread::available_parallelism().map_or(1, |cores| cores.get() / ranks);
+        let quota = if several && quota > 1 { quota - 1 } else { quota.max(1) };
+        let mine = topology.workers(ranks, several).min(quota);
+        // One plan serves all ranks.
+        let all = self.all_gather(&(mine as u64).to_le_bytes())?;
+        let read = |bytes: &Vec<u8>| Some(u64::from_le_bytes(bytes.as_slice().try_into().ok()?) as usize);
+        Ok(all.iter().filter_map(read).min().unwrap_or(mine))
     }
-    &cores[rank * cores.len() / ranks..(rank + 1) * cores.len() / ranks]
+
+    /// Where every rank computes, in order of ranks; one that is not bound has the cores of its process. Collective.
+    ///
+    /// # Errors
+    /// As [`World::place`].
+    pub fn places(&self) -> Result<Vec<Place>> {
+        let mine: Vec<Place> = (0..self.local_ranks().len()).map(|rank| self.shared().place_of(rank)).collect();
+        let all = self.all_gather(&serde_json::to_vec(&mine).unwrap_or_default())?;
+        let read = all.iter().map(|bytes| serde_json::from_slice::<Vec<Place>>(bytes).unwrap_or_default());
+        Ok(read.flatten().collect())
+    }
+
+    /// What an affinity mask leaves to a rank, as a sentence, where it starves the workers of any: they have fewer cores than its host
+    /// has for each rank, and than were asked for. Collective.
+    ///
+    /// # Errors
+    /// As [`World::place`].
+    pub fn starved(&self, workers: Option<usize>) -> Result<Option<String>> {
+        let name = host::name();
+        let here = self.all_gather(name.as_bytes())?.iter().filter(|theirs| **theirs == name.as_bytes()).count();
+        let Sharing { topology, ranks, .. } = self.sharing()?;
+        let (own, fair) = (topology.cores() / ranks, host::topology()?.cores() / here.max(ranks));
+        let rank = self.local_ranks().start;
+        let starves = own < fair && own < workers.unwrap_or(fair);
+        let cores = if own == 1 { "1 core".to_owned() } else { format!("{own} cores") };
+        let mine = if starves {
+            format!("the affinity mask of rank {rank} leaves it {cores}, its share of the host is {fair}")
+        } else {
+            String::new()
+        };
+        let all = self.all_gather(mine.as_bytes())?;
+        let first = all.iter().find(|theirs| !theirs.is_empty());
+        Ok(first.map(|theirs| String::from_utf8_lossy(theirs).into_owned()))
+    }
+
+    /// Collective.
+    fn sharing(&self) -> Result<Sharing> {
+        let mine = format!("{} {:?}", host::name(), host::cpus());
+        let everyone = self.all_gather(mine.as_bytes())?;
+        let topology = self.agree(host::allowed())?;
+        if self.local_ranks().len() == self.ranks() {
+            return Ok(Sharing { topology, ranks: self.ranks(), before: 0 });
+        }
+        let sharing = |processes: &[Vec<u8>]| processes.iter().filter(|theirs| **theirs == mine.as_bytes()).count();
+        Ok(Sharing { topology, ranks: sharing(&everyone), before: sharing(&everyone[..self.local_ranks().start]) })
+    }
 }
 
 #[cfg(test)]
@@ -80,32 +156,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_share_all_cores() {
-        let cores: Vec<usize> = (0..8).map(|core| 10 + core).collect();
-        for ranks in 2..=8 {
-            let shares: Vec<&[usize]> = (0..ranks).map(|rank| share(&cores, rank, ranks, 1)).collect();
-            assert_eq!(shares.concat(), cores, "{ranks} ranks");
-            let (least, most) = (8 / ranks, 8_usize.div_ceil(ranks));
-            assert!(shares.iter().all(|share| (least..=most).contains(&share.len())), "{shares:?}");
+    fn threads_stay_where_they_are_placed() {
+        let units = host::cpus();
+        let (Some(&first), Some(&last)) = (units.first(), units.last()) else { return };
+        let place = Place { domains: vec![0], units: units.clone(), workers: vec![last, first], communication: None };
+        let crew = |workers: usize| Crew::new(0, workers, place.clone()).expect("threads");
+        assert_eq!(crew(2).pool.broadcast(|_| own_cores()), [vec![last], vec![first]]);
+        assert_eq!(crew(1).pool.broadcast(|_| own_cores()), [vec![last]]);
+        // More workers than were placed share the cores.
+        assert!(crew(3).pool.broadcast(|_| own_cores()).iter().all(|mine| *mine == units));
+        let spare = Crew::new(0, 1, Place { communication: Some(last), ..place.clone() }).expect("threads");
+        for (crew, cores) in [(spare, vec![last]), (crew(1), units.clone())] {
+            let bound = std::thread::spawn(move || {
+                crew.bind_communication();
+                own_cores()
+            });
+            assert_eq!(bound.join().unwrap(), cores);
         }
     }
 
     #[test]
-    fn nobody_is_bound_to_too_few() {
-        assert!(share(&[0, 1, 2, 3], 0, 2, 3).is_empty() && share(&[0, 1], 2, 3, 1).is_empty());
-        assert_eq!(share(&[0, 1, 2, 3], 1, 2, 2), [2, 3]);
-        assert!(share(&[0, 1], 0, 1, 1).is_empty(), "a rank without others has what there is");
-    }
-
-    #[test]
-    fn workers_stay_on_the_cores_of_their_rank() {
-        let cores = host::neighbours();
-        let Some(&last) = cores.last() else { return };
-        let crew = Crew::new(0, 2, vec![last]).expect("threads");
-        if cfg!(target_os = "linux") {
-            let here = crew.pool.broadcast(|_| own_cores());
-            assert!(here.iter().all(|mine| *mine == [last]), "{here:?} instead of {last}");
+    fn ranks_share_the_cores_of_the_process() {
+        let units = host::allowed().expect("a topology");
+        let ranks = units.cores();
+        if ranks < 2 || host::cpus().is_empty() {
+            return;
         }
+        let world = World::in_process(ranks);
+        assert_eq!(world.default_workers().unwrap(), 1);
+        assert!(world.places().unwrap().iter().all(|place| place.workers.is_empty()));
+        world.place(1).unwrap();
+        let mut workers: Vec<usize> = world.places().unwrap().into_iter().flat_map(|place| place.workers).collect();
+        workers.sort_unstable();
+        workers.dedup();
+        assert_eq!(workers.len(), ranks, "a core each");
+        // With too few cores nobody has any of its own.
+        let crowded = World::in_process(ranks + 1);
+        crowded.place(1).unwrap();
+        assert!(crowded.places().unwrap().iter().any(|place| place.workers.is_empty()));
+        let single = World::single();
+        single.place(1).unwrap();
+        assert_eq!(single.places().unwrap()[0].units, host::cpus());
     }
 
     /// The cores of the calling thread.

@@ -7,10 +7,11 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::placement::Crew;
+use super::placement::{Crew, Placed};
 use super::{Error, Program, Result, host};
 use crate::exec::{Moved, RunOptions};
 use crate::kernel::Element;
+use crate::machine::Place;
 use crate::plan::Plan;
 
 #[cfg(feature = "mpi")]
@@ -42,8 +43,8 @@ pub struct World(Rc<Shared>);
 pub(super) struct Shared {
     pub(super) members: Members,
     crews: RefCell<BTreeMap<usize, Rc<Vec<Crew>>>>,
-    /// The cores of each local rank, where [`World::place`] has given it some.
-    pub(super) cores: RefCell<Vec<Vec<usize>>>,
+    /// What [`World::place`] has given to each local rank.
+    pub(super) placed: RefCell<Option<Placed>>,
     pub(super) options: RunOptions,
     moved: Cell<Moved>,
     /// Files that are removed where the run is aborted.
@@ -76,7 +77,7 @@ impl World {
         World(Rc::new(Shared {
             members,
             crews: RefCell::default(),
-            cores: RefCell::default(),
+            placed: RefCell::default(),
             options,
             moved: Cell::default(),
             unfinished: RefCell::default(),
@@ -326,15 +327,30 @@ impl World {
 }
 
 impl Shared {
-    /// The cores that a local rank may use.
-    pub(super) fn cores_of(&self, rank: usize) -> Vec<usize> {
-        let placed = self.cores.borrow().get(rank).filter(|cores| !cores.is_empty()).cloned();
-        placed.unwrap_or_else(host::cpus)
+    /// Where a local rank computes: the cores of its process, unless it has some of them for itself.
+    pub(super) fn place_of(&self, rank: usize) -> Place {
+        if let Some(place) = self.placed.borrow().as_ref().and_then(|placed| placed.places.get(rank)) {
+            return place.clone();
+        }
+        let units = host::cpus();
+        let domains = host::allowed().map(|topology| topology.domains).unwrap_or_default();
+        Place { domains: domains.iter().map(|domain| domain.number).collect(), units, ..Place::default() }
     }
 
     /// Whether local ranks have cores of their own from [`World::place`].
     pub(super) fn placed(&self) -> bool {
-        self.cores.borrow().iter().any(|cores| !cores.is_empty())
+        let placed = self.placed.borrow();
+        placed.iter().flat_map(|placed| &placed.places).any(|place| !place.workers.is_empty())
+    }
+
+    /// Has something done by the workers of a local rank where [`World::place`] has bound them, else by the caller.
+    pub(super) fn by_workers<V: Send>(&self, rank: usize, work: impl FnOnce() -> V + Send) -> V {
+        let ready = self.placed.borrow().as_ref().map(|placed| (placed.places.len(), placed.workers));
+        // Without threads the run itself will say so.
+        match ready.and_then(|(ranks, workers)| self.crews(ranks, workers).ok()) {
+            Some(crews) => crews[rank].pool.install(work),
+            None => work(),
+        }
     }
 
     /// One pool per local rank; made once for each number of workers that plans ask for.
@@ -342,7 +358,9 @@ impl Shared {
         if let Some(crews) = self.crews.borrow().get(&workers) {
             return Ok(crews.clone());
         }
-        let build = |rank| Crew::new(rank, workers, self.cores.borrow().get(rank).cloned().unwrap_or_default());
+        let place =
+            |rank: usize| self.placed.borrow().as_ref().map(|placed| placed.places[rank].clone()).unwrap_or_default();
+        let build = |rank| Crew::new(rank, workers, place(rank));
         let crews = Rc::new((0..ranks).map(build).collect::<Result<Vec<_>>>()?);
         self.crews.borrow_mut().insert(workers, crews.clone());
         Ok(crews)

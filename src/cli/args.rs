@@ -46,11 +46,13 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 
-    /// Ranks inside this process; under mpirun, mpirun says how many [default: 1]
+    /// Ranks inside this process; under mpirun, mpirun says how many [default: one for each NUMA domain
+    /// whose cores this process may use]
     #[arg(short = 'n', long, value_name = "N")]
     pub ranks: Option<NonZeroUsize>,
 
-    /// Compute threads of each rank [default: its share of the cores, less one for communication where that leaves one]
+    /// Compute threads of each rank [default: its share of the cores, less one for communication where ranks are
+    /// several and that leaves one]
     #[arg(short = 't', long, value_name = "N")]
     pub workers: Option<NonZeroUsize>,
 
@@ -141,7 +143,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE.svg")]
     pub timeline: Option<PathBuf>,
 
-    /// Plan for the machine that this file describes: its ranks, workers and rates; with --explain or --simulate
+    /// Plan for the machine that this file describes: its topology, ranks, workers and rates; with --explain or
+    /// --simulate
     #[arg(long, value_name = "FILE.toml")]
     pub machine: Option<PathBuf>,
 

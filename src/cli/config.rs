@@ -5,13 +5,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use einsum_dist::api::host;
+use einsum_dist::comm::launcher::launcher;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::exec::{Contractor, kernel_name};
 use einsum_dist::local::Target;
 use einsum_dist::plan::{AlgorithmName, Fixed, MOST_PLAYED, PipelineChoice};
 use einsum_dist::tree::Tree;
-use einsum_dist::{Machine, Options, Plan, Problem, World};
+use einsum_dist::{Machine, Options, Plan, Problem, Shaped, World};
 
 use super::args::Args;
 use super::sizes::Sizes;
@@ -24,6 +24,8 @@ use super::{Result, inputs};
 pub struct RunConfig {
     pub tree: Tree,
     pub plan: Plan,
+    /// What one rank would take, to compare with, where the machine says what it is made of.
+    pub by_one: Option<Plan>,
     /// Seconds that planning took.
     pub plan_seconds: f64,
     /// What contracts on this machine.
@@ -54,7 +56,11 @@ impl RunConfig {
     pub fn new(world: &World, args: Args) -> Result<RunConfig> {
         agree(world, check_flags(&args))?;
         let text = inputs::expression(world, args.expression.as_deref().unwrap_or_default())?;
-        let workers = default_workers(world, &args)?;
+        let workers = match args.workers {
+            Some(workers) => workers.into(),
+            None => world.default_workers()?,
+        };
+        warn_if_starved(world, &args)?;
         let target = shared_target(world, &args, workers)?;
         let machine = if runs_here(world, &args) {
             world.place(workers)?;
@@ -93,9 +99,9 @@ impl RunConfig {
         if !args.operands.is_empty() {
             sizes.agree(expression, &shapes)?;
         }
-        let described = args.machine.as_deref().map(machine).transpose()?;
+        let described = args.machine.as_deref().map(|path| machine(path, args.ranks.map(usize::from))).transpose()?;
         let ranks = match &described {
-            Some(machine) => args.ranks.map_or(machine.ranks, usize::from),
+            Some(machine) => machine.ranks,
             None if world.ranks() > 1 => world.ranks(),
             None => args.ranks.map_or(1, usize::from),
         };
@@ -113,17 +119,20 @@ impl RunConfig {
         let machine = match described {
             Some(machine) => {
                 let workers = args.workers.map_or(machine.workers, usize::from);
-                Machine { ranks, workers, ..machine }
+                Machine { workers, ..machine }
             }
             None => Machine { ranks, ..here },
         };
         let tree = shaped.tree(&machine, &options)?;
-        check_extents(&tree, dtype, ranks)?;
+        // Ranks that nobody has asked for may have nothing to do.
+        let asked = args.ranks.is_some() || args.machine.is_some() || launcher().is_some();
+        check_extents(&tree, dtype, if asked { ranks } else { 1 })?;
         if let Some(text) = &args.distribution {
             options.fixed = Fixed::of(text, &tree).map_err(|error| usage(format!("--distribution: {error}")))?;
         }
         let plan = shaped.plan_tree(&tree, &machine, &options)?;
         let plan_seconds = started.elapsed().as_secs_f64();
+        let by_one = if args.explain || args.simulate { by_one(&shaped, &tree, &machine, &options) } else { None };
         let shown = [("--timeline draws", &args.timeline), ("--trace shows", &args.trace)];
         if let Some((shows, _)) = shown.iter().find(|(_, path)| path.is_some() && args.simulate && ranks > MOST_PLAYED)
         {
@@ -135,6 +144,7 @@ impl RunConfig {
         Ok(RunConfig {
             tree,
             plan,
+            by_one,
             plan_seconds,
             contractor,
             operands: args.operands,
@@ -161,11 +171,20 @@ fn runs_here(world: &World, args: &Args) -> bool {
     args.machine.is_none() && (args.ranks.is_none() || args.ranks.map(usize::from) == Some(world.ranks()))
 }
 
-/// The machine that a file describes.
-fn machine(path: &Path) -> Result<Machine> {
+/// The machine that a file describes, with so many ranks if that is said elsewhere.
+fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
     let said = |what: String| usage(format!("--machine {}: {what}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| said(error.to_string()))?;
-    Machine::from_toml(&text).map_err(said)
+    Machine::from_toml_with(&text, ranks).map_err(said)
+}
+
+/// The plan for one rank on the cores of one of several, which communicates with nobody.
+fn by_one(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &Options) -> Option<Plan> {
+    let (_, placement) = machine.placement()?;
+    let spare = usize::from(placement.places.first()?.communication.is_some());
+    let one = Machine { workers: machine.workers + spare, ..machine.part(0..1) };
+    let options = Options { algorithm: None, cut: Vec::new(), fixed: Fixed::default(), ..options.clone() };
+    if machine.ranks > 1 { shaped.plan_tree(tree, &one, &options).ok() } else { None }
 }
 
 /// What local plans are made for, on rank 0: one plan serves all ranks. Collective.
@@ -233,25 +252,16 @@ fn check_extents(tree: &Tree, dtype: Dtype, ranks: usize) -> Result<()> {
     Ok(())
 }
 
-/// Compute threads of each rank: the share of the cores that this process may use, the same on every rank. Collective.
-fn default_workers(world: &World, args: &Args) -> Result<usize> {
-    if let Some(workers) = args.workers {
-        return Ok(workers.into());
+/// Says on rank 0 if a launcher has bound a rank to so few cores that its workers have to share them. Collective.
+fn warn_if_starved(world: &World, args: &Args) -> Result<()> {
+    if launcher().is_none() || args.explain || args.simulate {
+        return Ok(());
     }
-    let mut cores = host::cpus();
-    if let Ok(parallelism) = std::thread::available_parallelism() {
-        // A quota may allow less than the affinity mask.
-        cores.truncate(parallelism.get());
+    if let Some(starved) = world.starved(args.workers.map(usize::from))?
+        && world.is_root()
+        && !args.quiet
+    {
+        eprintln!("warning: {starved}; try mpirun --bind-to none, or --map-by numa --bind-to numa");
     }
-    // Processes that a launcher bound to cores of their own share with nobody.
-    let mine = format!("{} {:?}", host::name(), host::cpus());
-    let sharing = world.all_gather(mine.as_bytes())?.iter().filter(|theirs| **theirs == mine.as_bytes()).count();
-    let ranks = world.ranks().max(args.ranks.map_or(1, usize::from));
-    let sharing = if world.local_ranks().len() == world.ranks() { ranks } else { sharing };
-    let share = cores.len() / sharing.max(1);
-    let workers = if ranks > 1 && share > 1 { share - 1 } else { share.max(1) };
-    // One plan serves all ranks.
-    let all = world.all_gather(&(workers as u64).to_le_bytes())?;
-    let read = |bytes: &Vec<u8>| Some(u64::from_le_bytes(bytes.as_slice().try_into().ok()?) as usize);
-    Ok(all.iter().filter_map(read).min().unwrap_or(workers))
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! `--explain` and `--simulate`: the plan, its proof and how it is played, for any number of ranks; no data.
 
+use einsum_dist::machine::{Place, Placement, Topology, listed};
 use einsum_dist::plan::{Classes, MOST_WHOLE, Step};
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Plan, World};
@@ -9,6 +10,9 @@ use super::config::RunConfig;
 use super::print::json;
 use super::units::{counted, seconds};
 use super::{Result, shown};
+
+/// Warnings about the placement; of many ranks they are alike.
+const LISTED: usize = 8;
 
 /// Verifies the plan and says what it is, where rank 0 lives.
 ///
@@ -44,7 +48,28 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<Option<String>> {
     let kernel = config.kernel();
     let played = if config.simulate { simulated(plan, played.as_ref()) } else { String::new() };
     let explained = plan.explain();
-    Ok(Some(format!("{explained}\n{played}kernel    {kernel} on this machine\nverified: {verified}{default}\n")))
+    let placed = plan.machine.placement().map_or(String::new(), |(topology, Placement { places, warnings })| {
+        let warnings = warnings.iter().take(LISTED).map(|warning| format!("warning   {warning}\n"));
+        where_ranks_are(&topology, &places) + &warnings.collect::<String>()
+    });
+    let compared = config.by_one.as_ref().map_or(String::new(), |one| speed_up(plan, one));
+    Ok(Some(format!(
+        "{explained}\n{placed}{compared}{played}kernel    {kernel} on this machine\nverified: {verified}{default}\n"
+    )))
+}
+
+/// A line about a host, and one for each of its ranks.
+pub fn where_ranks_are(host: &Topology, places: &[Place]) -> String {
+    let heads = std::iter::once("placement ").chain(std::iter::repeat("          "));
+    let ranks = heads.zip(listed(places)).map(|(head, line)| format!("{head}{line}\n"));
+    format!("topology  {host}\n{}", ranks.collect::<String>())
+}
+
+/// How many times as fast all ranks are as one of them, which needs no core for communication.
+fn speed_up(plan: &Plan, one: &Plan) -> String {
+    let times = one.seconds() / plan.seconds().max(f64::MIN_POSITIVE);
+    let workers = counted(one.machine.workers, "worker");
+    format!("speed-up  {times:.2} times as fast as one rank of {workers}: {}\n", seconds(one.seconds()))
 }
 
 /// What playing the schedules of all ranks says, as a line.

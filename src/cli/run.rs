@@ -5,12 +5,14 @@
 
 use std::time::Instant;
 
+use einsum_dist::api::host;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::plan::{CheckReport, Measured, Seconds};
 use einsum_dist::{DistTensor, Element, World};
 use num_complex::Complex;
 
 use super::config::RunConfig;
+use super::explain::where_ranks_are;
 use super::finished::Finished;
 use super::{Result, shown};
 
@@ -32,8 +34,11 @@ pub struct Outcome {
 /// Bad input found while reading, or a failed run.
 pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
     world.check_memory(&config.plan)?;
-    if config.verbose && world.is_root() {
-        eprintln!("{}\nkernel    {}\n", config.plan.explain(), config.kernel());
+    if config.verbose {
+        let placement = where_ranks_are(host::topology()?, &world.places()?);
+        if world.is_root() {
+            eprintln!("{}\n{placement}kernel    {}\n", config.plan.explain(), config.kernel());
+        }
     }
     match config.plan.dtype {
         Dtype::Float32 => typed::<f32>(world, config),

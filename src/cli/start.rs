@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use einsum_dist::api::host;
 use einsum_dist::comm::Transport;
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::exec::RunOptions;
@@ -62,7 +63,12 @@ fn under_mpirun(_transport: &str) -> Result<World> {
 }
 
 fn in_process(args: &Args) -> Result<World> {
-    let ranks = args.ranks.map_or(1, usize::from);
+    let ranks = match (args.ranks, &args.machine) {
+        (Some(ranks), _) => ranks.into(),
+        // The plan is for another machine.
+        (None, Some(_)) => 1,
+        (None, None) => host::allowed()?.ranks(),
+    };
     let world = match transport(&args.transport)? {
         Link::Throttled(bytes_per_second) => World::throttled(ranks, bytes_per_second),
         Link::Transport(Transport::Message | Transport::Rma) => {

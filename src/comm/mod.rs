@@ -87,6 +87,18 @@ impl Endpoint {
         each!(self, end => end.idle(in_flight, computing, longest))
     }
 
+    /// Whether the calling thread has a core of its own: then it does not sleep where it would have to look again soon.
+    pub fn spin(&mut self, spin: bool) {
+        match self {
+            // Whoever changes something wakes it.
+            Endpoint::Shared(_) => {}
+            #[cfg(feature = "mpi")]
+            Endpoint::Mpi(end) => end.spin(spin),
+        }
+        #[cfg(not(feature = "mpi"))]
+        let _ = spin;
+    }
+
     /// What other threads of this rank use to end [`Endpoint::idle`].
     pub fn waker(&self) -> Waker {
         each!(self, end => end.waker())

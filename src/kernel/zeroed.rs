@@ -2,10 +2,14 @@
 //!
 //! Invariant: what is given out starts at the alignment asked for. It is asked of the system at the alignment that every
 //! allocation has, with room to move up: for more alignment than that Rust's allocator clears the bytes itself, which
-//! touches every page on the thread that allocates.
+//! touches every page on the thread that allocates. Huge pages
+//! are asked for where they fit.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
+
+use super::huge_pages::ask_for_huge_pages;
 
 /// What the system's allocator aligns to anyway.
 const COMMON: usize = 16;
@@ -33,6 +37,8 @@ impl Zeroed {
         let up = base.as_ptr().align_offset(align);
         // SAFETY: `up` is less than `align`, and the allocation has `align` bytes more than `bytes`.
         let start = unsafe { base.add(up) };
+        // SAFETY: the bytes are there, and nobody else knows of them yet.
+        ask_for_huge_pages(unsafe { std::slice::from_raw_parts_mut(start.as_ptr().cast::<MaybeUninit<u8>>(), bytes) });
         Some(Zeroed { base, layout, start, bytes })
     }
 

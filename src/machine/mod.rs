@@ -1,14 +1,22 @@
 //! The machine that a plan is for: a plain value.
 //!
 //! Plans depend on a machine only through this value, so a laptop plans for a cluster. The default rates are of one common
-//! server core and its memory; [`World::machine`](crate::World::machine) has those of the host. Deliberately absent: measuring, which
-//! takes a world to run in.
+//! server core and its memory; [`World::machine`](crate::World::machine) has those of the host. A machine may say what each of its
+//! hosts is made of; which rank has which of its cores follows from that. Deliberately absent: measuring, which takes a world to run in,
+//! and finding out what this host is made of.
 
 mod file;
+mod placement;
+mod synthetic;
+mod topology;
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+
+pub use placement::{Place, Placement, Warning, listed};
+pub use synthetic::Synthetic;
+pub use topology::{Cache, Domain, Topology};
 
 /// What a transfer between two ranks takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,6 +63,10 @@ pub struct Machine {
     pub block_rates: Vec<[f64; 2]>,
     /// How fast each rank contracts beside their mean; empty where all are alike.
     pub speeds: Vec<f64>,
+    /// What a host is made of, for placing ranks; no rate follows from it. Ranks that are not said are then one for each NUMA domain,
+    /// workers one for each core of a rank, less one for communication.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topology: Option<Synthetic>,
 }
 
 impl Default for Machine {
@@ -75,6 +87,7 @@ impl Default for Machine {
             interference: 1.0,
             block_rates: Vec::new(),
             speeds: Vec::new(),
+            topology: None,
         }
     }
 }
@@ -150,6 +163,18 @@ impl Machine {
             speeds: self.speeds.get(ranks).map(<[f64]>::to_vec).unwrap_or_default(),
             ..self.clone()
         }
+    }
+
+    /// Where the ranks of a host compute, and what it is made of, if that is said.
+    pub fn placement(&self) -> Option<(Topology, Placement)> {
+        let topology = self.topology.as_ref()?.topology();
+        let placement = topology.place(self.ranks_of_host(), self.workers, self.ranks > 1);
+        Some((topology, placement))
+    }
+
+    /// Ranks of the first host: all, where links are alike.
+    fn ranks_of_host(&self) -> usize {
+        if self.ranks_per_node > 1 { self.ranks_per_node.min(self.ranks) } else { self.ranks }
     }
 
     /// How fast a rank contracts beside the mean of all.

@@ -83,9 +83,9 @@ pub struct NodeReport {
 pub struct RankReport {
     /// The host.
     pub node_name: Option<String>,
-    /// Cores that its process may use.
+    /// Cores that its threads may use, as the system counts hardware threads.
     pub cpus: Option<Vec<usize>>,
-    /// Its NUMA domain; nobody asks for it yet.
+    /// The NUMA domain of these cores; `None` where they are of several, or nobody tells.
     pub numa: Option<usize>,
     /// In all steps and slices.
     pub bytes_received: Peak,
@@ -186,8 +186,10 @@ pub struct Report {
 pub struct Measured {
     /// The host.
     pub node_name: String,
-    /// Cores that the process may use.
+    /// Cores that its threads may use.
     pub cpus: Vec<usize>,
+    /// The NUMA domain that has all of them.
+    pub numa: Option<usize>,
     /// Bytes received, per value of the plan.
     pub received: Vec<u64>,
     /// The same bytes by where they came from.
@@ -244,7 +246,7 @@ impl Plan {
             RankReport {
                 node_name: got.map(|m| m.node_name.clone()),
                 cpus: got.map(|m| m.cpus.clone()),
-                numa: None,
+                numa: got.and_then(|m| m.numa),
                 bytes_received: Peak { planned: received, measured: got.map(|m| m.received.iter().sum()) },
                 bytes_by_link: got.map(|m| m.by_link),
                 peak_bytes: Peak { planned: peak, measured: got.map(|m| m.peak_bytes) },

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+use einsum_dist::api::host;
 use einsum_dist::io::npy::{create, write_block};
 use einsum_dist::{DistTensor, Dtype, Element, World, dist::Distribution};
 
@@ -83,6 +84,10 @@ pub fn program(folder: &Folder, arguments: &[&str]) -> Command {
     }
     // Plans that are the same on every host.
     command.env("EINSUM_DIST_RATES", "default");
+    // One rank unless a test says otherwise.
+    if let Some(last) = host::cpus().iter().max() {
+        command.env("EINSUM_DIST_TOPOLOGY", format!("core:{}", last + 1));
+    }
     command.current_dir(folder.path()).args(arguments);
     command
 }

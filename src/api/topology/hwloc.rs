@@ -1,0 +1,111 @@
+//! Topologies by hwloc.
+//!
+//! Invariant: nothing of hwloc leaves this file. Deliberately absent: binding by hwloc, since threads are bound one by one anyway.
+
+use hwlocality::Topology as Hwloc;
+use hwlocality::cpu::cpuset::CpuSet;
+use hwlocality::object::TopologyObject;
+use hwlocality::object::attributes::ObjectAttributes;
+use hwlocality::object::types::ObjectType;
+
+use crate::machine::{Cache, Domain, Topology};
+
+/// The host, without what the system keeps from this process; `None` if hwloc fails or finds no cores.
+pub fn probed() -> Option<Topology> {
+    Some(topology(&Hwloc::new().ok()?)).filter(|topology| topology.cores() > 0)
+}
+
+fn topology(hwloc: &Hwloc) -> Topology {
+    let mut domains: Vec<Domain> = Vec::new();
+    let inside = |kind: ObjectType, set: &CpuSet| {
+        hwloc.objects_with_type(kind).filter(move |object| object.is_inside_cpuset(set)).collect::<Vec<_>>()
+    };
+    for node in hwloc.objects_with_type(ObjectType::NUMANode) {
+        let Some(set) = node.cpuset().map(|set| set.clone_target()) else { continue };
+        // A processor may have several memories, of which the first is the common one, and some memories have no processor.
+        let mut cores: Vec<Vec<usize>> = inside(ObjectType::Core, &set).into_iter().map(units).collect();
+        if cores.is_empty() {
+            cores = inside(ObjectType::PU, &set).into_iter().map(units).collect();
+        }
+        if cores.is_empty() || domains.iter().any(|domain| domain.cores == cores) {
+            continue;
+        }
+        let above = node.first_ancestor_with_type(ObjectType::Package);
+        let socket = above.or_else(|| inside(ObjectType::Package, &set).first().copied());
+        let memory = match node.attributes() {
+            Some(ObjectAttributes::NUMANode(node)) => node.local_memory().map_or(0, u64::from),
+            _ => 0,
+        };
+        let number = |object: &TopologyObject| object.os_index().unwrap_or(object.logical_index());
+        domains.push(Domain { number: number(node), socket: socket.map_or(0, number), memory, cores });
+    }
+    let levels =
+        [ObjectType::L1Cache, ObjectType::L2Cache, ObjectType::L3Cache, ObjectType::L4Cache, ObjectType::L5Cache];
+    let first = levels.into_iter().filter_map(|level| hwloc.objects_with_type(level).next()?.attributes());
+    let cache = |attributes| match attributes {
+        ObjectAttributes::Cache(cache) => Some(Cache { level: cache.depth(), bytes: cache.size()?.into() }),
+        _ => None,
+    };
+    Topology { domains, caches: first.filter_map(cache).collect() }
+}
+
+/// The processing units of an object, as the system counts them.
+fn units(object: &TopologyObject) -> Vec<usize> {
+    object.cpuset().map(|set| set.iter_set().map(usize::from).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Synthetic;
+
+    /// Our own reading of a text, and hwloc's.
+    fn both(text: &str) -> [Topology; 2] {
+        let hwloc = Hwloc::builder().from_synthetic(text).unwrap().build().unwrap();
+        [text.parse::<Synthetic>().unwrap().topology(), topology(&hwloc)]
+    }
+
+    #[test]
+    fn synthetic_topologies_are_those_of_hwloc() {
+        for text in [
+            "pack:2 numa:1(memory=240GB) l3:1(size=114MiB) l2:72(size=1MiB) l1:1(size=64KiB) core:1 pu:1",
+            "pack:2 numa:1(memory=768GB) l3:1(size=36MiB) l2:96(size=2MiB) l1:1(size=64KiB) core:1 pu:1",
+            "pack:2 numa:4(memory=64GiB) l3:1(size=32MiB) l2:8(size=1MiB) l1:1(size=32KiB) core:1 pu:2",
+        ] {
+            let [ours, theirs] = both(text);
+            assert_eq!(ours, theirs, "{text}");
+        }
+        // What a text does not say hwloc makes up: sizes of caches, and of memory.
+        for text in ["pack:2 numa:1 core:72 pu:1", "pack:2 numa:4 core:3 pu:2", "core:1 pu:1", "pack:2 core:2 pu:2"] {
+            let [ours, theirs] = both(text);
+            let cores = |host: &Topology| {
+                host.domains.iter().map(|d| (d.number, d.socket, d.cores.clone())).collect::<Vec<_>>()
+            };
+            assert_eq!(cores(&ours), cores(&theirs), "{text}");
+        }
+    }
+
+    /// The placements by hwloc's own topologies, as those of the texts.
+    #[test]
+    fn placements_by_hwloc() {
+        for (text, says) in [
+            ("pack:2 numa:1 core:72 pu:1", "rank 1: NUMA domain 1, workers on 72-142, communication on 143"),
+            ("pack:2 numa:1 core:96 pu:1", "rank 1: NUMA domain 1, workers on 96-190, communication on 191"),
+            ("pack:2 numa:4 core:12 pu:1", "rank 1: NUMA domain 1, workers on 12-22, communication on 23"),
+        ] {
+            let [_, host] = both(text);
+            let places = host.place(host.ranks(), host.workers(host.ranks(), true), true).places;
+            assert_eq!(crate::machine::listed(&places).nth(1).unwrap(), says);
+        }
+        // Three cores of the first domain, one of the second.
+        let [_, host] = both("numa:2 core:4 pu:1");
+        let host = host.restricted(&[0, 2, 3, 5]);
+        let places = host.place(2, host.workers(2, true), true).places;
+        assert_eq!(
+            crate::machine::listed(&places).collect::<Vec<_>>(),
+            ["rank 0: NUMA domain 0, workers on 0, communication on 2", "rank 1: NUMA domain 1, workers on 5"]
+        );
+        let [_, one] = both("core:1 pu:1");
+        assert_eq!((one.ranks(), one.workers(1, false)), (1, 1));
+    }
+}

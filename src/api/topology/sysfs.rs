@@ -1,0 +1,155 @@
+//! The topology as Linux tells it in files.
+//!
+//! | file below `/` | what |
+//! |---|---|
+//! | `sys/devices/system/cpu/online` | the processing units, less what the control group keeps from this process |
+//! | `sys/devices/system/cpu/cpuN/topology/` | which of them are one core, and of which socket |
+//! | `sys/devices/system/cpu/cpuN/cache/` | caches, those of the first unit for all |
+//! | `sys/devices/system/node/nodeN/` | the units of a NUMA domain, and its memory |
+//!
+//! Invariant: a file that is missing, as in some containers, costs what it says and nothing else.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::super::host::ranges;
+use crate::machine::{Cache, Domain, Topology};
+
+/// The host whose root is there; `None` where the system does not even tell how many units there are.
+pub fn probed(root: &Path) -> Option<Topology> {
+    let read = |file: &str| Some(std::fs::read_to_string(root.join(file)).ok()?.trim().to_owned());
+    let mut units = ranges(&read("sys/devices/system/cpu/online")?);
+    if let Some(allowed) = control_group(root) {
+        units.retain(|unit| allowed.contains(unit));
+    }
+    let of = |unit: usize, what: &str| read(&format!("sys/devices/system/cpu/cpu{unit}/topology/{what}"));
+    let number = |unit: usize, what: &str| of(unit, what)?.parse::<usize>().ok();
+    units.sort_by_cached_key(|&unit| (number(unit, "physical_package_id"), number(unit, "core_id"), unit));
+    let cores = |units: &[usize]| {
+        let mut cores: Vec<Vec<usize>> = Vec::new();
+        let mut known: BTreeMap<usize, usize> = BTreeMap::new();
+        for &unit in units {
+            // A core is called by its first unit, whether that may be used or not.
+            let first =
+                of(unit, "thread_siblings_list").and_then(|list| ranges(&list).into_iter().min()).unwrap_or(unit);
+            let place = *known.entry(first).or_insert(cores.len());
+            if place == cores.len() {
+                cores.push(Vec::new());
+            }
+            cores[place].push(unit);
+        }
+        cores
+    };
+    let socket =
+        |units: &[usize]| units.iter().filter_map(|&unit| number(unit, "physical_package_id")).min().unwrap_or(0);
+    let nodes = read("sys/devices/system/node/online").map(|list| ranges(&list)).unwrap_or_default();
+    let domain = |node: usize| {
+        let folder = format!("sys/devices/system/node/node{node}");
+        let list = ranges(&read(&format!("{folder}/cpulist"))?);
+        let own: Vec<usize> = units.iter().copied().filter(|unit| list.contains(unit)).collect();
+        let memory = read(&format!("{folder}/meminfo")).and_then(|text| total(&text)).unwrap_or(0);
+        Some(Domain { number: node, socket: socket(&own), memory, cores: cores(&own) }).filter(|_| !own.is_empty())
+    };
+    let mut domains: Vec<Domain> = nodes.into_iter().filter_map(domain).collect();
+    if domains.is_empty() {
+        domains = vec![Domain { socket: socket(&units), cores: cores(&units), ..Domain::default() }];
+    }
+    domains.sort_by_key(|domain| (domain.socket, domain.number));
+    let caches = (0..8).filter_map(|index| {
+        let say = |what: &str| read(&format!("sys/devices/system/cpu/cpu{}/cache/index{index}/{what}", units.first()?));
+        let kilobytes: u64 = say("size")?.strip_suffix('K')?.parse().ok()?;
+        let cache = Cache { level: say("level")?.parse().ok()?, bytes: kilobytes << 10 };
+        (say("type")? != "Instruction").then_some(cache)
+    });
+    Some(Topology { caches: caches.collect(), domains })
+}
+
+/// Bytes of a NUMA node: `Node 0 MemTotal:  32657784 kB`.
+fn total(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find(|line| line.contains("MemTotal:"))?;
+    Some(line.split_whitespace().rev().nth(1)?.parse::<u64>().ok()? * 1024)
+}
+
+/// The units that this process's control group has, or the next one above that says.
+fn control_group(root: &Path) -> Option<Vec<usize>> {
+    let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let top = root.join("sys/fs/cgroup");
+    let own = top.join(path);
+    let inside = own.ancestors().take_while(|folder| folder.starts_with(&top));
+    let said = |folder: &Path| std::fs::read_to_string(folder.join("cpuset.cpus.effective")).ok();
+    inside.filter_map(said).map(|list| ranges(&list)).find(|units| !units.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    /// A root directory with some files, gone at the end.
+    struct Root(PathBuf);
+
+    impl Root {
+        fn new(name: &str, files: &[(&str, &str)]) -> Root {
+            let root = Root(std::env::temp_dir().join(format!("einsum-dist-{}-{name}", std::process::id())));
+            for (file, text) in files {
+                let path = root.0.join(file);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, format!("{text}\n")).unwrap();
+            }
+            root
+        }
+    }
+
+    impl Drop for Root {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// Two sockets of two cores of two threads; threads of a core are four apart. The last unit is another group's.
+    #[test]
+    fn two_domains_of_hardware_threads() {
+        let mut files: Vec<(String, String)> = vec![
+            ("sys/devices/system/cpu/online".to_owned(), "0-7".to_owned()),
+            ("sys/devices/system/node/online".to_owned(), "0-2".to_owned()),
+            ("sys/devices/system/node/node0/cpulist".to_owned(), "2-3,6-7".to_owned()),
+            (
+                "sys/devices/system/node/node0/meminfo".to_owned(),
+                "Node 0 MemTotal:  1000 kB\nNode 0 MemFree: 5 kB".to_owned(),
+            ),
+            ("sys/devices/system/node/node1/cpulist".to_owned(), "0-1,4-5".to_owned()),
+            ("sys/devices/system/node/node2/cpulist".to_owned(), String::new()),
+            ("proc/self/cgroup".to_owned(), "0::/a/b".to_owned()),
+            ("sys/fs/cgroup/a/cpuset.cpus.effective".to_owned(), "0-6".to_owned()),
+            ("sys/devices/system/cpu/cpu0/cache/index0/level".to_owned(), "1".to_owned()),
+            ("sys/devices/system/cpu/cpu0/cache/index0/type".to_owned(), "Data".to_owned()),
+            ("sys/devices/system/cpu/cpu0/cache/index0/size".to_owned(), "48K".to_owned()),
+        ];
+        for unit in 0..8_usize {
+            let folder = format!("sys/devices/system/cpu/cpu{unit}/topology");
+            // Sockets in the other order than domains.
+            files.push((format!("{folder}/physical_package_id"), (unit % 4 / 2).to_string()));
+            files.push((format!("{folder}/core_id"), (unit % 2).to_string()));
+            files.push((format!("{folder}/thread_siblings_list"), format!("{},{}", unit % 4, unit % 4 + 4)));
+        }
+        let files: Vec<(&str, &str)> = files.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect();
+        let root = Root::new("sysfs", &files);
+        let host = probed(&root.0).unwrap();
+        assert_eq!(
+            host.domains,
+            [
+                Domain { number: 1, socket: 0, memory: 0, cores: vec![vec![0, 4], vec![1, 5]] },
+                Domain { number: 0, socket: 1, memory: 1_024_000, cores: vec![vec![2, 6], vec![3]] },
+            ]
+        );
+        assert_eq!(host.caches, [Cache { level: 1, bytes: 48 << 10 }]);
+    }
+
+    #[test]
+    fn a_system_that_tells_little() {
+        let root = Root::new("sysfs-little", &[("sys/devices/system/cpu/online", "0,2-3")]);
+        assert_eq!(probed(&root.0), Some(Topology::flat(&[0, 2, 3])));
+        assert_eq!(probed(&root.0.join("nowhere")), None);
+    }
+}

@@ -1,0 +1,425 @@
+//! Which cores the ranks of one host have, and which of them each thread: a plain value, from a topology alone.
+//!
+//! ```text
+//! two domains of four cores      0 1 2 3 | 4 5 6 7
+//! two ranks of three workers     w w w c | w w w c      w: a worker, c: the thread that communicates
+//! three ranks of one worker      w c|w c | w c . .      a rank never has cores of two domains while there are ranks enough
+//! one rank of eight workers      w w w w | w w w w      it straddles both
+//! ```
+//!
+//! Invariants: ranks of one host follow each other through its domains; a domain has ranks by its number of cores, at least one
+//! where there are ranks enough; those of one domain have about as many cores as each other, side by side. A core has one worker at
+//! most, whatever its hardware threads. Where ranks of a domain have fewer cores than workers, none has any of its own: they keep to
+//! the domain, and the system places their threads.
+//! Deliberately absent: binding, which the threads themselves do.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::topology::{Domain, Topology};
+
+/// Ranks that a list of places shows.
+const LISTED: usize = 64;
+
+/// Where one rank computes. Numbers of units and domains are those of the system.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Place {
+    /// NUMA domains; several where the rank straddles them.
+    pub domains: Vec<usize>,
+    /// Processing units that its threads may use, in ascending order; none where nothing is bound.
+    pub units: Vec<usize>,
+    /// That of each worker; none where there are fewer cores than workers.
+    pub workers: Vec<usize>,
+    /// That of the thread that communicates; `None` where it has no core of its own.
+    pub communication: Option<usize>,
+}
+
+/// The ranks of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Placement {
+    /// In order of ranks.
+    pub places: Vec<Place>,
+    /// What is not as it should be, in order of ranks.
+    pub warnings: Vec<Warning>,
+}
+
+/// What slows a rank down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Warning {
+    /// It has fewer cores than workers.
+    Starved {
+        /// Among those of the host.
+        rank: usize,
+        /// Its share.
+        cores: usize,
+        /// What was asked for.
+        workers: usize,
+    },
+    /// Its workers are in several NUMA domains.
+    Straddles {
+        /// Among those of the host.
+        rank: usize,
+        /// Their numbers.
+        domains: Vec<usize>,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::Starved { rank, cores, workers } => {
+                let [of_workers, of_cores] = [workers, cores].map(|&count| if count == 1 { "" } else { "s" });
+                write!(f, "rank {rank} has {workers} worker{of_workers} and {cores} core{of_cores} of its own")
+            }
+            Warning::Straddles { rank, domains } => {
+                write!(f, "rank {rank} straddles NUMA domains {}", ranges(domains))
+            }
+        }
+    }
+}
+
+/// A line for each rank, of many the first ones.
+pub fn listed(places: &[Place]) -> impl Iterator<Item = String> {
+    let more = places.len().saturating_sub(LISTED);
+    let lines = places.iter().take(LISTED).enumerate().map(|(rank, place)| format!("rank {rank}: {place}"));
+    lines.chain((more > 0).then(|| format!("and {more} more")))
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.domains.as_slice() {
+            [] => return f.write_str("where the system likes"),
+            [domain] => write!(f, "NUMA domain {domain}")?,
+            several => write!(f, "NUMA domains {}", ranges(several))?,
+        }
+        if self.workers.is_empty() {
+            return write!(f, ", all threads on {}", ranges(&self.units));
+        }
+        write!(f, ", workers on {}", ranges(&self.workers))?;
+        self.communication.map_or(Ok(()), |unit| write!(f, ", communication on {unit}"))
+    }
+}
+
+/// Numbers as ranges: `0-3,8`.
+fn ranges(numbers: &[usize]) -> String {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for &number in numbers {
+        match runs.last_mut() {
+            Some(run) if run.end == number => run.end += 1,
+            _ => runs.push(number..number + 1),
+        }
+    }
+    let run = |run: &Range<usize>| match run.len() {
+        1 => run.start.to_string(),
+        _ => format!("{}-{}", run.start, run.end - 1),
+    };
+    runs.iter().map(run).collect::<Vec<_>>().join(",")
+}
+
+/// What one rank has of a topology.
+struct Share<'a> {
+    domains: &'a [Domain],
+    cores: Vec<&'a Vec<usize>>,
+    /// Cores that each rank of its domains has at least.
+    least: usize,
+}
+
+impl Topology {
+    /// Ranks of a process that may use all of it, if nobody says how many: one for each domain.
+    pub fn ranks(&self) -> usize {
+        self.domains.len().max(1)
+    }
+
+    /// Workers of each of so many ranks that share it, if nobody says how many: one for each core of the smallest share, less one
+    /// for communication where ranks `communicate` and that leaves one.
+    ///
+    /// ```
+    /// use einsum_dist::machine::Synthetic;
+    /// let grace = "pack:2 numa:1 core:72".parse::<Synthetic>()?.topology();
+    /// assert_eq!((grace.workers(1, false), grace.workers(2, true), grace.workers(144, true)), (144, 71, 1));
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn workers(&self, ranks: usize, communicate: bool) -> usize {
+        if ranks > self.cores() {
+            return 1;
+        }
+        let least = self.shares(ranks).iter().map(|share| share.cores.len()).min().unwrap_or(0);
+        if communicate && least > 1 { least - 1 } else { least.max(1) }
+    }
+
+    /// Where ranks that share it compute, each with so many workers, and one thread more if they `communicate`.
+    pub fn place(&self, ranks: usize, workers: usize, communicate: bool) -> Placement {
+        let mut placement = Placement::default();
+        for (rank, Share { domains, cores, least }) in self.shares(ranks).into_iter().enumerate() {
+            let starved = least < workers;
+            let mut place = Place { domains: domains.iter().map(|domain| domain.number).collect(), ..Place::default() };
+            if starved {
+                place.units = units_of(&cores_of(domains));
+                placement.warnings.push(Warning::Starved { rank, cores: least, workers });
+            } else {
+                let first = |core: &&Vec<usize>| core.iter().copied().min();
+                place.units = units_of(&cores);
+                place.workers = cores.iter().take(workers).filter_map(first).collect();
+                place.communication = cores.get(workers).filter(|_| communicate).and_then(first);
+            }
+            if domains.len() > 1 {
+                placement.warnings.push(Warning::Straddles { rank, domains: place.domains.clone() });
+            }
+            placement.places.push(place);
+        }
+        placement
+    }
+
+    /// The domains of each rank, and its cores of them.
+    fn shares(&self, ranks: usize) -> Vec<Share<'_>> {
+        let count = self.domains.len();
+        if ranks < count {
+            let run = |rank: usize| &self.domains[rank * count / ranks..(rank + 1) * count / ranks];
+            let share = |domains| {
+                let cores = cores_of(domains);
+                Share { domains, least: cores.len(), cores }
+            };
+            return (0..ranks).map(|rank| share(run(rank))).collect();
+        }
+        if count == 0 {
+            return (0..ranks).map(|_| Share { domains: &[], cores: Vec::new(), least: 0 }).collect();
+        }
+        let mut members = vec![1; count];
+        for _ in count..ranks {
+            // The domain with most cores for each rank once it has one more, of those the first.
+            let cores = |domain: usize| self.domains[domain].cores.len();
+            let each = |a: usize, b: usize| (cores(a) * (members[b] + 1)).cmp(&(cores(b) * (members[a] + 1)));
+            let next = (0..count).max_by(|&a, &b| each(a, b).then(b.cmp(&a))).unwrap_or(0);
+            members[next] += 1;
+        }
+        let shares = self.domains.chunks(1).zip(members).flat_map(|(domains, members)| {
+            let cores = cores_of(domains);
+            (0..members).map(move |rank| {
+                let part = rank * cores.len() / members..(rank + 1) * cores.len() / members;
+                Share { domains, cores: cores[part].to_vec(), least: cores.len() / members }
+            })
+        });
+        shares.collect()
+    }
+}
+
+/// In ascending order.
+fn units_of(cores: &[&Vec<usize>]) -> Vec<usize> {
+    let mut units: Vec<usize> = cores.iter().copied().flatten().copied().collect();
+    units.sort_unstable();
+    units
+}
+
+fn cores_of(domains: &[Domain]) -> Vec<&Vec<usize>> {
+    domains.iter().flat_map(|domain| &domain.cores).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Synthetic;
+    use super::*;
+
+    fn host(text: &str) -> Topology {
+        text.parse::<Synthetic>().unwrap().topology()
+    }
+
+    /// As a run without any number: ranks, workers and places by default.
+    fn default(topology: &Topology) -> (usize, Placement) {
+        let ranks = topology.ranks();
+        let workers = topology.workers(ranks, ranks > 1);
+        (workers, topology.place(ranks, workers, ranks > 1))
+    }
+
+    fn lines(placement: &Placement) -> Vec<String> {
+        listed(&placement.places).collect()
+    }
+
+    #[test]
+    fn dual_grace() {
+        let (workers, placement) = default(&host("pack:2 numa:1 core:72 pu:1"));
+        assert_eq!((workers, &placement.warnings[..]), (71, &[][..]));
+        assert_eq!(
+            lines(&placement),
+            [
+                "rank 0: NUMA domain 0, workers on 0-70, communication on 71",
+                "rank 1: NUMA domain 1, workers on 72-142, communication on 143",
+            ]
+        );
+    }
+
+    #[test]
+    fn dual_graviton() {
+        let (workers, placement) = default(&host("pack:2 numa:1 core:96 pu:1"));
+        assert_eq!((workers, &placement.warnings[..]), (95, &[][..]));
+        assert_eq!(
+            lines(&placement),
+            [
+                "rank 0: NUMA domain 0, workers on 0-94, communication on 95",
+                "rank 1: NUMA domain 1, workers on 96-190, communication on 191",
+            ]
+        );
+    }
+
+    #[test]
+    fn four_domains_per_socket() {
+        let host = host("pack:2 numa:4 core:16");
+        let (workers, placement) = default(&host);
+        assert_eq!((workers, placement.places.len(), &placement.warnings[..]), (15, 8, &[][..]));
+        for (rank, place) in placement.places.iter().enumerate() {
+            let units: Vec<usize> = (16 * rank..16 * rank + 16).collect();
+            let (&last, workers) = units.split_last().unwrap();
+            assert_eq!((&place.domains[..], &place.units), (&[rank][..], &units));
+            assert_eq!((&place.workers[..], place.communication), (workers, Some(last)));
+        }
+        // A rank per socket has the domains of it; three ranks cannot have as many each.
+        let places = host.place(2, 63, true);
+        assert_eq!(lines(&places)[1], "rank 1: NUMA domains 4-7, workers on 64-126, communication on 127");
+        assert_eq!(places.warnings[1].to_string(), "rank 1 straddles NUMA domains 4-7");
+        assert_eq!(host.workers(3, true), 31);
+        let places = host.place(3, 31, true).places;
+        assert_eq!(places.iter().map(|place| place.domains.len()).collect::<Vec<_>>(), [2, 3, 3]);
+    }
+
+    #[test]
+    fn ranks_that_domains_do_not_divide() {
+        let host = host("numa:2 core:8");
+        assert_eq!(host.workers(3, true), 3);
+        assert_eq!(
+            lines(&host.place(3, 3, true)),
+            [
+                "rank 0: NUMA domain 0, workers on 0-2, communication on 3",
+                "rank 1: NUMA domain 0, workers on 4-6, communication on 7",
+                "rank 2: NUMA domain 1, workers on 8-10, communication on 11",
+            ]
+        );
+        let each = |ranks: usize| {
+            let places = host.place(ranks, 1, true).places;
+            (0..2).map(|domain| places.iter().filter(|place| place.domains == [domain]).count()).collect::<Vec<_>>()
+        };
+        assert_eq!([2, 5, 6, 16].map(each), [[1, 1], [3, 2], [3, 3], [8, 8]]);
+    }
+
+    #[test]
+    fn one_core() {
+        let (workers, placement) = default(&host("core:1"));
+        assert_eq!((workers, &placement.warnings[..]), (1, &[][..]));
+        assert_eq!(lines(&placement), ["rank 0: NUMA domain 0, workers on 0"]);
+        // Two ranks, or two workers, are too many for it.
+        let crowded = host("core:1 pu:2").place(2, 1, true);
+        assert_eq!(lines(&crowded)[1], "rank 1: NUMA domain 0, all threads on 0-1");
+        assert_eq!(crowded.warnings[1].to_string(), "rank 1 has 1 worker and 0 cores of its own");
+        let starved = host("core:1 pu:2").place(1, 2, false);
+        assert_eq!(lines(&starved), ["rank 0: NUMA domain 0, all threads on 0-1"]);
+        assert_eq!(starved.warnings, [Warning::Starved { rank: 0, cores: 1, workers: 2 }]);
+    }
+
+    #[test]
+    fn more_ranks_than_cores() {
+        let host = host("numa:2 core:2");
+        assert_eq!(host.workers(5, true), 1);
+        let placement = host.place(5, 1, true);
+        let starved = |warning: &Warning| matches!(warning, Warning::Starved { cores: 0, workers: 1, .. });
+        assert!(placement.warnings.len() == 3 && placement.warnings.iter().all(starved));
+        // Whoever has no core of its own still keeps to its domain; the other domain has enough.
+        assert_eq!(
+            lines(&placement)[2..],
+            [
+                "rank 2: NUMA domain 0, all threads on 0-1",
+                "rank 3: NUMA domain 1, workers on 2",
+                "rank 4: NUMA domain 1, workers on 3",
+            ]
+        );
+    }
+
+    #[test]
+    fn masks_of_other_sizes() {
+        // Six cores of one domain and two of the other.
+        let host = host("numa:2 core:8 pu:2").restricted(&[0, 1, 2, 4, 6, 8, 10, 28, 30, 31]);
+        let (workers, placement) = default(&host);
+        assert_eq!(workers, 1);
+        assert_eq!(
+            lines(&placement),
+            [
+                "rank 0: NUMA domain 0, workers on 0, communication on 2",
+                "rank 1: NUMA domain 1, workers on 28, communication on 30",
+            ]
+        );
+        assert_eq!(placement.places[0].units, [0, 1, 2, 4, 6, 8, 10]);
+        // Four ranks: three where there are three times as many cores.
+        let four = host.place(4, host.workers(4, true), true);
+        assert_eq!(
+            lines(&four),
+            [
+                "rank 0: NUMA domain 0, workers on 0, communication on 2",
+                "rank 1: NUMA domain 0, workers on 4, communication on 6",
+                "rank 2: NUMA domain 0, workers on 8, communication on 10",
+                "rank 3: NUMA domain 1, workers on 28, communication on 30",
+            ]
+        );
+        assert_eq!(four.places[3].units, [28, 30, 31]);
+        // Of a mask within one domain that one alone is there.
+        let within = Topology::flat(&[0, 1, 2, 3]).restricted(&[3, 1]);
+        assert_eq!(
+            lines(&within.place(2, 1, true)),
+            ["rank 0: NUMA domain 0, workers on 1", "rank 1: NUMA domain 0, workers on 3",]
+        );
+    }
+
+    #[test]
+    fn workers_have_cores_not_hardware_threads() {
+        let host = host("pack:1 core:4 pu:2");
+        let (workers, placement) = default(&host);
+        assert_eq!((workers, &placement.places[0].workers[..]), (4, &[0, 2, 4, 6][..]));
+        assert_eq!(placement.places[0].units, [0, 1, 2, 3, 4, 5, 6, 7]);
+        // The other thread of a worker's core is no core to spare.
+        assert_eq!(
+            lines(&host.place(2, 2, true)),
+            ["rank 0: NUMA domain 0, workers on 0,2", "rank 1: NUMA domain 0, workers on 4,6",]
+        );
+    }
+
+    /// Whatever there is: all cores of a domain are shared out, nobody has another's, sizes differ by one at most in a domain.
+    #[test]
+    fn shares_are_even_and_complete() {
+        for text in ["core:1", "core:7", "numa:3 core:5", "pack:2 numa:4 core:3", "numa:2 core:64 pu:2"] {
+            let host = host(text);
+            for ranks in 1..=2 * host.cores() {
+                let shares = host.shares(ranks);
+                let all: Vec<&Vec<usize>> = shares.iter().flat_map(|share| share.cores.clone()).collect();
+                assert_eq!(all, cores_of(&host.domains), "{text}, {ranks} ranks");
+                for domain in &host.domains {
+                    let own = shares.iter().filter(|share| share.domains[0] == *domain && share.domains.len() == 1);
+                    let sizes: Vec<usize> = own.map(|share| share.cores.len()).collect();
+                    let (least, most) = (sizes.iter().min(), sizes.iter().max());
+                    assert!(
+                        most.zip(least).is_none_or(|(most, least)| most - least <= 1),
+                        "{text}, {ranks}: {sizes:?}"
+                    );
+                }
+                let (workers, least) = (host.workers(ranks, true), shares.iter().map(|share| share.cores.len()).min());
+                assert_eq!(workers, least.unwrap().saturating_sub(1).max(1));
+                assert_eq!(host.place(ranks, workers, true).places.len(), ranks);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_known_places_nobody() {
+        let nothing = Topology::default();
+        assert_eq!((nothing.ranks(), nothing.workers(3, true)), (1, 1));
+        assert_eq!(
+            lines(&nothing.place(2, 1, true)),
+            ["rank 0: where the system likes", "rank 1: where the system likes"]
+        );
+    }
+
+    #[test]
+    fn of_many_ranks_some_are_listed() {
+        let places = vec![Place::default(); LISTED + 3];
+        let lines: Vec<String> = listed(&places).collect();
+        assert_eq!((lines.len(), lines[LISTED].as_str()), (LISTED + 1, "and 3 more"));
+        assert_eq!(listed(&places[..LISTED]).count(), LISTED);
+    }
+}

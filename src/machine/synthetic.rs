@@ -1,0 +1,263 @@
+//! Regular topologies as text, in the words of hwloc's synthetic ones: how many of each level one of the level above has.
+//!
+//! ```text
+//! pack:2 numa:1(memory=240GB) l3:1(size=114MiB) l2:72(size=1MiB) l1:1(size=64KiB) core:1 pu:1
+//! ```
+//!
+//! | word | also | what | may say |
+//! |---|---|---|---|
+//! | `pack` | `package`, `socket` | a socket | |
+//! | `numa` | `numanode`, `node` | a NUMA domain; one of all where there is none | `memory` |
+//! | `l1` .. `l5` | `l1d`, `l1cache` | a cache of data | `size` |
+//! | `die`, `group` | | cores beside each other | |
+//! | `core` | | a core; there must be some | |
+//! | `pu` | | a processing unit (hardware thread), the last; one for each core where there is none | |
+//!
+//! Invariants: units, domains and sockets are numbered from 0 in order of the text; what is printed reads as what was read.
+//! Deliberately absent: hwloc's other attributes, and levels that no rule of placement knows.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::topology::{Cache, Domain, Topology};
+
+/// Units of a host; more cannot be meant.
+const MOST_UNITS: usize = 1 << 20;
+
+/// A regular topology.
+///
+/// ```
+/// use einsum_dist::machine::Synthetic;
+/// let grace: Synthetic = "pack:2 numa:1(memory=240GB) core:72".parse()?;
+/// let topology = grace.topology();
+/// assert_eq!((topology.domains.len(), topology.cores()), (2, 144));
+/// assert_eq!((topology.domains[1].socket, &topology.domains[1].cores[0]), (1, &vec![72]));
+/// assert_eq!(grace.to_string().parse(), Ok(grace));
+/// let wrong = "pack:2 cores:72".parse::<Synthetic>();
+/// assert_eq!(wrong.unwrap_err(), "`cores` is no level of a topology (known: pack, die, group, numa, l1 to l5, core, pu)");
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Synthetic(Vec<Level>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Level {
+    kind: Kind,
+    /// For each one of the level above.
+    count: usize,
+    /// Of one of them; 0 where the text does not say.
+    bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Socket,
+    Group,
+    Domain,
+    Cache(usize),
+    Core,
+    Unit,
+}
+
+impl Kind {
+    fn parse(name: &str) -> Option<Kind> {
+        let name = name.to_ascii_lowercase();
+        Some(match name.as_str() {
+            "pack" | "package" | "socket" => Kind::Socket,
+            "die" | "group" => Kind::Group,
+            "numa" | "numanode" | "node" => Kind::Domain,
+            "core" => Kind::Core,
+            "pu" => Kind::Unit,
+            _ => {
+                let level = name.strip_prefix('l')?;
+                let level = level.strip_suffix("cache").unwrap_or(level);
+                let level = level.strip_suffix('d').unwrap_or(level);
+                Kind::Cache(level.parse().ok().filter(|level| (1..=5).contains(level))?)
+            }
+        })
+    }
+
+    /// What it may say in brackets.
+    fn attribute(self) -> Option<&'static str> {
+        match self {
+            Kind::Domain => Some("memory"),
+            Kind::Cache(_) => Some("size"),
+            Kind::Socket | Kind::Group | Kind::Core | Kind::Unit => None,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Socket => f.write_str("pack"),
+            Kind::Group => f.write_str("group"),
+            Kind::Domain => f.write_str("numa"),
+            Kind::Cache(level) => write!(f, "l{level}"),
+            Kind::Core => f.write_str("core"),
+            Kind::Unit => f.write_str("pu"),
+        }
+    }
+}
+
+impl Synthetic {
+    /// The host that it describes.
+    pub fn topology(&self) -> Topology {
+        let (sockets, domains) = (self.until(Kind::Socket), self.until(Kind::Domain));
+        let (cores, units) = (self.until(Kind::Core), self.until(Kind::Unit).max(self.until(Kind::Core)));
+        let core = |core: usize| (core * (units / cores)..(core + 1) * (units / cores)).collect();
+        let of = |domain: usize| domain * (cores / domains)..(domain + 1) * (cores / domains);
+        let memory = self.0.iter().filter(|level| level.kind == Kind::Domain).map(|level| level.bytes).sum();
+        let domains = (0..domains).map(|number| {
+            let socket = number * sockets / domains;
+            Domain { number, socket, memory, cores: of(number).map(core).collect() }
+        });
+        let cache = |level: &Level| match level.kind {
+            Kind::Cache(number) if level.bytes > 0 => Some(Cache { level: number, bytes: level.bytes }),
+            _ => None,
+        };
+        let mut caches: Vec<Cache> = self.0.iter().filter_map(cache).collect();
+        caches.sort_by_key(|cache| cache.level);
+        Topology { domains: domains.collect(), caches }
+    }
+
+    /// How many of a level the whole host has; 1 where the text does not say.
+    fn until(&self, kind: Kind) -> usize {
+        let last = self.0.iter().position(|level| level.kind == kind);
+        last.map_or(1, |last| self.0[..=last].iter().map(|level| level.count).product())
+    }
+
+    fn check(self) -> Result<Synthetic, String> {
+        let at = |kind: Kind| self.0.iter().position(|level| level.kind == kind);
+        let Some(core) = at(Kind::Core) else { return Err("a topology needs cores: `core:4`".to_owned()) };
+        for (place, Level { kind, .. }) in self.0.iter().enumerate() {
+            if at(*kind) != Some(place) && *kind != Kind::Group {
+                return Err(format!("`{kind}` is there twice"));
+            }
+            if place > core && *kind != Kind::Unit || place < core && *kind == Kind::Unit {
+                return Err(format!("`{kind}` is on the wrong side of `core`"));
+            }
+        }
+        let units = self.0.iter().try_fold(1_usize, |units, level| units.checked_mul(level.count));
+        if units.is_none_or(|units| units > MOST_UNITS) {
+            return Err(format!("a host has at most {MOST_UNITS} processing units"));
+        }
+        Ok(self)
+    }
+}
+
+impl FromStr for Synthetic {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Synthetic, String> {
+        Synthetic(text.split_whitespace().map(level).collect::<Result<_, _>>()?).check()
+    }
+}
+
+impl fmt::Display for Synthetic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, Level { kind, count, bytes }) in self.0.iter().enumerate() {
+            write!(f, "{}{kind}:{count}", if at == 0 { "" } else { " " })?;
+            if let (Some(name), true) = (kind.attribute(), *bytes > 0) {
+                write!(f, "({name}={bytes})")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TryFrom<String> for Synthetic {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Synthetic, String> {
+        text.parse()
+    }
+}
+
+impl From<Synthetic> for String {
+    fn from(synthetic: Synthetic) -> String {
+        synthetic.to_string()
+    }
+}
+
+/// One word.
+fn level(word: &str) -> Result<Level, String> {
+    let (name, rest) = word.split_once(':').ok_or_else(|| format!("`{word}` is no level with its number: `core:4`"))?;
+    let known = "known: pack, die, group, numa, l1 to l5, core, pu";
+    let kind = Kind::parse(name).ok_or_else(|| format!("`{name}` is no level of a topology ({known})"))?;
+    let (count, said) = rest.split_once('(').map_or((rest, None), |(count, said)| (count, Some(said)));
+    let count = count.parse().ok().filter(|&count| count > 0);
+    let count = count.ok_or_else(|| format!("`{word}` needs a number above 0 behind the colon"))?;
+    let Some(said) = said else { return Ok(Level { kind, count, bytes: 0 }) };
+    let value = said.strip_suffix(')').and_then(|said| said.split_once('='));
+    let bytes = value.filter(|(name, _)| kind.attribute() == Some(name)).and_then(|(_, size)| bytes(size));
+    let bytes = bytes.ok_or_else(|| format!("`{word}`: only `numa:1(memory=240GB)` and `l2:1(size=1MiB)` say more"))?;
+    Ok(Level { kind, count, bytes })
+}
+
+/// A size with its unit, of powers of 1000 or (`KiB`) 1024.
+fn bytes(text: &str) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let power =
+        |base: u64, unit: &str| ["", "K", "M", "G", "T"].iter().position(|&u| u == unit).map(|n| base.pow(n as u32));
+    let unit = text[digits..].to_ascii_uppercase();
+    let scale = match unit.strip_suffix("IB") {
+        Some(unit) => power(1024, unit),
+        None => power(1000, unit.strip_suffix('B').unwrap_or(&unit)),
+    };
+    text[..digits].parse::<u64>().ok()?.checked_mul(scale?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (text, says) in [
+            ("", "a topology needs cores: `core:4`"),
+            ("pack:2", "a topology needs cores: `core:4`"),
+            ("core", "`core` is no level with its number: `core:4`"),
+            ("core:0", "`core:0` needs a number above 0 behind the colon"),
+            ("core:x", "`core:x` needs a number above 0 behind the colon"),
+            ("core:2 core:2", "`core` is there twice"),
+            ("core:2 numa:2", "`numa` is on the wrong side of `core`"),
+            ("pu:2 core:2", "`pu` is on the wrong side of `core`"),
+            ("l6:1 core:2", "`l6` is no level of a topology (known: pack, die, group, numa, l1 to l5, core, pu)"),
+            ("core:2(size=1)", "`core:2(size=1)`: only `numa:1(memory=240GB)` and `l2:1(size=1MiB)` say more"),
+            ("numa:2(size=1) core:2", "`numa:2(size=1)`: only `numa:1(memory=240GB)` and `l2:1(size=1MiB)` say more"),
+            ("core:1048577", "a host has at most 1048576 processing units"),
+            ("pack:99999999999 core:99999999999", "a host has at most 1048576 processing units"),
+        ] {
+            assert_eq!(text.parse::<Synthetic>().unwrap_err(), says, "{text}");
+        }
+    }
+
+    #[test]
+    fn levels_may_be_in_any_order_above_cores() {
+        let text =
+            "numa:2(memory=1000) pack:2 l3:1(size=2097152) die:2 l2:2(size=1024) L1dCache:1(size=1KiB) Core:1 PU:2";
+        let synthetic: Synthetic = text.parse().unwrap();
+        let topology = synthetic.topology();
+        assert_eq!(
+            topology.domains.iter().map(|d| (d.number, d.socket, d.memory)).collect::<Vec<_>>(),
+            [(0, 0, 1000), (1, 2, 1000)]
+        );
+        assert_eq!(topology.domains[1].cores[0], [16, 17]);
+        assert_eq!(
+            topology.caches.iter().map(|c| (c.level, c.bytes)).collect::<Vec<_>>(),
+            [(1, 1024), (2, 1024), (3, 2 << 20)]
+        );
+        assert_eq!(synthetic.to_string().parse(), Ok(synthetic));
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        let sizes = ["7", "7B", "2kB", "2KiB", "3MiB", "240GB", "1TiB", "x", "3QB"].map(bytes);
+        assert_eq!(sizes[..4], [Some(7), Some(7), Some(2000), Some(2048)]);
+        assert_eq!(sizes[4..], [Some(3 << 20), Some(240_000_000_000), Some(1 << 40), None, None]);
+    }
+}

@@ -1,0 +1,126 @@
+//! What a host is made of: NUMA domains, their cores, the processing units (hardware threads) of these, caches and memory.
+//!
+//! Invariants: no two cores have a unit in common; domains and cores are in the order in which ranks take them, neighbours beside
+//! each other. Deliberately absent: how it is found out, distances between domains, devices.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// One host, or what a process may use of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Topology {
+    /// In order of sockets.
+    pub domains: Vec<Domain>,
+    /// Of data, in ascending order of levels; empty where nobody tells.
+    pub caches: Vec<Cache>,
+}
+
+/// Cores that share a memory which is nearer to them than to others.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Domain {
+    /// As the system counts NUMA nodes.
+    pub number: usize,
+    /// The first of its sockets, as the system counts them.
+    pub socket: usize,
+    /// Bytes; 0 where nobody tells.
+    pub memory: u64,
+    /// The processing units of each core, as the system counts them.
+    pub cores: Vec<Vec<usize>>,
+}
+
+/// The caches of one level, which are alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cache {
+    /// 1 is the nearest.
+    pub level: usize,
+    /// Of one of them.
+    pub bytes: u64,
+}
+
+impl Topology {
+    /// One domain of cores of one unit each.
+    pub fn flat(units: &[usize]) -> Topology {
+        let cores = units.iter().map(|&unit| vec![unit]).collect();
+        Topology { domains: vec![Domain { cores, ..Domain::default() }], caches: Vec::new() }
+    }
+
+    /// What an affinity mask leaves of it: cores without any unit in there, and domains without cores, are gone.
+    ///
+    /// ```
+    /// use einsum_dist::machine::Synthetic;
+    /// let host = "numa:2 core:4 pu:1".parse::<Synthetic>()?.topology();
+    /// let left = host.restricted(&[1, 6, 7]);
+    /// assert_eq!(left.domains.iter().map(|domain| domain.cores.len()).collect::<Vec<_>>(), [1, 2]);
+    /// assert_eq!(host.restricted(&[5]).domains[0].number, 1);
+    /// # Ok::<(), String>(())
+    /// ```
+    #[must_use]
+    pub fn restricted(&self, allowed: &[usize]) -> Topology {
+        let allowed: BTreeSet<&usize> = allowed.iter().collect();
+        let mut left = self.clone();
+        for domain in &mut left.domains {
+            domain.cores.iter_mut().for_each(|core| core.retain(|unit| allowed.contains(unit)));
+            domain.cores.retain(|core| !core.is_empty());
+        }
+        left.domains.retain(|domain| !domain.cores.is_empty());
+        left
+    }
+
+    /// How many cores there are.
+    pub fn cores(&self) -> usize {
+        self.domains.iter().map(|domain| domain.cores.len()).sum()
+    }
+
+    /// The number of the domain that has all of these units; `None` where they are of several, or of none.
+    pub fn domain_of(&self, units: &[usize]) -> Option<usize> {
+        let has = |domain: &&Domain| units.iter().all(|unit| domain.cores.iter().any(|core| core.contains(unit)));
+        self.domains.iter().find(has).filter(|_| !units.is_empty()).map(|domain| domain.number)
+    }
+}
+
+/// One line: what there is of each.
+impl fmt::Display for Topology {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let sockets: BTreeSet<usize> = self.domains.iter().map(|domain| domain.socket).collect();
+        let units = self.domains.iter().flat_map(|domain| &domain.cores).map(Vec::len).sum::<usize>();
+        write!(f, "{}, ", counted(sockets.len(), "socket"))?;
+        write!(f, "{}, ", counted(self.domains.len(), "NUMA domain"))?;
+        write!(f, "{}", counted(self.cores(), "core"))?;
+        if units > self.cores() {
+            write!(f, " of {} together", counted(units, "hardware thread"))?;
+        }
+        let memory: u64 = self.domains.iter().map(|domain| domain.memory).sum();
+        if memory > 0 {
+            write!(f, ", {:.0} GB", memory as f64 / 1e9)?;
+        }
+        self.caches.iter().try_for_each(|&Cache { level, bytes }| {
+            let (size, unit) = if bytes.is_multiple_of(1 << 20) { (bytes >> 20, "MiB") } else { (bytes >> 10, "KiB") };
+            write!(f, ", L{level} {size} {unit}")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_of_one_domain_or_of_several() {
+        let mut host = Topology::flat(&[0, 1]);
+        host.domains.push(Domain { number: 8, socket: 1, memory: 0, cores: vec![vec![2, 6], vec![3, 7]] });
+        assert_eq!(
+            [&[1][..], &[6, 3], &[1, 2], &[], &[9]].map(|units| host.domain_of(units)),
+            [Some(0), Some(8), None, None, None]
+        );
+        assert_eq!(host.to_string(), "2 sockets, 2 NUMA domains, 4 cores of 6 hardware threads together");
+    }
+
+    #[test]
+    fn a_mask_leaves_what_it_names() {
+        let host = Topology::flat(&[0, 1, 2]);
+        assert_eq!(host.restricted(&[2, 0, 5]), Topology::flat(&[0, 2]));
+        assert_eq!(host.restricted(&[]).domains, []);
+        assert_eq!(Topology::flat(&[0]).to_string(), "1 socket, 1 NUMA domain, 1 core");
+    }
+}
