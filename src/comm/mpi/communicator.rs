@@ -4,7 +4,7 @@
 //! is freed when its last owner drops it, unless the thread is panicking (freeing is collective and the others may be
 //! elsewhere). Bound to the thread of its session.
 //!
-//! MPI implementations have few communicators (MPICH about 2,048): a world has four at most, and nothing is split later.
+//! MPI implementations have few communicators (MPICH about 2,048): a world has five at most, made at its start.
 
 use std::cell::Cell;
 use std::ffi::c_int;
