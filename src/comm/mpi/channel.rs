@@ -23,6 +23,9 @@ const SLOTS: usize = 8;
 /// Bytes of a slot: the most and the least.
 const MOST: usize = 256 << 10;
 const LEAST: usize = 4 << 10;
+/// Pieces of a transfer, as long as they are no smaller than this: the receiver copies one while the sender copies the next.
+const PIECES: usize = 16;
+const SMALLEST: usize = 32 << 10;
 /// What all channels of a node may take, if slots are not to be smaller than the least.
 const NODE: usize = 64 << 20;
 
@@ -115,7 +118,7 @@ impl Outlet {
         if !self.has_room() {
             return None;
         }
-        let bytes = left.min(self.channel.slot);
+        let bytes = left.min((total / PIECES).clamp(SMALLEST, self.channel.slot));
         // SAFETY: the slot is inside the channel, and the sender's until `filled` says otherwise: the receiver has emptied
         // it, as `has_room` saw with acquire, and looks at it again only behind the count.
         unsafe {
