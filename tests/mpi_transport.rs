@@ -390,52 +390,53 @@ fn huge_of<T: Element + From<u16> + PartialEq>(world: &Communicator, extents: &[
     println!("rank {}: {bytes} bytes in {:.1} s, intact", world.rank(), started.elapsed().as_secs_f64());
 }
 
-/// Gigabytes per second of blocks from rank 0 to rank 1, and both ways, beside a plain copy by rank 1 in the same rounds.
+/// Gigabytes per second of blocks from rank 0 to rank 1, and both ways, four in flight as in a run, beside a plain copy of blocks by rank 1
+/// in the same rounds.
 fn bandwidth(world: &Communicator) {
     const ROUNDS: usize = 15;
+    const WINDOW: usize = 4;
     let rank = world.rank();
     let median = |mut seconds: Vec<f64>| {
         seconds.sort_by(f64::total_cmp);
         seconds[seconds.len() / 2]
     };
-    for bytes in [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20] {
+    for bytes in [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20] {
         let mut end = endpoint(world, false, 1 << 30);
         let elements = bytes / 8;
-        let (mine, target) = (store::<f64>(rank, &[1, elements]), store::<f64>(9, &[1, elements]));
+        let mine: Vec<_> = (0..WINDOW).map(|_| store::<f64>(rank, &[1, elements])).collect();
+        let target: Vec<_> = (0..WINDOW).map(|_| store::<f64>(9, &[1, elements])).collect();
         let boxes: Boxes = vec![vec![0..1, 0..elements]];
         let (mut copied, mut one, mut both) = (Vec::new(), Vec::new(), Vec::new());
-        let repeats = ((32 << 20) / bytes).clamp(1, 100);
+        let repeats = ((8 << 20) / bytes).clamp(1, 25);
+        let each = |start: Instant| start.elapsed().as_secs_f64() / (WINDOW * repeats) as f64;
         for _ in 0..ROUNDS {
             world.barrier().unwrap();
             if rank == 1 {
                 let start = Instant::now();
-                for _ in 0..repeats {
-                    let from = store_read(&mine, &boxes);
-                    write(&target, &boxes).remove(0).copy_from(&from);
+                for at in (0..WINDOW).cycle().take(WINDOW * repeats) {
+                    let from = read(&mine[at], &boxes).remove(0);
+                    write(&target[at], &boxes).remove(0).copy_from(&from);
                 }
-                copied.push(start.elapsed().as_secs_f64() / repeats as f64);
+                copied.push(each(start));
             }
             world.barrier().unwrap();
             let start = Instant::now();
-            for _ in 0..repeats {
-                match rank {
-                    0 => end.send(1, 1, read(&mine, &boxes)).unwrap(),
-                    1 => end.recv(0, 0, write(&target, &boxes)).unwrap(),
-                    _ => continue,
-                }
-                finish(&mut end, 1).unwrap();
+            if rank < 2 {
+                flow(&mut end, WINDOW, repeats, |end, at| match rank {
+                    0 => end.send(at, 1, read(&mine[at], &boxes)).unwrap(),
+                    _ => end.recv(at, 0, write(&target[at], &boxes)).unwrap(),
+                });
             }
-            one.push(start.elapsed().as_secs_f64() / repeats as f64);
+            one.push(each(start));
             world.barrier().unwrap();
             let start = Instant::now();
-            for _ in 0..repeats {
-                if rank < 2 {
-                    end.recv(0, rank ^ 1, write(&target, &boxes)).unwrap();
-                    end.send(1, rank ^ 1, read(&mine, &boxes)).unwrap();
-                    finish(&mut end, 2).unwrap();
-                }
+            if rank < 2 {
+                flow(&mut end, 2 * WINDOW, repeats, |end, at| match at.checked_sub(WINDOW) {
+                    Some(at) => end.send(WINDOW + at, rank ^ 1, read(&mine[at], &boxes)).unwrap(),
+                    None => end.recv(at, rank ^ 1, write(&target[at], &boxes)).unwrap(),
+                });
             }
-            both.push(start.elapsed().as_secs_f64() / repeats as f64);
+            both.push(each(start));
         }
         if rank == 1 {
             let [copied, one, both] = [copied, one, both].map(median);
@@ -468,8 +469,20 @@ fn bandwidth(world: &Communicator) {
     }
 }
 
-fn store_read(store: &Arc<Store>, boxes: &Boxes) -> ReadLease {
-    read(store, boxes).remove(0)
+/// Keeps so many transfers in flight, each posted again as soon as it is over, until all have been so often.
+fn flow(end: &mut Endpoint, window: usize, times: usize, post: impl Fn(&mut Endpoint, usize)) {
+    (0..window).for_each(|at| post(end, at));
+    let (mut left, mut open, mut done) = (vec![times; window], window, Vec::new());
+    while open > 0 {
+        end.poll(&mut done).unwrap();
+        if done.is_empty() {
+            end.idle(true, false, Duration::from_millis(10));
+        }
+        for Completion { ticket, .. } in done.drain(..) {
+            left[ticket] -= 1;
+            if left[ticket] > 0 { post(end, ticket) } else { open -= 1 }
+        }
+    }
 }
 
 /// Compares with what the counter at the border of MPI wrote about this rank: rank, sent, received, messages.

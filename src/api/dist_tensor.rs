@@ -3,16 +3,16 @@
 use std::ops::Range;
 
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Dimension, Slice};
-use rayon::iter::IndexedParallelIterator;
+use rayon::prelude::*;
 
 use super::{Error, Program, Result, World};
 use crate::dist::{Distribution, Region};
 use crate::io::random;
-use crate::kernel::{Element, ask_for_huge_pages};
-use crate::memory::{OutOfMemory, bytes_of_mut};
+use crate::kernel::Element;
+use crate::memory::{Array, bytes_of_mut};
 use crate::plan::Plan;
 
-/// Bytes from which on several threads write zeros.
+/// Bytes of zeros that a thread writes at a time.
 const SHARED: usize = 1 << 20;
 
 /// A tensor of which every rank holds its block, dense and row-major. A process keeps the blocks of its own ranks; where
@@ -38,10 +38,10 @@ pub struct DistTensor<T: Element> {
 }
 
 #[derive(Debug, Clone)]
-struct Block<T> {
+struct Block<T: Element> {
     rank: usize,
     region: Region,
-    values: ArrayD<T>,
+    values: Array<T>,
 }
 
 impl<T: Element> DistTensor<T> {
@@ -62,16 +62,12 @@ impl<T: Element> DistTensor<T> {
         let first = world.local_ranks().start;
         let block = |rank| {
             let region = distribution.block(shape, rank)?;
-            let elements = region.volume();
-            let mut values: Vec<T> = Vec::new();
-            if values.try_reserve_exact(elements).is_err() {
-                return Some(Err(Error::Memory(OutOfMemory { bytes: elements.saturating_mul(size_of::<T>()) })));
-            }
-            ask_for_huge_pages(values.spare_capacity_mut());
-            let values = world.shared().by_workers(rank - first, || zeroed(values, elements));
-            let values = ArrayD::from_shape_vec(region.extents(), values);
-            let values = values.unwrap_or_else(|_| unreachable!("a region has as many elements as its extents say"));
-            Some(Ok(Block { rank, region, values }))
+            let values = Array::zeros(region.extents()).map_err(Error::from);
+            let touched = values.map(|mut values| {
+                world.shared().by_workers(rank - first, || touch(values.as_mut_slice()));
+                Block { rank, region, values }
+            });
+            Some(touched)
         };
         let blocks = world.local_ranks().filter_map(block).collect::<Result<_>>()?;
         Ok(DistTensor { shape: shape.to_vec(), distribution: distribution.clone(), blocks })
@@ -140,7 +136,7 @@ impl<T: Element> DistTensor<T> {
         let mut source = world.agree(DistTensor::try_zeros(world, shape, &Distribution::single()))?;
         let given = match (source.blocks.first_mut(), array) {
             (Some(block), Some(array)) if array.shape() == shape => {
-                block.values.assign(&array);
+                block.values.view_mut().assign(&array);
                 Ok(())
             }
             (Some(_), _) => Err(Error::Usage(format!("rank 0 has no array of shape {shape:?}"))),
@@ -170,7 +166,7 @@ impl<T: Element> DistTensor<T> {
     /// The run fails.
     pub fn gather(&self, world: &World) -> Result<ArrayD<T>> {
         let everywhere = self.redistribute(world, &Distribution::replicated(world.ranks()))?;
-        let whole = everywhere.blocks.into_iter().next().map(|block| block.values);
+        let whole = everywhere.blocks.first().map(|block| block.values.view().to_owned());
         whole.ok_or_else(|| Error::Usage("no rank of the world lives in this process".to_owned()))
     }
 
@@ -231,14 +227,11 @@ impl<T: Element> DistTensor<T> {
     }
 }
 
-/// So many zeros in the memory of an empty list, written by all workers of the current pool where that pays.
-fn zeroed<T: Element>(mut values: Vec<T>, elements: usize) -> Vec<T> {
-    if elements * size_of::<T>() < SHARED || rayon::current_thread_index().is_none() {
-        values.resize(elements, T::ZERO);
-    } else {
-        rayon::iter::repeat_n(T::ZERO, elements).collect_into_vec(&mut values);
+/// Writes zeros, by all workers of the current pool where that pays; outside of a pool whoever fills them does.
+fn touch<T: Element>(values: &mut [T]) {
+    if rayon::current_thread_index().is_some() {
+        values.par_chunks_mut(SHARED / size_of::<T>()).for_each(|part| part.fill(T::ZERO));
     }
-    values
 }
 
 /// A box of a view.

@@ -1,11 +1,13 @@
 //! Owned memory, aligned to cache lines and zeroed.
 //!
 //! Zeroed pages come from the system untouched, so the first write decides their place (first touch). Failure to
-//! allocate is an error with a size, never an abort.
+//! allocate is an error with a size, never an abort. Where processes share a node, large memory is such that the others can
+//! read it ([`Segment`]).
 
 use std::sync::Arc;
 
 use super::Footprint;
+use super::segment::Segment;
 use crate::kernel::Zeroed;
 
 /// An allocation that the system refused.
@@ -21,8 +23,14 @@ const ALIGNMENT: usize = 64;
 /// Zeroed bytes at a 64-byte boundary.
 #[derive(Debug)]
 pub struct Aligned {
-    memory: Zeroed,
+    memory: Memory,
     footprint: Arc<Footprint>,
+}
+
+#[derive(Debug)]
+enum Memory {
+    Own(Zeroed),
+    Readable(Segment),
 }
 
 impl Aligned {
@@ -31,17 +39,24 @@ impl Aligned {
     /// # Errors
     /// [`OutOfMemory`] when the system refuses or the size overflows.
     pub fn zeroed(bytes: usize, footprint: &Arc<Footprint>) -> Result<Aligned, OutOfMemory> {
-        let memory = Zeroed::new(bytes, ALIGNMENT).ok_or(OutOfMemory { bytes })?;
+        let own = || Zeroed::new(bytes, ALIGNMENT).map(Memory::Own);
+        let memory = Segment::new(bytes).map(Memory::Readable).or_else(own).ok_or(OutOfMemory { bytes })?;
         footprint.add(bytes);
         Ok(Aligned { memory, footprint: footprint.clone() })
     }
 
     pub fn as_ptr(&self) -> *mut u8 {
-        self.memory.start().as_ptr()
+        match &self.memory {
+            Memory::Own(memory) => memory.start().as_ptr(),
+            Memory::Readable(segment) => segment.start().as_ptr(),
+        }
     }
 
     pub fn len(&self) -> usize {
-        self.memory.bytes()
+        match &self.memory {
+            Memory::Own(memory) => memory.bytes(),
+            Memory::Readable(segment) => segment.bytes(),
+        }
     }
 
     pub fn is_empty(&self) -> bool {

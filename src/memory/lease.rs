@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use ndarray::{ArrayViewD, ArrayViewMutD, Axis, IxDyn, ShapeBuilder};
 
+use super::stream::Placed;
 use super::{Slot, Store, Strided};
 use crate::dtype::Dtype;
 use crate::kernel::{Element, Tensor, TensorMut};
@@ -37,7 +38,7 @@ pub(super) struct Place {
 
 /// What both kinds of lease are: a place, and an entry in the ledger.
 #[derive(Debug)]
-pub(super) struct Lease {
+struct Lease {
     store: Arc<Store>,
     id: u64,
     place: Place,
@@ -54,15 +55,15 @@ impl Lease {
         self.store.slot(self.place.buffer)
     }
 
-    pub(super) fn dtype(&self) -> Dtype {
+    fn dtype(&self) -> Dtype {
         self.slot().dtype
     }
 
-    pub(super) fn strided(&self) -> &Strided {
+    fn strided(&self) -> &Strided {
         self.place.part.as_deref().unwrap_or(&self.slot().strided)
     }
 
-    pub(super) fn start(&self) -> *mut u8 {
+    fn start(&self) -> *mut u8 {
         let slot = self.slot();
         if self.strided().elements() == 0 {
             return slot.origin;
@@ -72,7 +73,7 @@ impl Lease {
         unsafe { slot.origin.offset(self.place.offset * self.dtype().size() as isize) }
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.strided().elements() * self.dtype().size()
     }
 
@@ -128,17 +129,26 @@ pub struct ReadLease(Lease);
 #[derive(Debug)]
 pub struct WriteLease(Lease);
 
-impl AsRef<Lease> for ReadLease {
-    fn as_ref(&self) -> &Lease {
-        &self.0
-    }
+macro_rules! placed {
+    ($lease:ty) => {
+        impl Placed for $lease {
+            fn start(&self) -> *mut u8 {
+                self.0.start()
+            }
+
+            fn strided(&self) -> &Strided {
+                self.0.strided()
+            }
+
+            fn element(&self) -> usize {
+                self.0.dtype().size()
+            }
+        }
+    };
 }
 
-impl AsRef<Lease> for WriteLease {
-    fn as_ref(&self) -> &Lease {
-        &self.0
-    }
-}
+placed!(ReadLease);
+placed!(WriteLease);
 
 impl ReadLease {
     pub(super) fn new(store: Arc<Store>, id: u64, place: Place) -> ReadLease {

@@ -10,17 +10,23 @@
 //! knowledge of tasks, ranks or labels.
 
 mod aligned;
+mod array;
 mod bytes;
 mod footprint;
 mod lease;
+mod lent;
+mod segment;
 mod store;
 mod stream;
 mod strided;
 
 pub use aligned::{Aligned, OutOfMemory};
+pub use array::Array;
 pub use bytes::{bytes_of, bytes_of_mut};
 pub use footprint::Footprint;
 pub use lease::{LeaseError, ReadLease, WriteLease};
+pub use lent::{Lent, Remote};
+pub use segment::{Known, Mapping, want_segments};
 pub use store::{Slot, Store};
-pub use stream::{Incoming, Outgoing};
+pub use stream::{Foreign, Incoming, Outgoing};
 pub use strided::Strided;

@@ -9,7 +9,8 @@
 //! Invariant: steps are consecutive; together they are what [`ReadLease::pack`] and [`WriteLease::unpack`] move at once. Cost:
 //! that of copying, and a few operations for each dense run.
 
-use super::lease::{Lease, ReadLease, WriteLease};
+use super::lease::{ReadLease, WriteLease};
+use super::lent::Remote;
 use super::strided::{PerDim, Strided};
 
 /// The dense runs of a box in row-major order, cut where a step ends.
@@ -68,6 +69,17 @@ impl Runs {
     }
 }
 
+/// A box somewhere.
+pub(super) trait Placed {
+    /// Its first element, in bytes of this process.
+    fn start(&self) -> *mut u8;
+
+    fn strided(&self) -> &Strided;
+
+    /// Bytes of an element.
+    fn element(&self) -> usize;
+}
+
 /// Boxes that are gone through in steps.
 #[derive(Debug)]
 struct Steps<L> {
@@ -76,9 +88,9 @@ struct Steps<L> {
     left: usize,
 }
 
-impl<L: AsRef<Lease>> Steps<L> {
+impl<L: Placed> Steps<L> {
     fn new(boxes: Vec<L>) -> Steps<L> {
-        let left = boxes.iter().map(|lease| lease.as_ref().bytes()).sum();
+        let left = boxes.iter().map(|placed| placed.strided().elements() * placed.element()).sum();
         Steps { boxes: boxes.into_iter(), now: None, left }
     }
 
@@ -88,16 +100,16 @@ impl<L: AsRef<Lease>> Steps<L> {
         self.left -= bytes;
         while bytes > 0 {
             match &mut self.now {
-                Some((lease, runs)) if runs.left > 0 => {
+                Some((placed, runs)) if runs.left > 0 => {
                     let (offset, run) = runs.next(bytes);
                     // SAFETY: the run lies inside the box, which has an element.
-                    visit(unsafe { lease.as_ref().start().offset(offset) }, run);
+                    visit(unsafe { placed.start().offset(offset) }, run);
                     bytes -= run;
                 }
                 now => {
-                    *now = self.boxes.next().map(|lease| {
-                        let runs = Runs::of(lease.as_ref().strided(), lease.as_ref().dtype().size());
-                        (lease, runs)
+                    *now = self.boxes.next().map(|placed| {
+                        let runs = Runs::of(placed.strided(), placed.element());
+                        (placed, runs)
                     });
                 }
             }
@@ -123,6 +135,11 @@ impl Outgoing {
         self.0.left
     }
 
+    /// The boxes that have not been begun.
+    pub(super) fn boxes(&self) -> &[ReadLease] {
+        self.0.boxes.as_slice()
+    }
+
     /// Fills `out` with the next bytes; there are at least as many.
     pub fn read(&mut self, out: &mut [u8]) {
         let mut done = 0;
@@ -131,6 +148,33 @@ impl Outgoing {
             unsafe { std::ptr::copy_nonoverlapping(run.cast_const(), out[done..done + bytes].as_mut_ptr(), bytes) };
             done += bytes;
         });
+    }
+}
+
+/// Boxes of another process being read.
+#[derive(Debug)]
+pub struct Foreign(Steps<Remote>);
+
+impl Foreign {
+    /// Fills `out` with the next bytes; there are at least as many.
+    pub fn read(&mut self, out: &mut [u8]) {
+        let mut done = 0;
+        self.0.step(out.len(), |run, bytes| {
+            // SAFETY: the run lies in memory that the other process keeps as it is until it hears that the boxes have been read; `out` is a
+            // distinct exclusive slice, and steps add up to its length.
+            unsafe { std::ptr::copy_nonoverlapping(run.cast_const(), out[done..done + bytes].as_mut_ptr(), bytes) };
+            done += bytes;
+        });
+    }
+
+    /// Begins with the first byte of the first box.
+    pub fn new(boxes: Vec<Remote>) -> Foreign {
+        Foreign(Steps::new(boxes))
+    }
+
+    /// Bytes that have not been read.
+    pub fn left(&self) -> usize {
+        self.0.left
     }
 }
 
@@ -147,6 +191,14 @@ impl Incoming {
     /// Bytes that have not been filled.
     pub fn left(&self) -> usize {
         self.0.left
+    }
+
+    /// Copies the next bytes of another process's boxes to where they belong.
+    pub fn copy(&mut self, from: &mut Foreign, bytes: usize) {
+        from.0.step(bytes, |run, bytes| {
+            // SAFETY: the run lies in memory that the other process keeps as it is until it hears that the boxes have been copied.
+            self.write(unsafe { std::slice::from_raw_parts(run.cast_const(), bytes) });
+        });
     }
 
     /// Puts `from` where it belongs; there is room for at least as many bytes.

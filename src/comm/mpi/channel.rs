@@ -81,8 +81,8 @@ impl Channel {
         unsafe { self.start.add(APART).cast().as_ref() }
     }
 
-    /// The header of a slot: bytes in it, and those of the whole transfer.
-    fn header(&self, number: u64) -> NonNull<[u64; 2]> {
+    /// The header of a slot: bytes in it, those of the whole transfer, and whether the slot only says where these lie.
+    fn header(&self, number: u64) -> NonNull<[u64; 3]> {
         let at = 2 * APART + (number as usize % SLOTS) * (HEADER + self.slot);
         // SAFETY: the slot lies inside the channel.
         unsafe { self.start.add(at).cast() }
@@ -113,22 +113,52 @@ impl Outlet {
         self.filled - self.channel.emptied().load(Ordering::Acquire) < SLOTS as u64
     }
 
-    /// Fills a slot with the next bytes of a transfer, of which so many are left, if there is room. Returns how many went.
-    pub(super) fn fill(&mut self, total: usize, left: usize, fill: impl FnOnce(&mut [u8])) -> Option<usize> {
+    /// Bytes that a slot has room for.
+    pub(super) fn slot_bytes(&self) -> usize {
+        self.channel.slot
+    }
+
+    /// Whether the receiver is done with a slot, by the number that [`Outlet::fill`] gave it.
+    pub(super) fn is_emptied(&self, number: u64) -> bool {
+        self.channel.emptied().load(Ordering::Acquire) > number
+    }
+
+    /// Fills a slot with the next bytes of a transfer, of which so many are left, if there is room. Returns its number.
+    pub(super) fn fill(&mut self, total: usize, left: usize, fill: impl FnOnce(&mut [u8])) -> Option<u64> {
+        let bytes = left.min((total / PIECES).clamp(SMALLEST, self.channel.slot));
+        self.put([bytes, total, 0], fill)
+    }
+
+    /// Fills a slot with what says where the bytes of a transfer lie, which fits into one, if there is room.
+    pub(super) fn tell(&mut self, total: usize, what: &[u8]) -> Option<u64> {
+        self.put([what.len(), total, 1], |slot| slot.copy_from_slice(what))
+    }
+
+    fn put(&mut self, header: [usize; 3], fill: impl FnOnce(&mut [u8])) -> Option<u64> {
         if !self.has_room() {
             return None;
         }
-        let bytes = left.min((total / PIECES).clamp(SMALLEST, self.channel.slot));
+        let bytes = header[0].min(self.channel.slot);
         // SAFETY: the slot is inside the channel, and the sender's until `filled` says otherwise: the receiver has emptied
         // it, as `has_room` saw with acquire, and looks at it again only behind the count.
         unsafe {
-            self.channel.header(self.filled).write([bytes as u64, total as u64]);
+            self.channel.header(self.filled).write(header.map(|number| number as u64));
             fill(std::slice::from_raw_parts_mut(self.channel.bytes(self.filled).as_ptr(), bytes));
         }
         self.filled += 1;
         self.channel.filled().store(self.filled, Ordering::Release);
-        Some(bytes)
+        Some(self.filled - 1)
     }
+}
+
+/// What is in a slot.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Filled<'a> {
+    pub bytes: &'a [u8],
+    /// Bytes of the whole transfer.
+    pub total: usize,
+    /// The bytes say where those of the transfer lie.
+    pub told: bool,
 }
 
 /// The receiver's end.
@@ -150,21 +180,24 @@ impl Inlet {
         self.channel.filled().load(Ordering::Acquire) > self.emptied
     }
 
-    /// Hands the next slot to `take`, if one is filled: its bytes, and those of the whole transfer that it is of.
-    pub(super) fn empty<R>(&mut self, take: impl FnOnce(&[u8], usize) -> R) -> Option<R> {
+    /// Hands the next slot to `take`, if one is filled, which says whether it is done with it.
+    pub(super) fn empty<E>(&mut self, take: impl FnOnce(Filled) -> Result<bool, E>) -> Result<bool, E> {
         if !self.has_bytes() {
-            return None;
+            return Ok(false);
         }
         // SAFETY: the slot is inside the channel, and filled, as `has_bytes` saw with acquire; the sender does not touch it
         // before `emptied` is counted below. Its header is what `fill` wrote, so it has as many bytes.
-        let taken = unsafe {
-            let [bytes, total] = self.channel.header(self.emptied).read();
+        let filled = unsafe {
+            let [bytes, total, told] = self.channel.header(self.emptied).read();
             let bytes = (bytes as usize).min(self.channel.slot);
-            take(std::slice::from_raw_parts(self.channel.bytes(self.emptied).as_ptr(), bytes), total as usize)
+            let bytes = std::slice::from_raw_parts(self.channel.bytes(self.emptied).as_ptr(), bytes);
+            Filled { bytes, total: total as usize, told: told != 0 }
         };
-        self.emptied += 1;
-        self.channel.emptied().store(self.emptied, Ordering::Release);
-        Some(taken)
+        if take(filled)? {
+            self.emptied += 1;
+            self.channel.emptied().store(self.emptied, Ordering::Release);
+        }
+        Ok(true)
     }
 }
 
@@ -189,16 +222,26 @@ mod tests {
                 let fill = |slot: &mut [u8]| {
                     slot.iter_mut().enumerate().for_each(|(at, byte)| *byte = value(sent + at));
                 };
-                let went = if sent < total { outlet.fill(total, total - sent, fill) } else { None };
-                sent += went.unwrap_or(0);
+                let mut went = 0;
+                if sent < total {
+                    outlet.fill(total, total - sent, |slot| {
+                        fill(slot);
+                        went = slot.len();
+                    });
+                }
+                sent += went;
             }
             if step % 5 > 1 {
-                let took = inlet.empty(|bytes, of| {
-                    assert_eq!(of, total);
+                let taken = inlet.empty(|Filled { bytes, total: of, told }| {
+                    assert!(of == total && !told);
                     assert!(bytes.iter().enumerate().all(|(at, byte)| *byte == value(came + at)));
-                    bytes.len()
+                    // Whoever is not done with a slot finds it again.
+                    if step % 3 > 0 {
+                        came += bytes.len();
+                    }
+                    Ok::<bool, ()>(step % 3 > 0)
                 });
-                came += took.unwrap_or(0);
+                assert!(taken.is_ok());
             }
             assert!(sent - came <= SLOTS * layout.slot);
             if came == total {

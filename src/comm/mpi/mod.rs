@@ -19,6 +19,7 @@ mod channel;
 mod collective;
 mod communicator;
 mod endpoint;
+mod lending;
 mod messages;
 mod node;
 mod packing;

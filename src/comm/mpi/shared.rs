@@ -8,21 +8,33 @@
 //! The first slot of a transfer says how large it is, so ends that disagree find out. Each end maps its boxes in its own way, without
 //! other buffers. Two cores copy at the same time, the slots stay in a cache that both reach.
 //!
+//! Where processes may read each other's segments, and all boxes of a transfer lie in some, its only slot says where, and the receiver
+//! copies them from there: one copy. The slot counts as emptied when that is done.
+//!
 //! Invariants: transfers of a pair follow one another in their channel; the leases of a box end when its bytes have been copied. An end that is
-//! dropped with transfers in flight, which happens only after a failure, leaves its window to the others. Deliberately absent: reading the other's buffers in place (only their owner's process has them), ranks of other nodes.
+//! dropped with transfers in flight, which happens only after a failure, leaves its window to the others. Deliberately absent: reading while packing, ranks of other nodes.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::Communicator;
 use super::bell::Bell;
-use super::channel::{Inlet, Layout, Outlet};
+use super::channel::{Filled, Inlet, Layout, Outlet};
+use super::collective::Reduce;
+use super::lending::{self, Mapped};
 use super::node::Node;
 use super::window::Window;
 use crate::comm::{CommError, Completion, Waker};
-use crate::memory::{Incoming, Outgoing, ReadLease, WriteLease};
+use crate::memory::{Aligned, Foreign, Incoming, Lent, Outgoing, ReadLease, WriteLease, want_segments};
 
 /// Slots in each direction that a peer has its turn for; then the next has.
 const TURN: usize = 2;
+/// Bytes that are copied in a turn from where they lie.
+const AT_ONCE: usize = 512 << 10;
+/// Smaller transfers go through slots: saying where they lie takes as long.
+const WORTH_LENDING: usize = 16 << 10;
+/// Bytes of what ranks try to read of each other.
+const SAMPLE: usize = 64 << 10;
 /// Turns of all peers until the caller looks after other things.
 const TURNS: usize = 4;
 
@@ -33,6 +45,8 @@ pub(super) struct Shared {
     peers: Vec<Peer>,
     /// The peers that have anything in flight.
     active: Vec<usize>,
+    /// Whether all ranks of the node can read each other's segments.
+    lends: bool,
     bell: Bell,
     // Dropped last: all others point into it.
     window: Window,
@@ -46,7 +60,12 @@ struct Peer {
     inlet: Inlet,
     bell: Bell,
     sends: VecDeque<Send>,
+    /// Those whose boxes the peer reads where they lie, with the slots that say so.
+    lent: VecDeque<(u64, Send)>,
     recvs: VecDeque<Recv>,
+    mapped: Mapped,
+    /// Something has changed that it may wait for.
+    moved: bool,
 }
 
 #[derive(Debug)]
@@ -54,6 +73,8 @@ struct Send {
     ticket: usize,
     total: usize,
     from: Outgoing,
+    /// Where the peer finds the boxes.
+    told: Option<Vec<u8>>,
 }
 
 #[derive(Debug)]
@@ -62,6 +83,8 @@ struct Recv {
     total: usize,
     into: Incoming,
     begun: bool,
+    /// Being copied from where it lies.
+    foreign: Option<Foreign>,
 }
 
 impl Shared {
@@ -83,13 +106,15 @@ impl Shared {
                 let bell = Bell::new(theirs);
                 let outlet = Outlet::new(layout, window.own().add(Bell::BYTES), number);
                 let inlet = Inlet::new(layout, theirs.add(Bell::BYTES), mine);
-                Ok(Peer { rank, outlet, inlet, bell, sends: VecDeque::new(), recvs: VecDeque::new() })
+                let (sends, lent, recvs) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+                Ok(Peer { rank, outlet, inlet, bell, sends, lent, recvs, mapped: Mapped::default(), moved: false })
             }
         };
         let peers = here.map(peer).collect::<Result<Vec<_>, _>>()?;
         // SAFETY: as above.
         let bell = unsafe { Bell::new(window.own()) };
-        Ok(Shared { rank, peers, active: Vec::new(), bell, window })
+        let lends = can_read(communicator)?;
+        Ok(Shared { rank, peers, active: Vec::new(), lends, bell, window })
     }
 
     pub(super) fn bell(&self) -> Bell {
@@ -99,14 +124,18 @@ impl Shared {
     /// Starts sending to a rank of the node, by its number there.
     pub(super) fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) {
         let from = Outgoing::new(from);
-        self.peers[peer].sends.push_back(Send { ticket, total: from.left(), from });
+        let peers = &mut self.peers[peer];
+        let lend = self.lends && from.left() >= WORTH_LENDING;
+        let told = if lend { from.lend().map(|boxes| lending::write(&boxes)) } else { None };
+        let told = told.filter(|told| told.len() <= peers.outlet.slot_bytes());
+        peers.sends.push_back(Send { ticket, total: from.left(), from, told });
         self.activate(peer);
     }
 
     /// Starts receiving from a rank of the node, by its number there.
     pub(super) fn recv(&mut self, ticket: usize, peer: usize, into: Vec<WriteLease>) {
         let into = Incoming::new(into);
-        self.peers[peer].recvs.push_back(Recv { ticket, total: into.left(), into, begun: false });
+        self.peers[peer].recvs.push_back(Recv { ticket, total: into.left(), into, begun: false, foreign: None });
         self.activate(peer);
     }
 
@@ -124,12 +153,18 @@ impl Shared {
             for &peer in &self.active {
                 moved |= self.peers[peer].turn(self.rank, done)?;
             }
-            self.active.retain(|&peer| !self.peers[peer].is_idle());
             any |= moved;
             if !moved {
                 break;
             }
         }
+        for &peer in &self.active {
+            // Once for all that has moved: waking somebody up takes as long as copying hundreds of kilobytes.
+            if std::mem::take(&mut self.peers[peer].moved) {
+                self.peers[peer].bell.ring();
+            }
+        }
+        self.active.retain(|&peer| !self.peers[peer].is_idle());
         Ok(any)
     }
 
@@ -150,11 +185,13 @@ impl Drop for Shared {
 
 impl Peer {
     fn is_idle(&self) -> bool {
-        self.sends.is_empty() && self.recvs.is_empty()
+        self.sends.is_empty() && self.lent.is_empty() && self.recvs.is_empty()
     }
 
     fn can_move(&self) -> bool {
-        !self.recvs.is_empty() && self.inlet.has_bytes() || !self.sends.is_empty() && self.outlet.has_room()
+        !self.recvs.is_empty() && self.inlet.has_bytes()
+            || !self.sends.is_empty() && self.outlet.has_room()
+            || self.lent.front().is_some_and(|(slot, _)| self.outlet.is_emptied(*slot))
     }
 
     /// Copies some slots out, then some in; whether there were any.
@@ -163,43 +200,95 @@ impl Peer {
         for _ in 0..TURN {
             moved |= self.take(rank, done)?;
             moved |= self.give(done);
+            moved |= self.take_back(done);
         }
-        if moved {
-            self.bell.ring();
-        }
+        self.moved |= moved;
         Ok(moved)
     }
 
     fn take(&mut self, rank: usize, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let Some(recv) = self.recvs.front_mut() else { return Ok(false) };
         let (from, expected) = (self.rank, recv.total as u64);
-        let taken = self.inlet.empty(|bytes, sent| {
-            if !recv.begun && sent as u64 != expected || bytes.len() > recv.into.left() {
-                return Err(CommError::Size { from, to: rank, sent: sent as u64, expected });
+        let mapped = &mut self.mapped;
+        let taken = self.inlet.empty(|Filled { bytes, total, told }| {
+            let wrong = CommError::Size { from, to: rank, sent: total as u64, expected };
+            if !recv.begun && total as u64 != expected || !told && bytes.len() > recv.into.left() {
+                return Err(wrong);
             }
             recv.begun = true;
-            recv.into.write(bytes);
-            Ok(())
-        });
-        let Some(taken) = taken else { return Ok(false) };
-        taken?;
-        if recv.into.left() == 0 {
+            if !told {
+                recv.into.write(bytes);
+                return Ok(true);
+            }
+            if recv.foreign.is_none() {
+                let foreign = mapped.read(bytes).filter(|foreign| foreign.left() == total);
+                recv.foreign = Some(foreign.ok_or(CommError::NoSharedMemory(format!("of rank {from}")))?);
+            }
+            if let Some(foreign) = &mut recv.foreign {
+                recv.into.copy(foreign, foreign.left().min(AT_ONCE));
+            }
+            Ok(recv.into.left() == 0)
+        })?;
+        if taken && recv.into.left() == 0 {
             done.push(Completion { ticket: recv.ticket, bytes: expected });
             self.recvs.pop_front();
         }
-        Ok(true)
+        Ok(taken)
     }
 
     fn give(&mut self, done: &mut Vec<Completion>) -> bool {
         let Some(send) = self.sends.front_mut() else { return false };
         let (total, left) = (send.total, send.from.left());
-        if self.outlet.fill(total, left, |slot| send.from.read(slot)).is_none() {
-            return false;
-        }
-        if send.from.left() == 0 {
+        let slot = match &send.told {
+            Some(told) => self.outlet.tell(total, told),
+            None => self.outlet.fill(total, left, |slot| send.from.read(slot)),
+        };
+        let Some(slot) = slot else { return false };
+        if send.told.is_some() {
+            self.lent.extend(self.sends.pop_front().map(|send| (slot, send)));
+        } else if send.from.left() == 0 {
             done.push(Completion { ticket: send.ticket, bytes: total as u64 });
             self.sends.pop_front();
         }
         true
     }
+
+    /// Ends a transfer whose boxes the peer has copied.
+    fn take_back(&mut self, done: &mut Vec<Completion>) -> bool {
+        match self.lent.front() {
+            Some((slot, send)) if self.outlet.is_emptied(*slot) => {
+                done.push(Completion { ticket: send.ticket, bytes: send.total as u64 });
+                self.lent.pop_front();
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether all ranks of a node can read segments of all others; if so, large buffers are segments from now on. Collective.
+fn can_read(node: &Communicator) -> Result<bool, CommError> {
+    want_segments(true);
+    let mut sample = Aligned::zeroed(SAMPLE, &Default::default())?;
+    // What another process of the same number, elsewhere, would hardly have.
+    let token =
+        [u64::from(std::process::id()), sample.as_ptr() as u64, node.rank() as u64].map(u64::to_ne_bytes).concat();
+    sample.as_mut_slice()[..token.len()].copy_from_slice(&token);
+    let told = Lent::sample(&sample).map(|lent| lending::write(&[lent])).unwrap_or_default();
+    let all = node.all_gather_bytes(&[token.as_slice(), &told].concat())?;
+    let read = |bytes: &Vec<u8>| {
+        let (token, told) = bytes.split_at(token.len());
+        let mut there = vec![0; token.len()];
+        let foreign = Mapped::default().read(told).filter(|foreign| foreign.left() == SAMPLE);
+        foreign.is_some_and(|mut foreign| {
+            foreign.read(&mut there);
+            there == token
+        })
+    };
+    let failed = u64::from(!all.iter().all(read));
+    let well = node.all_reduce(Reduce::Max, &[failed])? == [0];
+    want_segments(well);
+    // It lives until all have looked at it.
+    drop(sample);
+    Ok(well)
 }

@@ -1,0 +1,64 @@
+//! A dense array of elements in owned memory.
+//!
+//! Invariant: row-major, without gaps. Its pages are untouched until somebody writes.
+
+use std::marker::PhantomData;
+
+use ndarray::{ArrayViewD, ArrayViewMutD};
+
+use super::{Aligned, OutOfMemory};
+use crate::kernel::Element;
+
+/// Zeros at first.
+#[derive(Debug)]
+pub struct Array<T> {
+    memory: Aligned,
+    extents: Vec<usize>,
+    element: PhantomData<T>,
+}
+
+impl<T: Element> Array<T> {
+    /// # Errors
+    /// [`OutOfMemory`] when the system refuses or the size overflows.
+    pub fn zeros(extents: Vec<usize>) -> Result<Array<T>, OutOfMemory> {
+        let bytes = extents.iter().try_fold(size_of::<T>(), |bytes, &extent| bytes.checked_mul(extent));
+        let memory = Aligned::zeroed(bytes.ok_or(OutOfMemory { bytes: usize::MAX })?, &Default::default())?;
+        Ok(Array { memory, extents, element: PhantomData })
+    }
+
+    /// All elements, the last dimension the fastest.
+    pub fn as_slice(&self) -> &[T] {
+        let bytes = self.memory.as_slice();
+        // SAFETY: the memory has that many elements at an alignment of 64, and `Element` is sealed: every pattern of bytes is a
+        // value of each element type.
+        unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) }
+    }
+
+    /// All elements, to write into.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        let bytes = self.memory.as_mut_slice();
+        // SAFETY: as above, and the borrow is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len() / size_of::<T>()) }
+    }
+
+    pub fn view(&self) -> ArrayViewD<'_, T> {
+        let view = ArrayViewD::from_shape(self.extents.as_slice(), self.as_slice());
+        view.unwrap_or_else(|_| unreachable!("the memory has as many elements as the extents say"))
+    }
+
+    pub fn view_mut(&mut self) -> ArrayViewMutD<'_, T> {
+        let extents = self.extents.clone();
+        let view = ArrayViewMutD::from_shape(extents, self.as_mut_slice());
+        view.unwrap_or_else(|_| unreachable!("the memory has as many elements as the extents say"))
+    }
+}
+
+impl<T: Element> Clone for Array<T> {
+    /// # Panics
+    /// When memory runs out.
+    fn clone(&self) -> Array<T> {
+        let mut copy = Array::zeros(self.extents.clone()).unwrap_or_else(|error| panic!("{error}"));
+        copy.as_mut_slice().copy_from_slice(self.as_slice());
+        copy
+    }
+}
