@@ -165,6 +165,11 @@ for mpi in mpich openmpi; do
                 step "contractions by $transport, $mpi, $ranks ranks" "$run" -n $ranks "$contractions" $transport
             done
         done
+        for transport in message shared rma; do
+            for ranks in 3 4; do
+                step "random delays, $transport, $mpi, $ranks ranks" timeout 300 "$run" -n $ranks "$contractions" $transport delays
+            done
+        done
     fi
     step "own use of MPI beside ours, $mpi" exits 0 "$run" -n 4 "$path" foreign
     for scenario in short long more fewer; do
