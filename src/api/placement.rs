@@ -12,10 +12,11 @@
 //! Deliberately absent: memory (pages lie where they are touched first), one core for each worker.
 
 use super::{Error, Result, World, host};
+use crate::sync::{ThreadPool, ThreadPoolBuilder};
 
 /// The workers of one rank of this process.
 pub(super) struct Crew {
-    pub(super) pool: rayon::ThreadPool,
+    pub(super) pool: ThreadPool,
     /// Theirs and those of the rank's thread; none where the system places them.
     pub(super) cores: Vec<usize>,
 }
@@ -25,7 +26,7 @@ impl Crew {
     /// Threads cannot be started.
     pub(super) fn new(rank: usize, workers: usize, cores: Vec<usize>) -> Result<Crew> {
         let theirs = cores.clone();
-        let builder = rayon::ThreadPoolBuilder::new().num_threads(workers).start_handler(move |_| host::bind(&theirs));
+        let builder = ThreadPoolBuilder::new().num_threads(workers).start_handler(move |_| host::bind(&theirs));
         let builder = builder.thread_name(move |worker| format!("rank {rank} worker {worker}"));
         let pool = builder.build().map_err(|error| Error::Usage(format!("cannot start workers: {error}")))?;
         Ok(Crew { pool, cores })

@@ -11,6 +11,8 @@
 
 mod aligned;
 mod bytes;
+#[cfg(all(test, shuttle))]
+mod explored;
 mod footprint;
 mod lease;
 mod store;

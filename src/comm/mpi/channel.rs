@@ -13,7 +13,8 @@
 //! acquire before the next. Deliberately absent: waiting; who finds nothing to do comes back.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that the sender's and the receiver's counts are apart: two cache lines, as neighbours are fetched together.
 const APART: usize = 128;
@@ -88,6 +89,21 @@ impl Channel {
     fn bytes(&self, number: u64) -> NonNull<u8> {
         // SAFETY: the bytes of a slot lie behind its header.
         unsafe { self.header(number).cast::<u8>().add(HEADER) }
+    }
+}
+
+/// Puts the counts of a channel in place, where zeros are none.
+///
+/// # Safety
+/// As [`Channel::new`]; nobody uses the channel yet.
+#[cfg(all(test, shuttle))]
+pub(super) unsafe fn begin(layout: Layout, segment: NonNull<u8>, to: usize) {
+    const { assert!(size_of::<AtomicU64>() <= APART) };
+    // SAFETY: the counts lie inside the channel, so far apart.
+    unsafe {
+        let start = Channel::new(layout, segment, to).start;
+        start.cast().write(AtomicU64::new(0));
+        start.add(APART).cast().write(AtomicU64::new(0));
     }
 }
 
