@@ -4,6 +4,7 @@
 //! mpirun -n 4 mpi_contractions           N passed, 0 failed; a failed check ends all ranks
 //! mpirun -n 4 mpi_contractions shared    by another transport than messages
 //! mpirun -n 4 mpi_contractions rma delays      every algorithm with random pauses in front of tasks: the same bits each time
+//! mpirun -n 3 mpi_contractions message file PATH   a .npy file beyond 2^31 elements, written and read by blocks of all ranks
 //! ```
 //!
 //! With `EINSUM_DIST_BYTES_FILE` set, every rank appends to the file `$EINSUM_DIST_BYTES_FILE.<rank>` one line, as
@@ -14,7 +15,7 @@ mod common;
 
 use std::io::Write;
 
-use common::{Balance, Case, Rng, batched, same_bits};
+use common::{Balance, Case, Rng, batched, large_file, same_bits};
 use einsum_dist::World;
 use einsum_dist::comm::Transport;
 use einsum_dist::comm::launcher::launcher;
@@ -43,6 +44,11 @@ fn main() {
     });
     let (world, passed) = match std::env::args().nth(2).as_deref() {
         Some("delays") => delays(world),
+        Some("file") => {
+            let path = std::env::args().nth(3).expect("where to write the file");
+            large_file(&world, path.as_ref());
+            (world, 1)
+        }
         Some(other) => panic!("no scenario `{other}`"),
         None => {
             let passed = random_contractions(&world) + matrix_products(&world) + batches(&world) + thesis(&world);
