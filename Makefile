@@ -22,13 +22,15 @@ QUICK        ?=
 PEERS_PYTHON ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-aarch64 test-numa bench bench-network volumes thesis mlp packages build
+.PHONY: help demo test test-aarch64 test-asan test-large test-numa bench bench-network volumes thesis mlp packages build
 
 help:
 	@echo "make demo          contract the .npy files of data/ on 2 MPI ranks: plan, time, GFLOP/s, check"
 	@echo "make test          everything that can be tested here, under MPICH and Open MPI"
 	@echo "make test-aarch64  the kernel tests built for AArch64, under an emulator if need be"
 	@echo "make test-numa     binding and first touch on a machine of two NUMA domains, which qemu emulates"
+	@echo "make test-asan     the tests of unsafe code under AddressSanitizer, with a nightly compiler"
+	@echo "make test-large    blocks beyond 2^31 elements and 4 GiB by every transport and in files: minutes, 18 GB of memory"
 	@echo "make bench         local contractions beside NumPy, torch, TBLIS, OpenBLAS and MKL: benches/results/local.md;"
 	@echo "                   what a step costs beside its numbers; how much of the transfers hides behind computing"
 	@echo "make volumes       words that ranks receive, on 2 to 18,432 of them: benches/results/volumes.csv and .svg"
@@ -58,6 +60,14 @@ test-aarch64:
 
 test-numa: build
 	@./tests/numa_guest.sh $(PROGRAM)
+
+test-asan:
+	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich
+	@MPICC=$(MPICC) ./tests/asan.sh
+
+test-large:
+	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich openmpi
+	@./tests/large.sh
 
 bench: packages $(if $(PEERS_PYTHON),,target/peers/ready)
 	MPICC=$(MPICC) CARGO_TARGET_DIR=target/mpich SERVER_FLAGS="--features $(FEATURES)" \

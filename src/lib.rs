@@ -66,6 +66,7 @@ pub mod machine;
 pub mod memory;
 pub mod plan;
 pub mod schedule;
+mod sync;
 pub mod timeline;
 pub mod tree;
 

@@ -128,6 +128,14 @@ step "the demo" env MPIRUN="$(launcher mpich)" ./.ci/demo target/mpich/release/e
 # A step of its own: on a slow machine it takes most of the time that a step may.
 step "build of the tests" with mpich cargo test "${members[@]}" --features $full --no-run
 step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test "${members[@]}" --features $full --no-fail-fast
+# Everything is built anew with these flags, so it has a directory of its own.
+step "orders of events" timeout 900 env RUSTFLAGS="--cfg shuttle" MPICC="$(compiler mpich)" CARGO_TARGET_DIR=target/shuttle \
+    cargo test -p einsum-dist --features $full --lib explored
+if cargo +nightly --version > /dev/null 2>&1; then
+    step "AddressSanitizer" env MPICC="$(compiler mpich)" ./tests/asan.sh
+else
+    skip "AddressSanitizer" "no nightly compiler; make test-asan installs one"
+fi
 for source in examples/0[0-46-9]_*.rs; do
     name=$(basename "$source" .rs)
     step "example $name" "target/mpich/debug/examples/$name"
@@ -167,6 +175,11 @@ for mpi in mpich openmpi; do
         for transport in shared rma; do
             for ranks in 2 3 4 7; do
                 step "contractions by $transport, $mpi, $ranks ranks" "$run" -n $ranks "$contractions" $transport
+            done
+        done
+        for transport in message shared rma; do
+            for ranks in 3 4; do
+                step "random delays, $transport, $mpi, $ranks ranks" timeout 300 "$run" -n $ranks "$contractions" $transport delays
             done
         done
     fi

@@ -3,6 +3,8 @@
 //! ```text
 //! mpirun -n 4 mpi_contractions           N passed, 0 failed; a failed check ends all ranks
 //! mpirun -n 4 mpi_contractions shared    by another transport than messages
+//! mpirun -n 4 mpi_contractions rma delays      every algorithm with random pauses in front of tasks: the same bits each time
+//! mpirun -n 3 mpi_contractions message file PATH   a .npy file beyond 2^31 elements, written and read by blocks of all ranks
 //! ```
 //!
 //! With `EINSUM_DIST_BYTES_FILE` set, every rank appends to the file `$EINSUM_DIST_BYTES_FILE.<rank>` one line, as
@@ -13,7 +15,7 @@ mod common;
 
 use std::io::Write;
 
-use common::{Balance, Case, Rng};
+use common::{Balance, Case, Rng, batched, large_file, same_bits};
 use einsum_dist::World;
 use einsum_dist::comm::Transport;
 use einsum_dist::comm::launcher::launcher;
@@ -24,6 +26,9 @@ const CASES: usize = 800;
 
 /// Cases of each algorithm that are not empty: several times those of one program make 200.
 const FILLED: usize = 70;
+
+/// Runs of each algorithm with delays.
+const DELAYED: u64 = 25;
 
 fn main() {
     let Some(launcher) = launcher() else {
@@ -37,10 +42,19 @@ fn main() {
         }
         std::process::exit(2)
     });
-    let mut passed = random_contractions(&world);
-    passed += matrix_products(&world);
-    passed += batches(&world);
-    passed += thesis(&world);
+    let (world, passed) = match std::env::args().nth(2).as_deref() {
+        Some("delays") => delays(world),
+        Some("file") => {
+            let path = std::env::args().nth(3).expect("where to write the file");
+            large_file(&world, path.as_ref());
+            (world, 1)
+        }
+        Some(other) => panic!("no scenario `{other}`"),
+        None => {
+            let passed = random_contractions(&world) + matrix_products(&world) + batches(&world) + thesis(&world);
+            (world, passed)
+        }
+    };
     if world.is_root() {
         println!("by {}", world.transport());
         println!("{passed} passed, 0 failed");
@@ -74,6 +88,18 @@ fn random_contractions(world: &World) -> usize {
     let mut applied = applied.filter(|(algorithm, _)| square || *algorithm != AlgorithmName::Cannon);
     assert!(applied.all(|(_, filled)| filled >= FILLED), "{balance}");
     CASES
+}
+
+fn delays(mut world: World) -> (World, usize) {
+    let ranks = world.ranks();
+    let square = ranks.isqrt().pow(2) == ranks;
+    let applicable = AlgorithmName::ALL.into_iter().filter(|name| square || *name != AlgorithmName::Cannon);
+    let mut passed = 0;
+    for algorithm in applicable {
+        world = same_bits(world, &batched(ranks, algorithm), 0..DELAYED);
+        passed += DELAYED as usize;
+    }
+    (world, passed)
 }
 
 /// Runs a case with each of the algorithms, cutting each of the dimensions; counts what applied.

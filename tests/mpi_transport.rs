@@ -11,7 +11,7 @@
 //! mpirun -n 4 mpi_transport abort        rank 1 ends the run, code 3, while the others wait
 //! mpirun -n 4 mpi_transport panic        rank 1 panics; the launcher ends the others
 //! mpirun -n 4 mpi_transport foreign      MPI is the program's, which finalises it
-//! mpirun -n 2 mpi_transport huge ROUTE   one transfer of 2.2 billion elements and one of 5 GiB; 6 GB of memory each
+//! mpirun -n 2 mpi_transport huge ROUTE   a block of 2.2 billion elements and one of 8 GB in two boxes, there and back; 9 GB of memory each
 //! mpirun -n 2 mpi_transport bandwidth    blocks from rank 0 to rank 1 and both ways, beside a plain copy
 //! ```
 //!
@@ -350,10 +350,10 @@ fn foreign() {
     println!("rank {}: ok", user.rank());
 }
 
-/// Blocks beyond all counts from rank 0 to rank 1: of 2.2 billion elements, and of 5 GiB.
+/// Blocks beyond all counts from rank 0 to rank 1 and back: of 2.2 billion elements, and of more than 5 GiB.
 fn huge(world: &Communicator) {
     huge_of::<f32>(world, &[1, 2_200_000_000]);
-    // Two boxes, strided at both ends.
+    // Two boxes of 5.4 and 2.7 GB.
     huge_of::<f64>(world, &[3, 5 << 26]);
 }
 
@@ -366,28 +366,37 @@ fn huge_of<T: Element + From<u16> + PartialEq>(world: &Communicator, extents: &[
     let boxes: Boxes =
         if rows == 1 { vec![vec![0..1, 0..columns]] } else { vec![vec![0..2, 0..columns], vec![2..3, 0..columns]] };
     let value = |at: usize| T::from((at % 65521) as u16);
-    match world.rank() {
-        0 => {
-            let mut lease = store.write(0, &[0..rows, 0..columns]).unwrap();
+    let rank = world.rank();
+    if rank > 1 {
+        return;
+    }
+    let everything = [0..rows, 0..columns];
+    for (source, target) in [(0, 1), (1, 0)] {
+        let mut lease = store.write(0, &everything).unwrap();
+        if rank == target {
+            lease.view_mut::<T>().fill(T::ZERO);
+        } else if source == 0 {
             lease.view_mut::<T>().iter_mut().enumerate().for_each(|(at, element)| *element = value(at));
-            drop(lease);
-            end.send(0, 1, read(&store, &boxes)).unwrap();
         }
-        1 => end.recv(0, 0, write(&store, &boxes)).unwrap(),
-        _ => return,
+        drop(lease);
+        if rank == source {
+            end.send(0, target, read(&store, &boxes)).unwrap();
+        } else {
+            end.recv(0, source, write(&store, &boxes)).unwrap();
+        }
+        let started = Instant::now();
+        let mut done = Vec::new();
+        while done.is_empty() {
+            end.poll(&mut done).unwrap();
+            end.idle(done.is_empty(), false, Duration::from_millis(1));
+            assert!(started.elapsed() < Duration::from_secs(300), "the transfer hangs");
+        }
+        assert_eq!(done, [Completion { ticket: 0, bytes: bytes as u64 }]);
+        let lease = store.read(0, &everything).unwrap();
+        let intact = lease.view::<T>().iter().enumerate().all(|(at, element)| *element == value(at));
+        assert!(intact, "other bytes arrived");
+        println!("rank {rank}: {bytes} bytes to {target} in {:.1} s, intact", started.elapsed().as_secs_f64());
     }
-    let started = Instant::now();
-    let mut done = Vec::new();
-    while done.is_empty() {
-        end.poll(&mut done).unwrap();
-        end.idle(done.is_empty(), false, Duration::from_millis(1));
-        assert!(started.elapsed() < Duration::from_secs(300), "the transfer hangs");
-    }
-    assert_eq!(done, [Completion { ticket: 0, bytes: bytes as u64 }]);
-    let lease = store.read(0, &[0..rows, 0..columns]).unwrap();
-    let intact = lease.view::<T>().iter().enumerate().all(|(at, element)| *element == value(at));
-    assert!(intact, "other bytes arrived");
-    println!("rank {}: {bytes} bytes in {:.1} s, intact", world.rank(), started.elapsed().as_secs_f64());
 }
 
 /// Gigabytes per second of blocks from rank 0 to rank 1, and both ways, four in flight as in a run, beside a plain copy of blocks by rank 1

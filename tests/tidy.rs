@@ -15,7 +15,8 @@ struct Source {
 }
 
 /// Which modules of `src/` a module may import; every module has a row.
-const IMPORTS: [(&str, &str); 16] = [
+const IMPORTS: [(&str, &str); 17] = [
+    ("sync", ""),
     ("dims", ""),
     ("dtype", ""),
     ("machine", ""),
@@ -27,11 +28,11 @@ const IMPORTS: [(&str, &str); 16] = [
     ("timeline", "schedule"),
     ("plan", "dims dtype dist machine local tree schedule algorithm timeline"),
     ("kernel", "dims dtype local"),
-    ("memory", "dtype dist kernel"),
-    ("comm", "dtype dist memory"),
+    ("memory", "sync dtype dist kernel"),
+    ("comm", "sync dtype dist memory"),
     ("io", "dtype dist"),
-    ("exec", "dims dtype dist machine local schedule timeline plan kernel memory comm io"),
-    ("api", "dims dtype dist machine local tree schedule algorithm timeline plan kernel memory comm io exec"),
+    ("exec", "sync dims dtype dist machine local schedule timeline plan kernel memory comm io"),
+    ("api", "sync dims dtype dist machine local tree schedule algorithm timeline plan kernel memory comm io exec"),
 ];
 
 /// Modules that are plain values: no data, no threads, no communication.

@@ -13,6 +13,7 @@ use crate::exec::{Factors, Metrics, RankProgram, RunError, RunOptions, Team, pan
 use crate::memory::Slot;
 use crate::plan::Plan;
 use crate::schedule::{Action, BufferId, Schedule};
+use crate::sync::thread;
 
 /// The buffers of one rank that are the user's, with their memory.
 pub(super) type Slots = Vec<(BufferId, Slot)>;
@@ -79,7 +80,7 @@ fn in_process(
     crews: &[Crew],
     fabric: &Arc<Fabric>,
 ) -> Result<Vec<Metrics>> {
-    let outcomes: Vec<std::result::Result<Metrics, RunError>> = std::thread::scope(|scope| {
+    let outcomes: Vec<std::result::Result<Metrics, RunError>> = thread::scope(|scope| {
         let threads = ranks.iter_mut().zip(bound).zip(crews).map(|((program, slots), crew)| {
             let (shared, rank) = (fabric.clone(), program.schedule().rank);
             let body = move || {
@@ -90,7 +91,7 @@ fn in_process(
                     Team::Pool { pool: &crew.pool, endpoint: &mut endpoint, on_failure: &mut |error| fail(error) };
                 guarded(program, slots, factors, options, team).inspect_err(fail)
             };
-            let started = std::thread::Builder::new().name(format!("rank {rank}")).spawn_scoped(scope, body);
+            let started = thread::Builder::new().name(format!("rank {rank}")).spawn_scoped(scope, body);
             started.map_err(|error| {
                 let message = format!("cannot start the rank's thread: {error}");
                 fabric.fail(rank, &message);
@@ -98,7 +99,7 @@ fn in_process(
             })
         });
         let threads: Vec<_> = threads.collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
             // `guarded` catches the panics of a run; one beyond it is a bug of this file.
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };

@@ -14,6 +14,8 @@ mod clock;
 mod dist_tensor;
 mod einsum;
 mod error;
+#[cfg(all(test, shuttle))]
+mod explored;
 mod fits;
 pub mod host;
 mod launch;

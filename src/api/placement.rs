@@ -8,10 +8,11 @@
 
 use super::{Error, Result, World, host};
 use crate::machine::{Place, Topology};
+use crate::sync::{ThreadPool, ThreadPoolBuilder};
 
 /// The workers of one rank of this process.
 pub(super) struct Crew {
-    pub(super) pool: rayon::ThreadPool,
+    pub(super) pool: ThreadPool,
     pub(super) place: Place,
 }
 
@@ -20,7 +21,7 @@ impl Crew {
     /// Threads cannot be started.
     pub(super) fn new(rank: usize, workers: usize, place: Place) -> Result<Crew> {
         let theirs = place.clone();
-        let builder = rayon::ThreadPoolBuilder::new().num_threads(workers).start_handler(move |worker| {
+        let builder = ThreadPoolBuilder::new().num_threads(workers).start_handler(move |worker| {
             // Of a crew for another plan with more workers than were placed, none has a core of its own.
             match theirs.workers.get(worker).filter(|_| workers <= theirs.workers.len()) {
                 Some(&unit) => host::bind(&[unit]),

@@ -7,12 +7,13 @@
 //! link of a pair carries one transfer at a time; waiting costs no processor time. It serves tests and benchmarks of overlap.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{CommError, Completion, Waker};
 use crate::memory::{ReadLease, WriteLease};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 
 /// What connects the ranks of one process.
 #[derive(Debug)]
@@ -66,7 +67,7 @@ impl Fabric {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 

@@ -1,10 +1,11 @@
 //! Wakes a communication thread that sleeps.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(feature = "mpi")]
 use super::mpi::Bell;
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// A flag that one thread sleeps on and many may raise. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -36,9 +37,17 @@ impl Waker {
         waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0.raised = false;
     }
 
+    /// Sleeps on the bell that raising the flag rings until that or `longest` has passed, unless the flag is raised or `ready` says, after
+    /// the announcement, that there is no need; lowers the flag.
+    #[cfg(feature = "mpi")]
+    pub(super) fn sleep_on(&self, bell: Bell, longest: Duration, ready: impl FnOnce() -> bool) {
+        bell.sleep(longest, || self.take() || ready());
+        self.take();
+    }
+
     /// Lowers the flag; whether it was raised.
     #[cfg(feature = "mpi")]
-    pub(super) fn take(&self) -> bool {
+    fn take(&self) -> bool {
         std::mem::take(&mut self.state().raised)
     }
 

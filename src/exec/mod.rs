@@ -37,6 +37,7 @@ use std::time::Duration;
 use crate::comm::Endpoint;
 use crate::memory::Slot;
 use crate::schedule::{BufferId, Lane};
+use crate::sync::ThreadPool;
 
 /// One half of a run, to measure what it takes alone: the other half's tasks are over as soon as they may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +85,7 @@ pub enum Team<'a> {
     Inline,
     /// The caller communicates, the pool computes.
     /// A failure is told to `on_failure` at once, while a worker may still compute.
-    Pool { pool: &'a rayon::ThreadPool, endpoint: &'a mut Endpoint, on_failure: &'a mut dyn FnMut(&RunError) },
+    Pool { pool: &'a ThreadPool, endpoint: &'a mut Endpoint, on_failure: &'a mut dyn FnMut(&RunError) },
 }
 
 /// Runs a program once, with the user's memory for the buffers of operands and output.

@@ -1,7 +1,7 @@
 //! The communication thread of a rank: starts transfers and work, polls, sleeps.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::fault::panic_message;
@@ -12,6 +12,7 @@ use super::{Factors, RankProgram, RunError, RunOptions};
 use crate::comm::{Completion, Endpoint};
 use crate::memory::Store;
 use crate::schedule::{Action, Lane, TaskId};
+use crate::sync::{Mutex, Scope, ThreadPool};
 
 /// The longest sleep when nothing is under way that could wake the thread earlier.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
@@ -24,7 +25,7 @@ pub fn run(
     store: &Arc<Store>,
     factors: Factors,
     options: &RunOptions,
-    pool: &rayon::ThreadPool,
+    pool: &ThreadPool,
     endpoint: &mut Endpoint,
     on_failure: &mut dyn FnMut(&RunError),
 ) -> Result<Metrics, RunError> {
@@ -70,7 +71,7 @@ struct Thread<'a> {
 }
 
 impl<'a> Thread<'a> {
-    fn run<'s>(&mut self, finished: &'s Finished, scope: &rayon::Scope<'s>) -> Result<(), RunError>
+    fn run<'s>(&mut self, finished: &'s Finished, scope: &Scope<'s>) -> Result<(), RunError>
     where
         'a: 's,
     {
@@ -171,7 +172,7 @@ impl<'a> Thread<'a> {
         Ok(any)
     }
 
-    fn start_work<'s>(&mut self, finished: &'s Finished, scope: &rayon::Scope<'s>) -> Result<bool, RunError>
+    fn start_work<'s>(&mut self, finished: &'s Finished, scope: &Scope<'s>) -> Result<bool, RunError>
     where
         'a: 's,
     {

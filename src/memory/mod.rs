@@ -12,6 +12,8 @@
 mod aligned;
 mod array;
 mod bytes;
+#[cfg(all(test, shuttle))]
+mod explored;
 mod footprint;
 mod lease;
 mod lent;

@@ -4,7 +4,7 @@
 //! lock and a comparison with the live leases, of which there are a handful; leases of whole buffers allocate nothing.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
@@ -13,6 +13,7 @@ use super::{Aligned, Strided};
 use crate::dist::Bounds;
 use crate::dtype::Dtype;
 use crate::kernel::{Element, prefetch};
+use crate::sync::{Mutex, MutexGuard};
 
 /// One buffer: where its element `[0, 0, ..]` lies, its shape, and whether tasks may write it.
 #[derive(Debug)]

@@ -2,11 +2,15 @@
 #![allow(dead_code, unused_imports, reason = "every test binary uses a part")]
 
 mod anyhow;
+mod delays;
 mod grids;
+mod large;
 mod rng;
 mod trees;
 
+pub use delays::{batched, same_bits};
 pub use grids::on_another_grid;
+pub use large::large_file;
 pub use rng::Rng;
 pub use trees::{Network, trees};
 

@@ -6,17 +6,18 @@
 //! ```
 //!
 //! Invariant: between saying that it sleeps and sleeping, the sleeper looks at everything that it could miss; both sides have a full
-//! fence between their own store and their look at the other's, so one of them sees the other. Where the system has no such call, sleeps are
-//! short instead.
+//! fence between their own store and their look at the other's, so one of them sees the other.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::time::Duration;
+
+use crate::sync::atomic::{AtomicU32, Ordering, fence};
+use crate::sync::futex::{wait, wake};
 
 /// What lies in shared memory.
 #[repr(C)]
-#[derive(Debug)]
-struct Word {
+#[derive(Debug, Default)]
+pub(super) struct Word {
     rung: AtomicU32,
     asleep: AtomicU32,
 }
@@ -56,7 +57,7 @@ impl Bell {
     }
 
     /// Sleeps until somebody rings or `longest` has passed, unless `ready` says, after the announcement, that there is no need.
-    pub(super) fn sleep(&self, longest: Duration, ready: impl FnOnce() -> bool) {
+    pub(in crate::comm) fn sleep(&self, longest: Duration, ready: impl FnOnce() -> bool) {
         let word = self.word();
         word.asleep.store(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -67,27 +68,6 @@ impl Bell {
         word.asleep.store(0, Ordering::Relaxed);
     }
 }
-
-#[cfg(target_os = "linux")]
-fn wait(word: &AtomicU32, value: u32, longest: Duration) {
-    use rustix::thread::futex::{Flags, Timespec, wait};
-    let longest = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: i64::from(longest.subsec_nanos()) };
-    // Whatever ends it, the caller looks again.
-    let _ = wait(word, Flags::empty(), value, Some(&longest));
-}
-
-#[cfg(target_os = "linux")]
-fn wake(word: &AtomicU32) {
-    let _ = rustix::thread::futex::wake(word, rustix::thread::futex::Flags::empty(), 1);
-}
-
-#[cfg(not(target_os = "linux"))]
-fn wait(_word: &AtomicU32, _value: u32, longest: Duration) {
-    std::thread::sleep(longest.min(Duration::from_micros(50)));
-}
-
-#[cfg(not(target_os = "linux"))]
-fn wake(_word: &AtomicU32) {}
 
 #[cfg(test)]
 mod tests {

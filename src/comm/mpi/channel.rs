@@ -13,7 +13,8 @@
 //! acquire before the next. Deliberately absent: waiting; who finds nothing to do comes back.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that the sender's and the receiver's counts are apart: two cache lines, as neighbours are fetched together.
 const APART: usize = 128;
@@ -94,6 +95,21 @@ impl Channel {
     }
 }
 
+/// Puts the counts of a channel in place, where zeros are none.
+///
+/// # Safety
+/// As [`Channel::new`]; nobody uses the channel yet.
+#[cfg(all(test, shuttle))]
+pub(super) unsafe fn begin(layout: Layout, segment: NonNull<u8>, to: usize) {
+    const { assert!(size_of::<AtomicU64>() <= APART) };
+    // SAFETY: the counts lie inside the channel, so far apart.
+    unsafe {
+        let start = Channel::new(layout, segment, to).start;
+        start.cast().write(AtomicU64::new(0));
+        start.add(APART).cast().write(AtomicU64::new(0));
+    }
+}
+
 /// The sender's end.
 #[derive(Debug)]
 pub(super) struct Outlet {
@@ -125,7 +141,7 @@ impl Outlet {
 
     /// Fills a slot with the next bytes of a transfer, of which so many are left, if there is room. Returns its number.
     pub(super) fn fill(&mut self, total: usize, left: usize, fill: impl FnOnce(&mut [u8])) -> Option<u64> {
-        let bytes = left.min((total / PIECES).clamp(SMALLEST, self.channel.slot));
+        let bytes = left.min((total / PIECES).max(SMALLEST));
         self.put([bytes, total, 0], fill)
     }
 

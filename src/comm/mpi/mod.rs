@@ -19,6 +19,8 @@ mod channel;
 mod collective;
 mod communicator;
 mod endpoint;
+#[cfg(all(test, shuttle))]
+mod explored;
 mod lending;
 mod messages;
 mod node;

@@ -170,8 +170,7 @@ impl Shared {
 
     /// Sleeps until a peer has moved, this rank's waker is raised, or `longest` has passed.
     pub(super) fn sleep(&self, longest: Duration, waker: &Waker) {
-        self.bell.sleep(longest, || waker.take() || self.active.iter().any(|&peer| self.peers[peer].can_move()));
-        waker.take();
+        waker.sleep_on(self.bell, longest, || self.active.iter().any(|&peer| self.peers[peer].can_move()));
     }
 }
 

@@ -1,0 +1,162 @@
+//! Orders of events between a sleeper, its own workers and the other processes of its node, explored with Shuttle.
+//!
+//! Deliberately absent: MPI. The memory that processes share is here that of one process, and each of them a thread.
+
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::bell::{Bell, Word};
+use super::channel::{Filled, Inlet, Layout, Outlet, begin};
+use crate::comm::Waker;
+use crate::memory::Aligned;
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Mutex, explore, thread};
+
+/// Nobody is woken by the clock.
+const LONG: Duration = Duration::from_secs(1);
+
+fn bell(word: &Word) -> Bell {
+    // SAFETY: a word of its own, which the caller keeps for as long as the bell.
+    unsafe { Bell::new(NonNull::from(word).cast()) }
+}
+
+#[test]
+fn a_sleeper_misses_neither_workers_nor_peers() {
+    explore(50_000, || {
+        let word = Word::default();
+        let (bell, waker) = (bell(&word), Waker::default());
+        waker.rings(Some(bell));
+        let (finished, arrived) = (Mutex::new(0), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    *finished.lock().expect("no panics") += 1;
+                    waker.wake();
+                });
+                scope.spawn(|| {
+                    arrived.fetch_add(1, Ordering::Release);
+                    bell.ring();
+                });
+            }
+            let mut seen = 0;
+            while *finished.lock().expect("no panics") < 2 || seen < 2 {
+                seen = arrived.load(Ordering::Acquire);
+                if *finished.lock().expect("no panics") < 2 || seen < 2 {
+                    waker.sleep_on(bell, LONG, || arrived.load(Ordering::Acquire) > seen);
+                }
+            }
+        });
+    });
+}
+
+#[test]
+fn bytes_pass_between_ends_that_sleep() {
+    // More slots than a channel has, and a transfer that takes two of them.
+    let transfers = || {
+        let small = (0..10).map(|number| vec![number; number as usize % 3 + 1]);
+        small.chain([(0..5000).map(|byte| byte as u8).collect::<Vec<_>>()])
+    };
+    explore(5000, move || {
+        let layout = Layout::of(40);
+        let memory = Aligned::zeroed(layout.segment_bytes(), &Arc::default()).expect("memory");
+        let segment = NonNull::new(memory.as_ptr()).expect("memory");
+        // SAFETY: the memory is zeroed, as large, and outlives both ends; this is the only inlet.
+        let mut inlet = unsafe {
+            begin(layout, segment, 0);
+            Inlet::new(layout, segment, 0)
+        };
+        let words = [Word::default(), Word::default()];
+        let (sender, receiver) = (bell(&words[0]), bell(&words[1]));
+        thread::scope(|scope| {
+            let memory = &memory;
+            scope.spawn(move || {
+                let segment = NonNull::new(memory.as_ptr()).expect("memory");
+                // SAFETY: as above; this is the only outlet.
+                let mut outlet = unsafe { Outlet::new(layout, segment, 0) };
+                let mut waiting: VecDeque<(Vec<u8>, usize)> = transfers().map(|bytes| (bytes, 0)).collect();
+                while let Some((bytes, done)) = waiting.front_mut() {
+                    let mut went = 0;
+                    let filled = outlet.fill(bytes.len(), bytes.len() - *done, |slot| {
+                        slot.copy_from_slice(&bytes[*done..*done + slot.len()]);
+                        went = slot.len();
+                    });
+                    if filled.is_none() {
+                        Waker::default().sleep_on(sender, LONG, || outlet.has_room());
+                        continue;
+                    }
+                    *done += went;
+                    if *done == bytes.len() {
+                        waiting.pop_front();
+                    }
+                    receiver.ring();
+                }
+            });
+            for wanted in transfers() {
+                let mut came = Vec::new();
+                while came.len() < wanted.len() {
+                    let took = inlet.empty(|Filled { bytes, total, told }| {
+                        assert!(total == wanted.len() && !told);
+                        came.extend_from_slice(bytes);
+                        Ok::<bool, ()>(true)
+                    });
+                    match took {
+                        Ok(true) => sender.ring(),
+                        _ => Waker::default().sleep_on(receiver, LONG, || inlet.has_bytes()),
+                    }
+                }
+                assert_eq!(came, wanted);
+            }
+        });
+    });
+}
+
+/// A block that the receiver copies where it lies in two calls: the sender lends it until the slot is emptied, and writes it only then.
+#[test]
+fn what_is_lent_stays_until_it_is_copied() {
+    explore(20_000, || {
+        let layout = Layout::of(40);
+        let memory = Aligned::zeroed(layout.segment_bytes(), &Arc::default()).expect("memory");
+        let segment = NonNull::new(memory.as_ptr()).expect("memory");
+        // SAFETY: the memory is zeroed, as large, and outlives both ends; this is the only inlet.
+        let mut inlet = unsafe {
+            begin(layout, segment, 0);
+            Inlet::new(layout, segment, 0)
+        };
+        let words = [Word::default(), Word::default()];
+        let (sender, receiver) = (bell(&words[0]), bell(&words[1]));
+        let block = [AtomicUsize::new(0), AtomicUsize::new(0)];
+        thread::scope(|scope| {
+            let (memory, block) = (&memory, &block);
+            scope.spawn(move || {
+                let segment = NonNull::new(memory.as_ptr()).expect("memory");
+                // SAFETY: as above; this is the only outlet.
+                let mut outlet = unsafe { Outlet::new(layout, segment, 0) };
+                for round in 1..4 {
+                    block.iter().for_each(|half| half.store(round, Ordering::Relaxed));
+                    let number = outlet.tell(2, &[round as u8]).expect("there is room for one");
+                    receiver.ring();
+                    while !outlet.is_emptied(number) {
+                        Waker::default().sleep_on(sender, LONG, || outlet.is_emptied(number));
+                    }
+                }
+            });
+            for round in 1..4 {
+                let mut copied = 0;
+                while copied < block.len() {
+                    let took = inlet.empty(|Filled { bytes, told, .. }| {
+                        assert!(told && bytes[0] as usize == round);
+                        assert_eq!(block[copied].load(Ordering::Relaxed), round);
+                        copied += 1;
+                        Ok::<bool, ()>(copied == block.len())
+                    });
+                    match took {
+                        Ok(true) => sender.ring(),
+                        _ => Waker::default().sleep_on(receiver, LONG, || inlet.has_bytes()),
+                    }
+                }
+            }
+        });
+    });
+}

@@ -1,0 +1,103 @@
+//! Threads and pools as Shuttle runs them, with as much of the interfaces of std and rayon as is used; and how tests explore.
+//!
+//! Invariant: a pool has one worker, which lives as long as the scope; so two tasks of a rank never run at the same time, as in a real
+//! pool. Deliberately absent: more workers inside a task, which is rayon's to get right.
+
+use std::convert::Infallible;
+
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::sync::mpsc::{Sender, channel};
+use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
+
+pub mod thread {
+    //! As `std::thread`.
+    pub use shuttle::thread::{Scope, ScopedJoinHandle, scope};
+
+    pub struct Builder;
+
+    impl Builder {
+        pub fn new() -> Builder {
+            Builder
+        }
+
+        pub fn name(self, _name: String) -> Builder {
+            self
+        }
+
+        pub fn spawn_scoped<'scope, T: Send + 'scope>(
+            self,
+            scope: &'scope Scope<'scope, '_>,
+            body: impl FnOnce() -> T + Send + 'scope,
+        ) -> std::io::Result<ScopedJoinHandle<'scope, T>> {
+            Ok(scope.spawn(body))
+        }
+    }
+}
+
+pub struct ThreadPoolBuilder;
+
+pub struct ThreadPool;
+
+pub struct Scope<'s>(Sender<Box<dyn FnOnce() + Send + 's>>);
+
+impl ThreadPoolBuilder {
+    pub fn new() -> ThreadPoolBuilder {
+        ThreadPoolBuilder
+    }
+
+    pub fn num_threads(self, _workers: usize) -> ThreadPoolBuilder {
+        self
+    }
+
+    pub fn start_handler(self, _start: impl Fn(usize)) -> ThreadPoolBuilder {
+        self
+    }
+
+    pub fn thread_name(self, _name: impl Fn(usize) -> String) -> ThreadPoolBuilder {
+        self
+    }
+
+    pub fn build(self) -> Result<ThreadPool, Infallible> {
+        Ok(ThreadPool)
+    }
+}
+
+impl ThreadPool {
+    pub fn broadcast<R>(&self, work: impl Fn(()) -> R) -> Vec<R> {
+        vec![work(())]
+    }
+
+    pub fn in_place_scope<'s, R>(&self, body: impl FnOnce(&Scope<'s>) -> R) -> R {
+        let (sender, receiver) = channel::<Box<dyn FnOnce() + Send + 's>>();
+        shuttle::thread::scope(|scope| {
+            scope.spawn(move || receiver.into_iter().for_each(|work| work()));
+            body(&Scope(sender))
+        })
+    }
+}
+
+impl<'s> Scope<'s> {
+    pub fn spawn(&self, work: impl FnOnce(()) + Send + 's) {
+        self.0
+            .send(Box::new(|| work(())))
+            .unwrap_or_else(|_| unreachable!("the worker listens as long as the scope lives"));
+    }
+}
+
+/// Runs a test in so many orders of events drawn at random, and in as many with few and badly placed changes of thread. A failure says
+/// how to repeat it.
+pub fn explore(orders: usize, test: impl Fn() + Send + Sync + 'static) {
+    let test = std::sync::Arc::new(test);
+    let schedulers: [Box<dyn Scheduler + Send>; 2] =
+        [Box::new(RandomScheduler::new(orders)), Box::new(PctScheduler::new(3, orders))];
+    for scheduler in schedulers {
+        let mut config = Config::new();
+        // Kernels keep more than a page on the stack.
+        config.stack_size = 1 << 20;
+        config.silence_warnings = true;
+        config.max_steps = MaxSteps::FailAfter(100_000);
+        config.failure_persistence = FailurePersistence::Print;
+        let test = test.clone();
+        Runner::new(scheduler, config).run(move || test());
+    }
+}

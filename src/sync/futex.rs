@@ -1,0 +1,67 @@
+//! Sleeping on a word of memory that processes may share.
+//!
+//! Invariant: whoever sees the word as it was sleeps before it changes, or not at all. Whatever ends a sleep, the caller looks again. Where
+//! the system has no such call, sleeps are short instead.
+
+use std::time::Duration;
+
+use super::atomic::AtomicU32;
+
+/// Sleeps until somebody wakes or `longest` has passed, if the word has this value.
+#[cfg(all(target_os = "linux", not(all(test, shuttle))))]
+pub fn wait(word: &AtomicU32, value: u32, longest: Duration) {
+    use rustix::thread::futex::{Flags, Timespec, wait};
+    let longest = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: i64::from(longest.subsec_nanos()) };
+    let _ = wait(word, Flags::empty(), value, Some(&longest));
+}
+
+/// Wakes one who sleeps on the word.
+#[cfg(all(target_os = "linux", not(all(test, shuttle))))]
+pub fn wake(word: &AtomicU32) {
+    let _ = rustix::thread::futex::wake(word, rustix::thread::futex::Flags::empty(), 1);
+}
+
+#[cfg(not(any(target_os = "linux", all(test, shuttle))))]
+pub fn wait(_word: &AtomicU32, _value: u32, longest: Duration) {
+    std::thread::sleep(longest.min(Duration::from_micros(50)));
+}
+
+#[cfg(not(any(target_os = "linux", all(test, shuttle))))]
+pub fn wake(_word: &AtomicU32) {}
+
+#[cfg(all(test, shuttle))]
+pub use explored::{wait, wake};
+
+#[cfg(all(test, shuttle))]
+mod explored {
+    use std::collections::HashMap;
+    use std::ptr::from_ref;
+    use std::sync::Arc;
+
+    use super::{AtomicU32, Duration};
+    use crate::sync::atomic::Ordering;
+    use crate::sync::{Condvar, Mutex, MutexGuard};
+
+    shuttle::lazy_static! {
+        /// Who sleeps, by the address of the word.
+        static ref SLEEPERS: Mutex<HashMap<usize, Arc<Condvar>>> = Mutex::new(HashMap::new());
+    }
+
+    fn sleepers() -> MutexGuard<'static, HashMap<usize, Arc<Condvar>>> {
+        SLEEPERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub fn wait(word: &AtomicU32, value: u32, _longest: Duration) {
+        let mut sleepers = sleepers();
+        if word.load(Ordering::SeqCst) == value {
+            let sleeper = sleepers.entry(from_ref(word) as usize).or_default().clone();
+            drop(sleeper.wait(sleepers));
+        }
+    }
+
+    pub fn wake(word: &AtomicU32) {
+        if let Some(sleeper) = sleepers().get(&(from_ref(word) as usize)) {
+            sleeper.notify_one();
+        }
+    }
+}

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# What `make test-asan` runs: the tests of the modules with unsafe code under AddressSanitizer, leaks included.
+#
+# The sanitizer is an option of nightly compilers only. One is used if it is there, else installed by rustup. Code that LIBXSMM
+# generates and MPI are not instrumented.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if ! cargo +nightly --version > /dev/null 2>&1; then
+    command -v rustup > /dev/null || { echo "tests/asan.sh: no nightly compiler, and no rustup to install one" >&2; exit 2; }
+    rustup -q toolchain install nightly --profile minimal
+fi
+target=$(cargo +nightly -vV | sed -n 's/^host: //p')
+
+# Build scripts and macros are not instrumented, as there is a target. An optimised build inlines what would be checked, and without any
+# optimisation vector code takes minutes.
+export RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR=target/asan CARGO_PROFILE_TEST_OPT_LEVEL=1
+export ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+exec cargo +nightly test --target "$target" --features "$(./.ci/features)" --no-fail-fast \
+    --lib --test 'kernel_*' --test delays --test fixed "$@"
