@@ -67,6 +67,10 @@ impl ThreadPool {
         vec![work(())]
     }
 
+    pub fn install<R>(&self, work: impl FnOnce() -> R) -> R {
+        work()
+    }
+
     pub fn in_place_scope<'s, R>(&self, body: impl FnOnce(&Scope<'s>) -> R) -> R {
         let (sender, receiver) = channel::<Box<dyn FnOnce() + Send + 's>>();
         shuttle::thread::scope(|scope| {
