@@ -204,7 +204,7 @@ for mpi in mpich openmpi; do
     fi
     # Under MPICH these ran with all the other tests.
     if [ $mpi = openmpi ]; then
-        step "command line, $mpi" with $mpi env EINSUM_DIST_MPIRUN="$run" cargo test --features $full --test cli_mpi
+        step "command line and faults, $mpi" with $mpi env EINSUM_DIST_MPIRUN="$run" cargo test --features $full --test cli_mpi --test faults
     fi
 done
 
