@@ -55,7 +55,7 @@ plug() {
 
 [ $# -ge 3 ] || die "usage: $0 HOSTS RATE PROGRAM..."
 [ "$(id -u)" -eq 0 ] || die "hosts are network namespaces, which take root: sudo $0"
-for tool in ip tc unshare flock; do
+for tool in ip tc unshare flock taskset; do
     command -v "$tool" > /dev/null || die "$tool is missing: apt-get install iproute2 util-linux"
 done
 hosts=$1 rate=$2

@@ -2,7 +2,7 @@
 //! [ALGORITHM...] [HOSTSxGBIT...]`, as root.
 //!
 //! Hosts are network namespaces of this machine, joined by links of a given rate (`hosts.sh`), one rank of one worker on each.
-//! They share the cores of this machine. `EINSUM_DIST_MPIRUN` names the launcher of the MPI that this program is built with.
+//! Each has its part of this machine's cores. `EINSUM_DIST_MPIRUN` names the launcher of the MPI that this program is built with.
 //!
 //! Matrices of f64 are multiplied by one algorithm after the other, of sizes at which computing alone and transfers alone take
 //! about equally long. Alone is the same schedule without its other half ([`einsum_dist::exec::Alone`]). In every round each of

@@ -13,7 +13,7 @@ use crate::dtype::Dtype;
 use crate::memory::{Aligned, Slot, Store};
 
 /// Bytes of the blocks, and how often each moves.
-const BLOCKS: [(usize, usize); 2] = [(4 << 10, 8), (256 << 10, 4)];
+const BLOCKS: [(usize, usize); 3] = [(4 << 10, 8), (256 << 10, 4), (2 << 20, 2)];
 /// Who comes later in the list has to be quicker by this: others may have been in the way.
 const CLEARLY: f64 = 0.8;
 
