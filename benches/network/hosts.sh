@@ -83,8 +83,9 @@ if [[ $("${mpirun[0]}" --version 2> /dev/null) =~ Open\ MPI|OpenRTE ]]; then
     mpirun+=(--mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 -x PATH -x NETWORK_HOSTS --host "$NETWORK_HOSTS")
 else
     # MPICH is built with UCX or with libfabric. UCX asks before it sends a large message, and its answers queue up behind what goes
-    # the same way: in half of the runs or more, the two directions of a link took turns.
-    export UCX_TLS=tcp UCX_NET_DEVICES=eth0 UCX_RNDV_THRESH=${UCX_RNDV_THRESH:-inf} FI_PROVIDER=tcp FI_TCP_IFACE=eth0
+    # the same way: in half of the runs or more, the two directions of a link took turns. It sends pieces of 8 KB, too, each with a call
+    # of the system and a packet of its own.
+    export UCX_TCP_TX_SEG_SIZE=${UCX_TCP_TX_SEG_SIZE:-64kb} UCX_TLS=tcp UCX_NET_DEVICES=eth0 UCX_RNDV_THRESH=${UCX_RNDV_THRESH:-inf} FI_PROVIDER=tcp FI_TCP_IFACE=eth0
     mpirun+=(-launcher ssh -launcher-exec "$launcher" -hosts "$NETWORK_HOSTS" -ppn 1)
 fi
 # Not in the foreground: a signal to this script ends them at once.

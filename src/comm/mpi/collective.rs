@@ -184,7 +184,10 @@ impl Communicator {
                 // Nobody can be told but by the end of the run.
                 self.abort(1, &format!("no answer from other ranks for {} s, in {name}", timeout.as_secs_f64()));
             }
-            pause.pause(false, std::thread::sleep);
+            pause.pause(false, |time| {
+                std::thread::sleep(time);
+                time
+            });
         }
     }
 }

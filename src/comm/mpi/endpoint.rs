@@ -157,7 +157,11 @@ impl Endpoint {
         // Nobody wakes a thread for what MPI has to do.
         let looks = !self.messages.is_empty() || self.rma.as_ref().is_some_and(|rma| !rma.is_empty());
         if in_flight && (looks || !computing) {
-            self.pause.pause(computing, |pause| sleep(if looks { pause.min(longest) } else { longest }));
+            self.pause.pause(computing, |pause| {
+                let start = Instant::now();
+                sleep(if looks { pause.min(longest) } else { longest });
+                start.elapsed()
+            });
         } else {
             sleep(longest);
         }

@@ -8,10 +8,14 @@
 //! looks      |||||||||| . . . . . . |   |     |       |  ...     while nobody computes: 256 yields, then 20 to 200 us asleep
 //!            |||||||||| |   |     |       |  ...                 beside workers: asleep at once
 //!            ^ something happened, or a look took long: bytes moved
+//!            || |  ||    |     ||        |         ||  ...       beside workers and a slow link: up to 1 ms asleep
 //! ```
 //!
 //! Beside workers a yield is the worst there is: on a core of its own it takes what memory and clocks would give to them, and on
 //! theirs it hands the core over for milliseconds, in which a link runs dry. Who has slept is let in again much sooner.
+//!
+//! Each sleep interrupts a worker twice. What a slow link has brought in the meantime is moved in a small part of the time that it took
+//! to come, so the next sleep is longer; where moving takes as long as sleeping, it is shorter.
 
 use std::time::Duration;
 
@@ -20,6 +24,11 @@ use std::time::Duration;
 const YIELDS: u32 = 256;
 const SHORTEST: Duration = Duration::from_micros(20);
 const LONGEST: Duration = Duration::from_micros(200);
+/// While bytes keep moving: what a gigabit link brings in this time fits into the buffers of a system.
+const LONGEST_MOVING: Duration = Duration::from_millis(1);
+/// A look should take no less than this part of the sleep before, and no more than that.
+const LEAST: u32 = 4;
+const MOST: u32 = 1;
 
 /// A look that takes this long has moved bytes: an idle one takes less than a microsecond.
 const BUSY: Duration = Duration::from_micros(10);
@@ -32,37 +41,54 @@ pub(super) struct Pause {
     busy: bool,
     yielded: u32,
     next: Duration,
+    /// Beside workers, before the last look.
+    slept: Option<Duration>,
 }
 
 impl Pause {
     /// With `spin`, the thread has a core of its own and never sleeps.
     pub(super) fn new(spin: bool) -> Pause {
-        Pause { spin, busy: false, yielded: 0, next: SHORTEST }
+        Pause { spin, busy: false, yielded: 0, next: SHORTEST, slept: None }
     }
 
     /// Something has happened: the next pauses are short.
     pub(super) fn reset(&mut self) {
-        (self.yielded, self.next) = (0, SHORTEST);
+        (self.yielded, self.next, self.slept) = (0, SHORTEST, None);
     }
 
     /// Takes note of a look: how long it took, and whether it found anything.
     pub(super) fn looked(&mut self, time: Duration, found: bool) {
         self.busy = found || time >= BUSY;
-        if self.busy {
+        if found {
             self.reset();
+        } else if self.busy {
+            self.yielded = 0;
+            if let Some(slept) = self.slept.take() {
+                self.next = match time {
+                    _ if time < slept / LEAST => slept * 3 / 2,
+                    _ if time < slept / MOST => slept,
+                    _ => slept / 2,
+                }
+                .clamp(SHORTEST, LONGEST_MOVING);
+            }
         }
     }
 
-    /// Pauses once; `sleep` sleeps for at most the time it is given. `computing` says that workers are busy.
-    pub(super) fn pause(&mut self, computing: bool, sleep: impl FnOnce(Duration)) {
+    /// Pauses once; `sleep` sleeps for at most the time it is given, if nobody wakes it, and says how long that was. `computing` says
+    /// that workers are busy.
+    pub(super) fn pause(&mut self, computing: bool, sleep: impl FnOnce(Duration) -> Duration) {
         if std::mem::take(&mut self.busy) {
             return;
         }
         if self.spin || (!computing && self.yielded < YIELDS) {
+            if self.yielded == 0 {
+                self.next = SHORTEST;
+            }
             self.yielded = self.yielded.saturating_add(1);
             std::thread::yield_now();
         } else {
-            sleep(self.next);
+            let slept = sleep(self.next);
+            self.slept = computing.then_some(slept);
             self.next = (self.next * 3 / 2).min(LONGEST);
         }
     }
@@ -74,7 +100,7 @@ mod tests {
 
     fn slept(pause: &mut Pause, computing: bool) -> Option<Duration> {
         let mut slept = None;
-        pause.pause(computing, |time| slept = Some(time));
+        pause.pause(computing, |time| *slept.insert(time));
         slept
     }
 
@@ -88,6 +114,24 @@ mod tests {
         assert_eq!(slept(&mut pause, false), Some(LONGEST));
         pause.looked(BUSY, false);
         assert_eq!(slept(&mut pause, false), None);
+    }
+
+    #[test]
+    fn beside_workers_sleeps_follow_what_a_look_takes() {
+        let mut pause = Pause::new(false);
+        let mut sleeps = |look: Duration| {
+            for _ in 0..20 {
+                slept(&mut pause, true);
+                pause.looked(look, false);
+                // Once more, at once, and nothing moves.
+                slept(&mut pause, true);
+                pause.looked(Duration::from_micros(1), false);
+            }
+            slept(&mut pause, true)
+        };
+        assert_eq!(sleeps(BUSY / 2), Some(LONGEST));
+        assert_eq!(sleeps(BUSY), Some(LONGEST_MOVING));
+        assert_eq!(sleeps(2 * LONGEST_MOVING), Some(SHORTEST));
     }
 
     #[test]
