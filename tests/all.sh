@@ -132,7 +132,7 @@ step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo 
 step "orders of events" timeout 900 env RUSTFLAGS="--cfg shuttle" MPICC="$(compiler mpich)" CARGO_TARGET_DIR=target/shuttle \
     cargo test -p einsum-dist --features $full --lib explored
 if cargo +nightly --version > /dev/null 2>&1; then
-    step "AddressSanitizer" env MPICC="$(compiler mpich)" ./tests/asan.sh
+    step "AddressSanitizer, unit tests" env MPICC="$(compiler mpich)" ./tests/asan.sh --lib
 else
     skip "AddressSanitizer" "no nightly compiler; make test-asan installs one"
 fi
