@@ -48,7 +48,7 @@ pub(super) fn launch(
             let Some(mut endpoint) = members.endpoint.borrow_mut().take() else {
                 return Err(Error::Usage("the world is running already".to_owned()));
             };
-            endpoint.spin(crews[0].place.communication.is_some());
+            endpoint.spin(crews[0].place.spare);
             let slots = bound.pop().unwrap_or_default();
             let verified = ranks[0].verified();
             // The others wait for this rank's transfers, and only the end of the run can tell them. `abort` names the rank.

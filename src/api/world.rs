@@ -348,7 +348,7 @@ impl Shared {
     /// Whether local ranks have cores of their own from [`World::place`].
     pub(super) fn placed(&self) -> bool {
         let placed = self.placed.borrow();
-        placed.iter().flat_map(|placed| &placed.places).any(|place| !place.workers.is_empty())
+        placed.iter().flat_map(|placed| &placed.places).any(|place| place.spare || !place.workers.is_empty())
     }
 
     /// Has something done by the workers of a local rank where [`World::place`] has bound them, else by the caller.

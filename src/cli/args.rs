@@ -47,7 +47,7 @@ pub struct Args {
     pub seed: u64,
 
     /// Ranks inside this process; under mpirun, mpirun says how many [default: one for each NUMA domain
-    /// whose cores this process may use]
+    /// whose cores this process may use, fewer where that would leave many of the cores idle]
     #[arg(short = 'n', long, value_name = "N")]
     pub ranks: Option<NonZeroUsize>,
 
