@@ -128,6 +128,30 @@ fn slices_and_what_runs_leave_out() {
     arrows(&second.trace(), 2, 0.0);
 }
 
+/// Steps of slices take as long as all of their work: of several tasks in each slice, one after the other.
+#[test]
+fn seconds_of_a_step_are_of_all_slices() {
+    let (ranks, shapes) = (3, [vec![120, 90], vec![90, 60]]);
+    let shaped = Problem::parse("mk,kn->mn").unwrap().shapes(&shapes).unwrap();
+    let limited = |memory_limit| {
+        let algorithm = Some(AlgorithmName::RingMn);
+        let options = Options { dtype: Dtype::Float64, algorithm, memory_limit, in_parts: true, ..Options::default() };
+        shaped.plan(&Machine::new(ranks, 1), &options).ok()
+    };
+    let whole = limited(None).unwrap().report(None).peak_bytes.planned;
+    let mut plans = (1..40).filter_map(|fortieth| limited(Some(whole * (40 - fortieth) / 40)));
+    let plan = plans.find(|plan| plan.slice_count() > 2).unwrap();
+    let works = |rank| plan.schedule(rank).tasks.iter().filter(|task| task.action.lane() == Lane::Work).count();
+    assert!((0..ranks).all(|rank| works(rank) > 1), "{}", plan.explain());
+    let mut program = World::in_process(ranks).compile::<f64>(&plan).unwrap();
+    let timeline = run(&mut program, &shapes);
+    assert_eq!(timeline.slices, plan.slice_count());
+    for (rank, measured) in program.measured().unwrap().iter().enumerate() {
+        let (took, worked) = (measured.seconds.iter().sum::<f64>(), timeline.busy(rank, Lane::Work));
+        assert!(worked - 1e-6 <= took && took <= timeline.seconds + 1e-6, "rank {rank}: {took} s, {worked} s of work");
+    }
+}
+
 /// A product of matrices as a balanced tree in brackets.
 fn balanced(from: u32, to: u32) -> String {
     let label = |at: u32| char::from_u32(0x4e00 + at).unwrap();

@@ -497,7 +497,7 @@ impl<T: Element> Program<T> {
         for (program, metrics) in self.ranks.iter().zip(&metrics) {
             self.world.count(metrics.moved(program.schedule()));
         }
-        self.record.add(&self.ranks, self.plan.ranks(), metrics);
+        self.record.add(&self.ranks, &self.plan, metrics);
         Ok(())
     }
 

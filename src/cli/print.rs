@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use einsum_dist::plan::{ByLink, NodeReport, Report};
+use einsum_dist::plan::{ByLink, Measured, NodeReport, Report};
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Plan, World};
 
@@ -201,20 +201,22 @@ fn idle(plan: &Plan, outcome: &Outcome, played: Option<&Timeline>) -> String {
 /// Bytes on the busiest rank, and how much of the time for them was hidden.
 fn received(report: &Report, outcome: &Outcome, played: Option<&Timeline>) -> String {
     // The report lists some of very many ranks.
+/// The share of the time of receiving of all ranks together during which they computed, as [`Timeline::hidden_share`].
+fn hidden_share(measured: &[Measured]) -> Option<f64> {
+    let receiving: f64 = measured.iter().map(|rank| rank.receiving_seconds).sum();
+    let hidden = measured.iter().filter_map(|rank| Some(rank.hidden_share? * rank.receiving_seconds)).sum::<f64>();
+    (receiving > 0.0).then_some(hidden / receiving)
+}
+
     let listed = report.per_rank.len();
     let planned = report.per_rank.iter().map(|rank| rank.bytes_received.planned).max().unwrap_or(0);
     let ranks = outcome.measured.iter().take(listed);
     let measured = ranks.map(|rank| rank.received.iter().sum::<u64>()).max().unwrap_or(0);
-    let shares: Vec<f64> = outcome.measured.iter().filter_map(|rank| rank.hidden_share).collect();
-    let hidden = match shares.len() {
-        0 => String::new(),
-        ranks => {
-            let share = 100.0 * shares.iter().sum::<f64>() / ranks as f64;
-            let predicted = played.and_then(Timeline::hidden_share);
-            let predicted = predicted.map_or(String::new(), |share| format!(", {:.0} % simulated", 100.0 * share));
-            format!(", {share:.0} % of the transfer time hidden{predicted}")
-        }
-    };
+    let hidden = hidden_share(&outcome.measured).map_or(String::new(), |share| {
+        let predicted = played.and_then(Timeline::hidden_share);
+        let predicted = predicted.map_or(String::new(), |share| format!(", {:.0} % simulated", 100.0 * share));
+        format!(", {:.0} % of the transfer time hidden{predicted}", 100.0 * share)
+    });
     // Of several steps not the same rank need be the busiest.
     let bounds: Vec<f64> = report.nodes.iter().filter_map(|node| node.lower_bound_bytes).collect();
     let bound = match bounds[..] {
