@@ -46,13 +46,16 @@ fn succeeds(ranks: usize, algorithm: AlgorithmName, overlap: bool, window: usize
 
 /// A failure of one rank ends all of them in every order, and it is the one reported; the program can run, and fail, again.
 fn fails(ranks: usize, algorithm: AlgorithmName, fault: Fault) {
-    let (plan, operands) = (plan(ranks, algorithm), operands());
-    let options = RunOptions { injection: Some(Injection { rank: 1, fault }), ..RunOptions::default() };
+    let (plan, operands) = (plan(ranks, algorithm), operands(algorithm));
+    let options = RunOptions { injection: Some(Injection { rank: 1, fault, run: 0 }), ..RunOptions::default() };
     explore(ORDERS, move || {
         let mut program = World::in_process(ranks).with(options).compile::<f64>(&plan).expect("a program");
         for _ in 0..2 {
             let error = program.run(&[&operands[0], &operands[1]]).expect_err("a failure");
-            assert!(matches!(&error, Error::Run { rank: 1, message, .. } if message.contains("injected")), "{error}");
+            assert!(
+                matches!(&error, Error::Run { rank, message, .. } if rank.number == 1 && message.contains("injected")),
+                "{error}"
+            );
         }
     });
 }

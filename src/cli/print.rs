@@ -44,6 +44,9 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
     if world.is_root() {
         let kept = config.output.as_ref().map_or("", |_| "; no output file was written");
         eprintln!("error: the result is outside the error bound{kept}");
+        if let Some(error) = &outcome.unshown {
+            eprintln!("error: {error}");
+        }
     }
     Err(Failure::Check)
 }
@@ -198,9 +201,6 @@ fn idle(plan: &Plan, outcome: &Outcome, played: Option<&Timeline>) -> String {
     format!("{mean} the workers of an average rank, {} those of rank {longest}{predicted}", seconds(all[longest]))
 }
 
-/// Bytes on the busiest rank, and how much of the time for them was hidden.
-fn received(report: &Report, outcome: &Outcome, played: Option<&Timeline>) -> String {
-    // The report lists some of very many ranks.
 /// The share of the time of receiving of all ranks together during which they computed, as [`Timeline::hidden_share`].
 fn hidden_share(measured: &[Measured]) -> Option<f64> {
     let receiving: f64 = measured.iter().map(|rank| rank.receiving_seconds).sum();
@@ -208,6 +208,9 @@ fn hidden_share(measured: &[Measured]) -> Option<f64> {
     (receiving > 0.0).then_some(hidden / receiving)
 }
 
+/// Bytes on the busiest rank, and how much of the time for them was hidden.
+fn received(report: &Report, outcome: &Outcome, played: Option<&Timeline>) -> String {
+    // The report lists some of very many ranks.
     let listed = report.per_rank.len();
     let planned = report.per_rank.iter().map(|rank| rank.bytes_received.planned).max().unwrap_or(0);
     let ranks = outcome.measured.iter().take(listed);
