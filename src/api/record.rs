@@ -1,6 +1,6 @@
 //! What the ranks of this process measured in a run, slice by slice.
 //!
-//! Invariant: a run of one slice keeps what its ranks measured and nothing else. Of several slices there is their sum, and as many
+//! Invariant: a run of one slice keeps what its ranks measured and the seconds of steps. Of several slices there are sums, and as many
 //! of the first ones by themselves as have [`MOST_KEPT`] tasks on all ranks together.
 
 use crate::exec::{Metrics, RankProgram};
