@@ -3,7 +3,7 @@
 //! All of a run is there: communication threads, workers, mailboxes, leases, sleeping and waking, the end of a run and its failure. Only
 //! a missing wake can leave a thread asleep, which Shuttle reports as a deadlock. Deliberately absent: links that take time.
 
-use ndarray::{ArrayD, ArrayViewD, Axis, Ix2, stack};
+use ndarray::{ArrayD, ArrayViewD, Axis, Dimension, Ix2, stack};
 
 use super::{Error, Problem, World};
 use crate::dtype::Dtype;
@@ -40,7 +40,7 @@ fn product([left, right]: [ArrayViewD<f64>; 2]) -> ArrayD<f64> {
     if left.ndim() > 2 {
         let each = left.outer_iter().zip(right.outer_iter()).map(|(left, right)| product([left, right]));
         let each: Vec<ArrayD<f64>> = each.collect();
-        let views: Vec<ArrayViewD<f64>> = each.iter().map(ArrayD::view).collect();
+        let views: Vec<ArrayViewD<f64>> = each.iter().map(|array| array.view()).collect();
         return stack(Axis(0), &views).expect("equal shapes");
     }
     let [left, right] = [left, right].map(|array| array.into_dimensionality::<Ix2>().expect("a matrix"));
