@@ -398,14 +398,15 @@ error: label `k` has extent 3 in operand 0, but 2 in operand 1
 #[test]
 fn a_panicking_rank_ends_the_run() {
     let folder = Folder::new("panic");
+    let host = einsum_dist::api::host::name();
     for (place, says) in [
-        ("worker@1", "error: rank 1, task 0 (mk,kn->mn): panicked"),
-        ("communication@0", "error: rank 0, communication"),
+        ("worker@1", format!("error: rank 1 on {host}, task 0 (mk,kn->mn): panicked")),
+        ("communication@0", format!("error: rank 0 on {host}, communication")),
     ] {
         let arguments = ["mk,kn->mn", "-s8", "-n2", "-t1", "--algorithm", "ring-k", "-o", "c.npy"];
         let ended = ran(program(&folder, &arguments).env("EINSUM_DIST_INJECT", place));
         assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""));
-        assert!(ended.err.contains(says), "{}", ended.err);
+        assert!(ended.err.contains(&says), "{}", ended.err);
         assert_eq!(folder.files(), [""; 0]);
     }
 }

@@ -6,6 +6,7 @@
 mod command;
 
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use command::{Folder, PROGRAM, Ran, program, ran};
@@ -36,21 +37,46 @@ fn says(ended: &Ran, who: &str, what: &str) {
     assert!(found, "no line with `{who}` and `{what}`:\n{}", ended.err);
 }
 
-/// The ring sends, receives and computes on every rank.
-const RING: [&str; 6] = ["mk,kn->mn", "-s64", "-t1", "--algorithm", "ring-k", "-oc.npy"];
+/// Whether a run left a part of its output beside the target at some time; what it printed.
+fn watched(command: &mut Command, folder: &Folder) -> (bool, Ran) {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut seen = false;
+            while !seen && !over.load(Ordering::Relaxed) {
+                seen = folder.files().iter().any(|name| name.ends_with(".partial"));
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            seen
+        });
+        let ended = ran(command);
+        over.store(true, Ordering::Relaxed);
+        (watcher.join().unwrap(), ended)
+    })
+}
+
+/// The ring sends, receives and computes on every rank; the result leaves in five parts, the first of which is in the file when
+/// the second run begins.
+const RING: [&str; 8] =
+    ["mk,kn->mn", "-sm=120,k=16,n=160", "-t1", "--algorithm", "ring-k", "--memory-limit", "16kB", "-oc.npy"];
+
+/// Three parts, and nothing is sent.
+const BATCH: [&str; 8] =
+    ["cmk,ckn->cmn", "-sc=3,m=120,k=16,n=160", "-t1", "--algorithm", "c", "--memory-limit", "50kB", "-oc.npy"];
 
 #[test]
 fn faults_of_a_rank_in_this_process() {
     let folder = Folder::new("faults");
-    for (fault, who, what) in [
-        ("worker@1", "error: rank 1, task 0 (mk,kn->mn)", "panicked: injected for a test"),
-        ("communication@2", "error: rank 2, communication, task ", "panicked: injected for a test"),
-        ("allocation@1", "error: cannot allocate", "bytes"),
+    for (fault, who, place, what) in [
+        ("worker@1:1", "error: rank 1 on ", ", task 0 (mk,kn->mn): ", "panicked: injected for a test"),
+        ("communication@2:2", "error: rank 2 on ", ", communication, task ", "panicked: injected for a test"),
+        ("allocation@1", "error: rank 1 on ", ": cannot allocate ", "bytes"),
     ] {
         let arguments = [&RING[..], &["-n3"]].concat();
         let ended = ran(program(&folder, &arguments).env("EINSUM_DIST_INJECT", fault));
         failed(&ended, &folder, &[]);
         assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""));
+        says(&ended, who, place);
         says(&ended, who, what);
     }
 }
@@ -59,18 +85,33 @@ fn faults_of_a_rank_in_this_process() {
 fn faults_of_a_process() {
     let folder = Folder::new("mpi-faults");
     for (fault, who, what) in [
-        ("worker@1", "einsum-dist: rank 1 on ", ": task 0 (mk,kn->mn): panicked: injected"),
-        ("communication@2", "einsum-dist: rank 2 on ", ": communication, task "),
-        ("allocation@1", "error: rank 1", "cannot allocate"),
-        ("silence@1", "einsum-dist: rank ", "no answer from rank 1 for 1 s"),
+        ("worker@1:1", "einsum-dist: rank 1 on ", ": task 0 (mk,kn->mn): panicked: injected"),
+        ("communication@2:2", "einsum-dist: rank 2 on ", ": communication, task "),
+        ("allocation@1", "error: rank 1 on ", ": cannot allocate "),
+        ("silence@1:1", "einsum-dist: rank ", "no answer from rank 1 for 1 s"),
     ] {
         for transport in TRANSPORTS {
             let Some(mut command) = launcher(&folder) else { return };
             command.args(["-n", "3", PROGRAM]).args(RING).args(["--timeout", "1", "--transport", transport]);
-            let ended = ran(command.env("EINSUM_DIST_INJECT", fault));
+            let (partial, ended) = watched(command.env("EINSUM_DIST_INJECT", fault), &folder);
             failed(&ended, &folder, &[]);
             says(&ended, who, what);
+            assert!(partial || !fault.starts_with("silence"), "nothing was written before:\n{}", ended.err);
         }
+    }
+}
+
+/// Those who wait are between runs, where they agree on what was written.
+#[test]
+fn a_process_that_is_silent_while_the_others_write_ends_all() {
+    let folder = Folder::new("mpi-silent");
+    for transport in TRANSPORTS {
+        let Some(mut command) = launcher(&folder) else { return };
+        command.args(["-n", "3", PROGRAM]).args(BATCH).args(["--timeout", "1", "--transport", transport]);
+        let (partial, ended) = watched(command.env("EINSUM_DIST_INJECT", "silence@1:1"), &folder);
+        failed(&ended, &folder, &[]);
+        says(&ended, "einsum-dist: rank ", "no answer from other ranks for 1 s, in MPI_I");
+        assert!(partial, "nothing was written before:\n{}", ended.err);
     }
 }
 
@@ -89,6 +130,7 @@ fn a_process_that_is_killed_or_stopped_ends_all() {
         command.args(["-n", "3", "sh", "-c", &after, "sh", PROGRAM]).args(run);
         let ended = ran(command.args(["--timeout", "1", "--transport", transport]));
         failed(&ended, &folder, &[]);
+        assert!(ended.took > Duration::from_secs(2), "over before the signal: {}", ended.err);
         if signal == "STOP" {
             says(&ended, "einsum-dist: rank ", "no answer from ");
         }
@@ -121,7 +163,41 @@ fn a_full_disk_leaves_no_part_of_a_file() {
         let ended = ran(mounted(&launcher).args([PROGRAM, "mk,kn->mn", "-s300", "-t1", "-osmall/c.npy"]));
         std::fs::remove_dir(folder.path().join("small")).unwrap();
         failed(&ended, &folder, &[]);
+        assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""));
+        says(&ended, "error: rank ", " on ");
         says(&ended, "small/.c.npy", "o space left");
         assert!(ended.err.ends_with("c.npy\nold\n"), "{}", ended.err);
+    }
+}
+
+/// A file that is to show the run is not worth its result: that comes first, then what failed.
+#[test]
+fn a_trace_that_cannot_be_written_leaves_the_result() {
+    let folder = Folder::new("no-trace");
+    for (flag, file) in [("--trace", "t.json"), ("--timeline", "t.svg")] {
+        for (how, json) in [("--json", true), ("-v", false), ("--simulate", false)] {
+            // Files of no bytes only.
+            let mut limited = Command::new("sh");
+            limited.args([
+                "-c",
+                "trap '' XFSZ; ulimit -f 0; exec \"$@\"",
+                "sh",
+                PROGRAM,
+                "mk,kn->mn",
+                "-s8",
+                "-n2",
+                "-t1",
+            ]);
+            limited.current_dir(folder.path()).env("EINSUM_DIST_RATES", "default");
+            let ended = ran(limited.args([flag, file, how]));
+            failed(&ended, &folder, &[]);
+            assert_eq!(ended.code, Some(1), "{}", ended.err);
+            assert!(ended.err.ends_with(&format!("error: {file}: cannot write: File too large\n")), "{}", ended.err);
+            if json {
+                assert!(ended.json()["output"]["norm"].as_f64() > Some(0.0), "{}", ended.out);
+            } else {
+                assert!(ended.out.contains("mk,kn->mn"), "{}", ended.out);
+            }
+        }
     }
 }

@@ -20,7 +20,7 @@ export TMPDIR=$files EINSUM_DIST_RATES=default
 
 # step NAME MEMORY DISK COMMAND...: the command must succeed, if there are so many GB of memory and of disk.
 step() {
-    local name=$1 memory=$2 disk=$3 start=$SECONDS free
+    local name=$1 memory=$2 disk=$3 start=$SECONDS free status
     shift 3
     [[ $name == *"$only"* ]] || return 0
     printf '%-58s ' "$name"
@@ -32,8 +32,9 @@ step() {
         passed=$((passed + 1))
         printf 'ok  %4d s\n' $((SECONDS - start))
     else
+        status=$?
         failed=$((failed + 1))
-        printf 'FAILED  (exit code %d)\n' $?
+        printf 'FAILED  (exit code %d)\n' "$status"
         echo "  $*"
         tail -n 100 "$log" | sed 's/^/    /'
     fi

@@ -128,6 +128,41 @@ fn slices_and_what_runs_leave_out() {
     arrows(&second.trace(), 2, 0.0);
 }
 
+/// A step takes as long as in all slices together, each with several tasks.
+#[test]
+fn seconds_of_a_step_are_of_all_slices() {
+    let (ranks, shapes) = (3, [vec![120, 90], vec![90, 60]]);
+    let shaped = Problem::parse("mk,kn->mn").unwrap().shapes(&shapes).unwrap();
+    let limited = |memory_limit| {
+        let algorithm = Some(AlgorithmName::RingMn);
+        let options = Options { dtype: Dtype::Float64, algorithm, memory_limit, in_parts: true, ..Options::default() };
+        shaped.plan(&Machine::new(ranks, 1), &options).ok()
+    };
+    let whole = limited(None).unwrap().report(None).peak_bytes.planned;
+    let mut plans = (1..40).filter_map(|fortieth| limited(Some(whole * (40 - fortieth) / 40)));
+    let plan = plans.find(|plan| plan.slice_count() > 2).unwrap();
+    let works = |rank| plan.schedule(rank).tasks.iter().filter(|task| task.action.lane() == Lane::Work).count();
+    assert!((0..ranks).all(|rank| works(rank) > 1), "{}", plan.explain());
+    let mut program = World::in_process(ranks).compile::<f64>(&plan).unwrap();
+    let timeline = run(&mut program, &shapes);
+    assert_eq!(timeline.slices, plan.slice_count());
+    for (rank, measured) in program.measured().unwrap().iter().enumerate() {
+        // From the first work, or the end of the first transfer, to the end, slice by slice.
+        let mut slices = vec![(f64::INFINITY, 0.0f64); plan.slice_count()];
+        let mut seen = std::collections::HashMap::new();
+        for span in timeline.spans.iter().filter(|span| span.rank == rank) {
+            let slice = seen.entry(span.task).or_insert(0);
+            let (begin, end) = &mut slices[*slice];
+            *begin = begin.min(if span.doing.lane() == Lane::Work { span.start } else { span.end });
+            *end = end.max(span.end);
+            *slice += 1;
+        }
+        assert!(seen.values().all(|&count| count == plan.slice_count()), "left out: {}", plan.explain());
+        let (took, wanted) = (measured.seconds.iter().sum::<f64>(), slices.iter().map(|(a, b)| b - a).sum::<f64>());
+        assert!((took - wanted).abs() < 1e-7, "rank {rank}: {took} s, {wanted} s in {slices:?}");
+    }
+}
+
 /// A product of matrices as a balanced tree in brackets.
 fn balanced(from: u32, to: u32) -> String {
     let label = |at: u32| char::from_u32(0x4e00 + at).unwrap();

@@ -5,6 +5,7 @@ use std::ops::Range;
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Dimension, Slice};
 use rayon::prelude::*;
 
+use super::error::Rank;
 use super::{Error, Program, Result, World};
 use crate::dist::{Distribution, Region};
 use crate::io::random;
@@ -62,7 +63,8 @@ impl<T: Element> DistTensor<T> {
         let first = world.local_ranks().start;
         let block = |rank| {
             let region = distribution.block(shape, rank)?;
-            let values = Array::zeros(region.extents()).map_err(Error::from);
+            let refused = |cause| Error::Memory { rank: Rank::here(rank), cause };
+            let values = Array::zeros(region.extents()).map_err(refused);
             let touched = values.map(|mut values| {
                 world.shared().by_workers(rank - first, || touch(values.as_mut_slice()));
                 Block { rank, region, values }

@@ -1,7 +1,10 @@
 //! Every way in which a call of the library can fail.
 
+use std::fmt;
+
 use einsum_parser::ParseError;
 
+use super::host;
 use crate::comm::CommError;
 use crate::exec::KernelError;
 use crate::io::npy::NpyError;
@@ -9,6 +12,29 @@ use crate::memory::OutOfMemory;
 use crate::plan::PlanError;
 use crate::schedule::verify::VerifyError;
 use crate::tree::ShapeError;
+
+/// A rank as messages name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rank {
+    /// Among those of the world.
+    pub number: usize,
+    /// The name of its host; empty where the system does not tell.
+    pub host: String,
+}
+
+impl Rank {
+    /// A rank of this process.
+    pub(super) fn here(number: usize) -> Rank {
+        Rank { number, host: host::name() }
+    }
+}
+
+impl fmt::Display for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Rank { number, host } = self;
+        if host.is_empty() { write!(f, "rank {number}") } else { write!(f, "rank {number} on {host}") }
+    }
+}
 
 /// A failed call.
 #[derive(Debug, thiserror::Error)]
@@ -30,15 +56,18 @@ pub enum Error {
     /// The kernel that the plan forces cannot run.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// A .npy file that is missing, damaged, of another type, or cannot be written.
+    /// A .npy file that is missing, damaged, of another type, or may not be written.
     #[error(transparent)]
     Npy(#[from] NpyError),
+    /// What there is to write does not reach its file: the disk is full, or has gone.
+    #[error("{rank}: {cause}")]
+    Output { rank: Rank, cause: NpyError },
     /// Ranks cannot talk to each other.
     #[error(transparent)]
     Comm(#[from] CommError),
-    /// An allocation failed on this rank.
-    #[error(transparent)]
-    Memory(#[from] OutOfMemory),
+    /// An allocation failed.
+    #[error("{rank}: {cause}")]
+    Memory { rank: Rank, cause: OutOfMemory },
     /// A host has too little memory for its ranks.
     #[error("the host of rank {rank} needs {needed} bytes for its ranks, {} more than the {available} it has free", needed - available)]
     HostMemory { rank: usize, needed: u64, available: u64 },
@@ -46,11 +75,11 @@ pub enum Error {
     #[error("{0}")]
     Usage(String),
     /// A run that ended on all ranks because one of them failed.
-    #[error("rank {rank}, {task}: {message}")]
-    Run { rank: usize, task: String, message: String },
+    #[error("{rank}, {task}: {message}")]
+    Run { rank: Rank, task: String, message: String },
     /// Another process failed, which this one only heard of.
-    #[error("rank {rank}: {message}")]
-    Elsewhere { rank: usize, input: bool, message: String },
+    #[error("{rank}: {message}")]
+    Elsewhere { rank: Rank, input: bool, message: String },
 }
 
 impl Error {
@@ -66,7 +95,28 @@ impl Error {
             | Error::HostMemory { .. } => true,
             Error::Elsewhere { input, .. } => *input,
             Error::Comm(CommError::Start(_)) => true,
-            Error::Verify(_) | Error::Comm(_) | Error::Memory(_) | Error::Run { .. } => false,
+            Error::Verify(_) | Error::Comm(_) | Error::Output { .. } | Error::Memory { .. } | Error::Run { .. } => {
+                false
+            }
+        }
+    }
+
+    /// Of a rank that cannot write: what failed on the way to the disk, as opposed to what was asked for.
+    pub(super) fn output(rank: usize, cause: NpyError) -> Error {
+        match cause {
+            NpyError::Io { .. } => Error::Output { rank: Rank::here(rank), cause },
+            cause => Error::Npy(cause),
+        }
+    }
+
+    /// What happened, for other processes, who know of which rank they hear.
+    #[cfg(feature = "mpi")]
+    pub(super) fn told(&self) -> String {
+        match self {
+            Error::Output { cause, .. } => cause.to_string(),
+            Error::Memory { cause, .. } => cause.to_string(),
+            Error::Run { task, message, .. } => format!("{task}: {message}"),
+            other => other.to_string(),
         }
     }
 }

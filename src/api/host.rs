@@ -12,6 +12,11 @@ pub fn cpus() -> Vec<usize> {
     listed(&std::fs::read_to_string("/proc/self/status").unwrap_or_default())
 }
 
+/// How many processing units this process may have the time of: those of its mask, or fewer by a quota.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// The cores that a status of a process or thread allows.
 pub(super) fn listed(status: &str) -> Vec<usize> {
     ranges(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default())

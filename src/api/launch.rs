@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::error::Rank;
 #[cfg(feature = "mpi")]
 use super::host;
 use super::placement::Crew;
@@ -48,7 +49,7 @@ pub(super) fn launch(
             let Some(mut endpoint) = members.endpoint.borrow_mut().take() else {
                 return Err(Error::Usage("the world is running already".to_owned()));
             };
-            endpoint.spin(crews[0].place.communication.is_some());
+            endpoint.spin(crews[0].place.spare);
             let slots = bound.pop().unwrap_or_default();
             let verified = ranks[0].verified();
             // The others wait for this rank's transfers, and only the end of the run can tell them. `abort` names the rank.
@@ -128,7 +129,8 @@ fn guarded(
 
 /// The error of a rank, with its task in words.
 fn failed(plan: &Plan, program: &RankProgram, error: &RunError) -> Error {
-    Error::Run { rank: error.rank, task: place(plan, program.schedule(), error), message: error.message.clone() }
+    let (rank, task) = (Rank::here(error.rank), place(plan, program.schedule(), error));
+    Error::Run { rank, task, message: error.message.clone() }
 }
 
 fn place(plan: &Plan, schedule: &Schedule, error: &RunError) -> String {

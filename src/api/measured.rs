@@ -42,7 +42,8 @@ impl<T: Element> Program<T> {
         let hosts = self.world.hosts()?;
         let here = host::name();
         let local = ran.ranks.iter().zip(ran.record.metrics()).zip(ran.record.busy(&ran.ranks)).enumerate();
-        let local = local.zip(&ran.bound_bytes).map(|((at, ((program, metrics), busy)), &bound)| {
+        let local = local.zip(ran.record.node_seconds()).zip(&ran.bound_bytes);
+        let local = local.map(|(((at, ((program, metrics), busy)), node_seconds), &bound)| {
             let schedule = program.schedule();
             let from = |near: bool| metrics.received_from(schedule, |peer| (hosts[peer] == here) == near);
             let place = self.world.shared().place_of(at);
@@ -52,9 +53,10 @@ impl<T: Element> Program<T> {
                 cpus: place.units,
                 received: metrics.received(schedule, values),
                 by_link: ByLink { same_node: from(true), other_nodes: from(false) },
-                seconds: metrics.node_seconds(schedule, values),
+                seconds: node_seconds.clone(),
                 peak_bytes: bound + metrics.owned_bytes,
                 idle_seconds: (metrics.seconds - busy.working).max(0.0),
+                receiving_seconds: busy.transferring,
                 hidden_share: busy.hidden_share(),
             }
         });

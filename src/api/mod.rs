@@ -33,7 +33,7 @@ mod world;
 
 pub use dist_tensor::DistTensor;
 pub use einsum::einsum;
-pub use error::{Error, Result};
+pub use error::{Error, Rank, Result};
 pub use npy::NpyOutput;
 pub use operand::{Operand, Output};
 pub use problem::{Problem, Shaped};

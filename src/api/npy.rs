@@ -109,12 +109,19 @@ impl NpyOutput {
         let mine = format!("{:x}-{:x}", std::process::id(), OUTPUTS.fetch_add(1, Ordering::Relaxed));
         let tag = String::from_utf8_lossy(&world.all_gather(mine.as_bytes())?[0]).into_owned();
         // Rank 0 makes the file, then the others open it.
-        let created = if world.is_root() { PendingFile::create(path, &tag, dtype, shape).map(Some) } else { Ok(None) };
-        let created = world.agree(created.map_err(Error::from))?;
-        let pending = created.map_or_else(|| PendingFile::open(path, &tag), Ok);
-        let pending = world.agree(pending.map_err(Error::from))?;
-        let unfinished = Unfinished::new(world, pending.temporary());
-        Ok(NpyOutput { pending, unfinished })
+        let known = |pending: PendingFile| {
+            let unfinished = Unfinished::new(world, pending.temporary());
+            NpyOutput { pending, unfinished }
+        };
+        let created = if world.is_root() {
+            PendingFile::create(path, &tag, dtype, shape).map(|created| Some(known(created)))
+        } else {
+            Ok(None)
+        };
+        let failed = |cause| Error::output(world.local_ranks().start, cause);
+        let created = world.agree(created.map_err(failed))?;
+        let output = created.map_or_else(|| PendingFile::open(path, &tag).map(known), Ok);
+        world.agree(output.map_err(failed))
     }
 
     /// Writes a tensor as the box of the array that begins at `corner`; of replicas the first one writes. Collective.
@@ -143,7 +150,7 @@ impl NpyOutput {
                 self.pending.write_block(&bounds, bytes)
             }
         });
-        world.agree(written.map_err(Error::from))
+        world.agree(written.map_err(|cause| Error::output(world.local_ranks().start, cause)))
     }
 
     /// Gives the file its name. Collective.
@@ -153,9 +160,10 @@ impl NpyOutput {
     pub fn commit(self) -> Result<()> {
         let NpyOutput { pending, unfinished } = self;
         let world = &unfinished.world;
-        world.agree(pending.flush().map_err(Error::from))?;
+        let failed = |cause| Error::output(world.local_ranks().start, cause);
+        world.agree(pending.flush().map_err(failed))?;
         let committed = if world.is_root() { pending.commit() } else { Ok(()) };
-        world.agree(committed.map_err(Error::from))
+        world.agree(committed.map_err(failed))
     }
 }
 

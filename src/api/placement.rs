@@ -1,7 +1,8 @@
 //! Binds ranks and their threads to the cores that [`crate::machine::Placement`] gives them.
 //!
 //! Ranks of one host that may use exactly the same cores share them out; those that a launcher has bound to others keep to these. A
-//! worker has a core of its own, and so has the thread that communicates where there is one to spare. Pages lie where they are touched
+//! worker has a core of its own, and so has the thread that communicates where there is one to spare; where more are left, the threads
+//! of a rank are bound to all of its cores. Pages lie where they are touched
 //! first: blocks of tensors are zeroed by the workers of their rank, arenas and packing space are left for them to touch.
 //!
 //! Invariant: no rank has cores of its own that are fewer than its workers. Deliberately absent: memory that is bound or moved.
@@ -59,8 +60,8 @@ struct Sharing {
 }
 
 impl World {
-    /// Binds the ranks of each host to cores of their own, workers and communicating threads to one each, if there are enough for this
-    /// many workers of each rank. Processes bind the thread that calls, and all that it starts afterwards, to the cores of their rank;
+    /// Binds the ranks of each host to cores of their own, if there are enough for this many workers of each rank; workers and
+    /// communicating threads to one each, where that leaves none. Processes bind the thread that calls, and all that it starts afterwards, to the cores of their rank;
     /// ranks inside of a process bind their own threads. A rank without peers stays as it is. Before anything is measured, compiled or
     /// allocated; what is bound stays so, whatever is asked for later. Collective.
     ///
@@ -96,7 +97,7 @@ impl World {
     pub fn default_workers(&self) -> Result<usize> {
         let Sharing { topology, ranks, .. } = self.sharing()?;
         let several = self.ranks() > 1;
-        let quota = std::thread::available_parallelism().map_or(1, |cores| cores.get() / ranks);
+        let quota = host::processors() / ranks;
         let quota = if several && quota > 1 { quota - 1 } else { quota.max(1) };
         let mine = topology.workers(ranks, several).min(quota);
         // One plan serves all ranks.
@@ -160,7 +161,13 @@ mod tests {
     fn threads_stay_where_they_are_placed() {
         let units = host::cpus();
         let (Some(&first), Some(&last)) = (units.first(), units.last()) else { return };
-        let place = Place { domains: vec![0], units: units.clone(), workers: vec![last, first], communication: None };
+        let place = Place {
+            domains: vec![0],
+            units: units.clone(),
+            workers: vec![last, first],
+            communication: None,
+            spare: false,
+        };
         let crew = |workers: usize| Crew::new(0, workers, place.clone()).expect("threads");
         assert_eq!(crew(2).pool.broadcast(|_| own_cores()), [vec![last], vec![first]]);
         assert_eq!(crew(1).pool.broadcast(|_| own_cores()), [vec![last]]);

@@ -6,6 +6,7 @@ use std::ops::Range;
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
 
 use super::dist_tensor::part;
+use super::error::Rank;
 use super::fits::{Tensor, expect_distribution, expect_shape};
 use super::launch::{Slots, launch};
 use super::record::Record;
@@ -95,6 +96,7 @@ impl<T: Element> Program<T> {
             return Err(Error::Usage(format!("rank {other} has another plan than rank 0")));
         }
         let contractor = world.agree(Contractor::resolve(plan.kernel, plan.dtype).map_err(Error::from))?;
+        let refused = |rank, cause| Error::Memory { rank: Rank::here(rank), cause };
         // A rank without peers computes in the caller's pool.
         let threads = if plan.ranks() > 1 { plan.machine.workers } else { rayon::current_num_threads() };
         let facts = plan.facts();
@@ -103,10 +105,11 @@ impl<T: Element> Program<T> {
         }
         let compiled = world.local_ranks().map(|rank| -> Result<RankProgram> {
             let verified = verify::own(plan.schedule(rank), &facts)?;
-            if world.shared().options.injection == Some(Injection { rank, fault: Fault::Allocation }) {
-                return Err(Error::Memory(OutOfMemory { bytes: verified.schedule().arena_bytes }));
+            if world.shared().options.injection == Some(Injection { rank, fault: Fault::Allocation, run: 0 }) {
+                return Err(refused(rank, OutOfMemory { bytes: verified.schedule().arena_bytes }));
             }
-            Ok(RankProgram::compile(verified, &facts, plan.dtype, contractor, threads)?)
+            let compiled = RankProgram::compile(verified, &facts, plan.dtype, contractor, threads);
+            compiled.map_err(|cause| refused(rank, cause))
         });
         let ranks = world.agree(compiled.collect::<Result<Vec<_>>>())?;
         if plan.ranks() > 1 {
@@ -497,7 +500,7 @@ impl<T: Element> Program<T> {
         for (program, metrics) in self.ranks.iter().zip(&metrics) {
             self.world.count(metrics.moved(program.schedule()));
         }
-        self.record.add(&self.ranks, self.plan.ranks(), metrics);
+        self.record.add(&self.ranks, &self.plan, metrics);
         Ok(())
     }
 

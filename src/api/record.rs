@@ -1,9 +1,10 @@
 //! What the ranks of this process measured in a run, slice by slice.
 //!
-//! Invariant: a run of one slice keeps what its ranks measured and nothing else. Of several slices there is their sum, and as many
+//! Invariant: a run of one slice keeps what its ranks measured and the seconds of steps. Of several slices there are sums, and as many
 //! of the first ones by themselves as have [`MOST_KEPT`] tasks on all ranks together.
 
 use crate::exec::{Metrics, RankProgram};
+use crate::plan::Plan;
 use crate::timeline::Busy;
 
 /// Tasks of slices that are kept, of all ranks together: a few megabytes, and a picture that viewers can open.
@@ -17,14 +18,22 @@ pub(super) struct Record {
     /// By local rank, once there are several slices.
     sum: Vec<Metrics>,
     busy: Vec<Busy>,
+    /// Seconds of each value of the plan, by local rank.
+    node_seconds: Vec<Vec<f64>>,
     /// Slices that have run.
     ran: usize,
 }
 
 impl Record {
-    /// Takes in the next slice. `ranks`: how many there are in the world.
-    pub(super) fn add(&mut self, programs: &[RankProgram], ranks: usize, metrics: Vec<Metrics>) {
+    /// Takes in the next slice.
+    pub(super) fn add(&mut self, programs: &[RankProgram], plan: &Plan, metrics: Vec<Metrics>) {
         self.ran += 1;
+        let (ranks, values) = (plan.ranks(), plan.values.len());
+        self.node_seconds.resize_with(programs.len(), || vec![0.0; values]);
+        for ((sum, program), metrics) in self.node_seconds.iter_mut().zip(programs).zip(&metrics) {
+            let seconds = metrics.node_seconds(program.schedule(), values);
+            sum.iter_mut().zip(seconds).for_each(|(sum, more)| *sum += more);
+        }
         if let [first] = &self.slices[..]
             && self.sum.is_empty()
         {
@@ -53,6 +62,11 @@ impl Record {
     /// Of all slices together, by local rank.
     pub(super) fn busy(&self, programs: &[RankProgram]) -> Vec<Busy> {
         if self.sum.is_empty() { busy(programs, self.metrics()).collect() } else { self.busy.clone() }
+    }
+
+    /// Seconds of each value of the plan in all slices together, by local rank.
+    pub(super) fn node_seconds(&self) -> &[Vec<f64>] {
+        &self.node_seconds
     }
 
     /// The first slices, each by local rank.

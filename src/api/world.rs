@@ -17,7 +17,7 @@ use crate::machine::Place;
 use crate::plan::Plan;
 
 #[cfg(feature = "mpi")]
-use super::routes;
+use super::{error::Rank, routes};
 #[cfg(feature = "mpi")]
 use crate::comm::Transport;
 #[cfg(feature = "mpi")]
@@ -50,9 +50,12 @@ pub(super) struct Shared {
     pub(super) options: RunOptions,
     moved: Cell<Moved>,
     /// Files that are removed where the run is aborted.
-    unfinished: RefCell<Vec<PathBuf>>,
+    unfinished: Unfinished,
     not_send: PhantomData<*const ()>,
 }
+
+/// Also where MPI finds out that the run has to end.
+type Unfinished = Rc<RefCell<Vec<PathBuf>>>;
 
 /// Who is in a world.
 pub(super) enum Members {
@@ -76,13 +79,19 @@ pub(super) struct MpiMembers {
 
 impl World {
     fn of(members: Members, options: RunOptions) -> World {
+        let unfinished = Unfinished::default();
+        #[cfg(feature = "mpi")]
+        if let Members::Mpi(members) = &members {
+            let unfinished = unfinished.clone();
+            members.communicator.before_abort(move || remove(&unfinished));
+        }
         World(Rc::new(Shared {
             members,
             crews: RefCell::default(),
             placed: RefCell::default(),
             options,
             moved: Cell::default(),
-            unfinished: RefCell::default(),
+            unfinished,
             not_send: PhantomData,
         }))
     }
@@ -278,18 +287,19 @@ impl World {
             Members::Single | Members::InProcess { .. } => mine,
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => {
-                // The first character says whose fault it is, so that all processes exit alike.
-                let told = mine
-                    .as_ref()
-                    .map(drop)
-                    .map_err(|error| format!("{}{error}", if error.is_input() { 'i' } else { 'r' }));
+                // The first character says whose fault it is, so that all processes exit alike; then comes the host.
+                let told = mine.as_ref().map(drop).map_err(|error| {
+                    format!("{}{}\n{}", if error.is_input() { 'i' } else { 'r' }, host::name(), error.told())
+                });
                 let verdict = members.communicator.agree(told)?;
                 match (mine, verdict) {
                     (Ok(value), Ok(())) => Ok(value),
                     (Err(error), _) => Err(error),
                     (Ok(_), Err(failures)) => {
-                        let (rank, told) = failures.first().map_or((0, "r"), |f| (f.rank, f.message.as_str()));
-                        Err(Error::Elsewhere { rank, input: told.starts_with('i'), message: told[1..].to_owned() })
+                        let (number, told) = failures.first().map_or((0, "r"), |f| (f.rank, f.message.as_str()));
+                        let (host, message) = told[1..].split_once('\n').unwrap_or_default();
+                        let (rank, message) = (Rank { number, host: host.to_owned() }, message.to_owned());
+                        Err(Error::Elsewhere { rank, input: told.starts_with('i'), message })
                     }
                 }
             }
@@ -319,18 +329,22 @@ impl World {
     /// Ends all ranks of an MPI run with a message. Only after a failure that the others cannot know of; elsewhere the
     /// process itself ends. Output files that are not complete are gone then.
     pub fn abort(&self, message: &str) -> ! {
-        for path in self.0.unfinished.borrow().iter() {
-            // Another rank may have been quicker.
-            let _ = std::fs::remove_file(path);
-        }
         match &self.0.members {
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => members.communicator.abort(1, message),
             Members::Single | Members::InProcess { .. } => {
+                remove(&self.0.unfinished);
                 eprintln!("einsum-dist: {message}");
                 std::process::exit(1)
             }
         }
+    }
+}
+
+fn remove(files: &RefCell<Vec<PathBuf>>) {
+    for path in files.borrow().iter() {
+        // Another rank may have been quicker.
+        let _ = std::fs::remove_file(path);
     }
 }
 
@@ -348,7 +362,7 @@ impl Shared {
     /// Whether local ranks have cores of their own from [`World::place`].
     pub(super) fn placed(&self) -> bool {
         let placed = self.placed.borrow();
-        placed.iter().flat_map(|placed| &placed.places).any(|place| !place.workers.is_empty())
+        placed.iter().flat_map(|placed| &placed.places).any(|place| place.spare || !place.workers.is_empty())
     }
 
     /// Has something done by the workers of a local rank where [`World::place`] has bound them, else by the caller.

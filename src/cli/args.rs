@@ -47,7 +47,7 @@ pub struct Args {
     pub seed: u64,
 
     /// Ranks inside this process; under mpirun, mpirun says how many [default: one for each NUMA domain
-    /// whose cores this process may use]
+    /// whose cores this process may use, fewer where that would leave many of the cores idle]
     #[arg(short = 'n', long, value_name = "N")]
     pub ranks: Option<NonZeroUsize>,
 
@@ -148,7 +148,9 @@ pub struct Args {
     #[arg(long, value_name = "FILE.toml")]
     pub machine: Option<PathBuf>,
 
-    /// Give up when a peer has not answered for so long while nothing is computed here: longer than any task takes
+    /// Give up when a peer has not answered for so long while nothing is computed here: longer than whatever any other
+    /// rank does without communicating, such as reading, checking, writing, consecutive tasks. Between ranks of one
+    /// process it takes effect when the silent one returns
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<f64>,
 

@@ -181,7 +181,7 @@ fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
 /// The plan for one rank on the cores of one of several, which communicates with nobody.
 fn by_one(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &Options) -> Option<Plan> {
     let (_, placement) = machine.placement()?;
-    let spare = usize::from(placement.places.first()?.communication.is_some());
+    let spare = usize::from(placement.places.first()?.spare);
     let one = Machine { workers: machine.workers + spare, ..machine.part(0..1) };
     let options = Options { algorithm: None, cut: Vec::new(), fixed: Fixed::default(), ..options.clone() };
     if machine.ranks > 1 { shaped.plan_tree(tree, &one, &options).ok() } else { None }

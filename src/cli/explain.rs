@@ -3,7 +3,7 @@
 use einsum_dist::machine::{Place, Placement, Topology, listed};
 use einsum_dist::plan::{Classes, MOST_WHOLE, Step};
 use einsum_dist::timeline::Timeline;
-use einsum_dist::{Plan, World};
+use einsum_dist::{Error, Plan, World};
 use rayon::prelude::*;
 
 use super::config::RunConfig;
@@ -14,11 +14,11 @@ use super::{Result, shown};
 /// Warnings about the placement; of many ranks they are alike.
 const LISTED: usize = 8;
 
-/// Verifies the plan and says what it is, where rank 0 lives.
+/// Verifies the plan and says what it is, where rank 0 lives; and why a file that was to show it could not be written.
 ///
 /// # Errors
 /// The plan does not verify: a bug of the engine.
-pub fn explain(world: &World, config: &RunConfig) -> Result<Option<String>> {
+pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Option<Error>)> {
     let plan = &config.plan;
     let ranks = plan.ranks();
     let verified = if ranks <= MOST_WHOLE {
@@ -37,12 +37,12 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<Option<String>> {
     };
     let wanted = shown::wanted(config) || !config.json;
     let played = (config.simulate && wanted && world.is_root()).then(|| plan.simulate()).flatten();
-    shown::write(world, config, played.as_ref())?;
+    let unshown = shown::write(world, config, played.as_ref())?;
     if !world.is_root() {
-        return Ok(None);
+        return Ok((None, unshown));
     }
     if config.json {
-        return Ok(Some(json(world, config, None)));
+        return Ok((Some(json(world, config, None)), unshown));
     }
     let default = if config.default_sizes { "\nextents are the default; --size sets them" } else { "" };
     let kernel = config.kernel();
@@ -53,9 +53,10 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<Option<String>> {
         where_ranks_are(&topology, &places) + &warnings.collect::<String>()
     });
     let compared = config.by_one.as_ref().map_or(String::new(), |one| speed_up(plan, one));
-    Ok(Some(format!(
+    let text = format!(
         "{explained}\n{placed}{compared}{played}kernel    {kernel} on this machine\nverified: {verified}{default}\n"
-    )))
+    );
+    Ok((Some(text), unshown))
 }
 
 /// A line about a host, and one for each of its ranks.

@@ -24,6 +24,8 @@ pub enum Failure {
     Print(std::io::Error),
     /// The result is wrong; all was printed.
     Check,
+    /// A file that was to show the run cannot be written; all was printed.
+    Shown(Error),
 }
 
 impl<E: Into<Error>> From<E> for Failure {
@@ -38,7 +40,7 @@ impl Failure {
         match self {
             Failure::Arguments(_) => 2,
             Failure::Library(error) if error.is_input() => 2,
-            Failure::Library(_) | Failure::Print(_) | Failure::Check => 1,
+            Failure::Library(_) | Failure::Print(_) | Failure::Check | Failure::Shown(_) => 1,
         }
     }
 
@@ -59,6 +61,7 @@ impl Failure {
                 eprint!("{}", pointed(&error.text, &error.message, &error.places, error.help.as_deref(), colour));
             }
             Failure::Check => return,
+            Failure::Shown(_) => return eprintln!("error: {}", self.message()),
             Failure::Library(_) | Failure::Print(_) => eprintln!("error: {}", self.message()),
         }
         if json {
@@ -73,17 +76,17 @@ impl Failure {
     fn kind(&self) -> &'static str {
         match self {
             Failure::Arguments(_) => "usage",
-            Failure::Print(_) => "output",
+            Failure::Print(_) | Failure::Shown(_) => "output",
             Failure::Check => "check",
             Failure::Library(error) => match error {
                 Error::Parse(_) => "parse",
                 Error::Shape(_) => "shape",
                 Error::Plan(_) => "plan",
                 Error::Kernel(_) => "kernel",
-                Error::Npy(_) => "file",
+                Error::Npy(_) | Error::Output { .. } => "file",
                 Error::Usage(_) => "usage",
                 Error::Comm(_) => "communication",
-                Error::Memory(_) => "memory",
+                Error::Memory { .. } => "memory",
                 Error::Elsewhere { input: true, .. } => "input",
                 _ => "run",
             },
@@ -98,7 +101,7 @@ impl Failure {
                 let lines = text.trim_start_matches("error: ").lines().take_while(|line| !line.trim().is_empty());
                 lines.map(str::trim).collect::<Vec<_>>().join(" ")
             }
-            Failure::Library(error) => error.to_string(),
+            Failure::Library(error) | Failure::Shown(error) => error.to_string(),
             Failure::Print(error) => format!("cannot write to standard output: {error}"),
             Failure::Check => "the result is outside the error bound".to_owned(),
         }

@@ -93,16 +93,14 @@ fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<Str
 fn carry_out(world: &World, arguments: std::result::Result<Args, clap::Error>) -> Result<()> {
     let args = start::agree(world, arguments.map_err(Failure::Arguments))?;
     let config = RunConfig::new(world, args)?;
-    let text = if config.explain {
+    let (text, unshown) = if config.explain {
         explain::explain(world, &config)?
     } else {
         let outcome = run::run(world, &config)?;
-        print::result(world, &config, &outcome)?
+        (print::result(world, &config, &outcome)?, outcome.unshown)
     };
-    match text {
-        Some(text) => write_out(&text).map_err(Failure::Print),
-        None => Ok(()),
-    }
+    text.map_or(Ok(()), |text| write_out(&text)).map_err(Failure::Print)?;
+    unshown.map_or(Ok(()), |error| Err(Failure::Shown(error)))
 }
 
 /// Ends the world and the process, with the exit code of rank 0 everywhere.

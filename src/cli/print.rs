@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use einsum_dist::plan::{ByLink, NodeReport, Report};
+use einsum_dist::plan::{ByLink, Measured, NodeReport, Report};
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Plan, World};
 
@@ -44,6 +44,9 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
     if world.is_root() {
         let kept = config.output.as_ref().map_or("", |_| "; no output file was written");
         eprintln!("error: the result is outside the error bound{kept}");
+        if let Some(error) = &outcome.unshown {
+            eprintln!("error: {error}");
+        }
     }
     Err(Failure::Check)
 }
@@ -198,6 +201,13 @@ fn idle(plan: &Plan, outcome: &Outcome, played: Option<&Timeline>) -> String {
     format!("{mean} the workers of an average rank, {} those of rank {longest}{predicted}", seconds(all[longest]))
 }
 
+/// The share of the time of receiving of all ranks together during which they computed, as [`Timeline::hidden_share`].
+fn hidden_share(measured: &[Measured]) -> Option<f64> {
+    let receiving: f64 = measured.iter().map(|rank| rank.receiving_seconds).sum();
+    let hidden = measured.iter().filter_map(|rank| Some(rank.hidden_share? * rank.receiving_seconds)).sum::<f64>();
+    (receiving > 0.0).then_some(hidden / receiving)
+}
+
 /// Bytes on the busiest rank, and how much of the time for them was hidden.
 fn received(report: &Report, outcome: &Outcome, played: Option<&Timeline>) -> String {
     // The report lists some of very many ranks.
@@ -205,16 +215,11 @@ fn received(report: &Report, outcome: &Outcome, played: Option<&Timeline>) -> St
     let planned = report.per_rank.iter().map(|rank| rank.bytes_received.planned).max().unwrap_or(0);
     let ranks = outcome.measured.iter().take(listed);
     let measured = ranks.map(|rank| rank.received.iter().sum::<u64>()).max().unwrap_or(0);
-    let shares: Vec<f64> = outcome.measured.iter().filter_map(|rank| rank.hidden_share).collect();
-    let hidden = match shares.len() {
-        0 => String::new(),
-        ranks => {
-            let share = 100.0 * shares.iter().sum::<f64>() / ranks as f64;
-            let predicted = played.and_then(Timeline::hidden_share);
-            let predicted = predicted.map_or(String::new(), |share| format!(", {:.0} % simulated", 100.0 * share));
-            format!(", {share:.0} % of the transfer time hidden{predicted}")
-        }
-    };
+    let hidden = hidden_share(&outcome.measured).map_or(String::new(), |share| {
+        let predicted = played.and_then(Timeline::hidden_share);
+        let predicted = predicted.map_or(String::new(), |share| format!(", {:.0} % simulated", 100.0 * share));
+        format!(", {:.0} % of the transfer time hidden{predicted}", 100.0 * share)
+    });
     // Of several steps not the same rank need be the busiest.
     let bounds: Vec<f64> = report.nodes.iter().filter_map(|node| node.lower_bound_bytes).collect();
     let bound = match bounds[..] {

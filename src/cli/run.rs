@@ -8,7 +8,7 @@ use std::time::Instant;
 use einsum_dist::api::host;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::plan::{CheckReport, Measured, Seconds};
-use einsum_dist::{DistTensor, Element, World};
+use einsum_dist::{DistTensor, Element, Error, World};
 use num_complex::Complex;
 
 use super::config::RunConfig;
@@ -26,6 +26,8 @@ pub struct Outcome {
     pub check: Option<CheckReport>,
     /// What contracted in this process.
     pub kernel: &'static str,
+    /// Why a file that was to show the run could not be written.
+    pub unshown: Option<Error>,
 }
 
 /// Runs the plan. Collective.
@@ -83,10 +85,8 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let measured = program.measured()?;
     let kernel = program.kernel();
     let (norm, check) = finished.end()?;
-    if shown::wanted(config) {
-        shown::write(world, config, program.timeline()?.as_ref())?;
-    }
-    Ok(Outcome { measured, compile_seconds, seconds, norm, check, kernel })
+    let unshown = if shown::wanted(config) { shown::write(world, config, program.timeline()?.as_ref())? } else { None };
+    Ok(Outcome { measured, compile_seconds, seconds, norm, check, kernel, unshown })
 }
 
 fn operand<T: Element>(world: &World, config: &RunConfig, index: usize) -> Result<DistTensor<T>> {

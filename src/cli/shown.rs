@@ -10,7 +10,6 @@ use einsum_dist::{Error, Plan, World};
 
 use super::Result;
 use super::config::RunConfig;
-use super::start::agree;
 use super::units::{counted, seconds};
 
 /// Characters of an expression that the title of a picture has.
@@ -21,15 +20,20 @@ pub fn wanted(config: &RunConfig) -> bool {
     config.trace.is_some() || config.timeline.is_some()
 }
 
-/// Writes what the flags ask for, if there is a timeline. Collective.
+/// Writes what the flags ask for, if there is a timeline; what failed, as there is a result to print first. Collective.
 ///
 /// # Errors
-/// A file cannot be written.
-pub fn write(world: &World, config: &RunConfig, timeline: Option<&Timeline>) -> Result<()> {
-    let Some(timeline) = timeline.filter(|_| world.is_root()) else { return agree(world, Ok(())) };
-    let trace = config.trace.as_ref().map_or(Ok(()), |path| replace(path, &timeline.trace()));
-    let picture = || config.timeline.as_ref().map_or(Ok(()), |path| replace(path, &picture(&config.plan, timeline)));
-    agree(world, trace.and_then(|()| picture()))
+/// MPI fails.
+pub fn write(world: &World, config: &RunConfig, timeline: Option<&Timeline>) -> Result<Option<Error>> {
+    let write = |timeline: &Timeline| {
+        config.trace.as_ref().map_or(Ok(()), |path| replace(path, &timeline.trace()))?;
+        config.timeline.as_ref().map_or(Ok(()), |path| replace(path, &picture(&config.plan, timeline)))
+    };
+    match world.agree(timeline.filter(|_| world.is_root()).map_or(Ok(()), write)) {
+        Ok(()) => Ok(None),
+        Err(error @ (Error::Npy(_) | Error::Elsewhere { .. })) => Ok(Some(error)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn picture(plan: &Plan, timeline: &Timeline) -> String {
@@ -53,14 +57,13 @@ fn picture(plan: &Plan, timeline: &Timeline) -> String {
 }
 
 /// Writes beside the file, and then in its place.
-fn replace(path: &Path, text: &str) -> Result<()> {
-    let failed = |cause| Error::from(NpyError::Io { path: path.to_path_buf(), action: "write", cause });
+fn replace(path: &Path, text: &str) -> std::result::Result<(), Error> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}", std::process::id()));
     let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
-    Ok(written.map_err(|cause| {
+    written.map_err(|cause| {
         // Of no use to anybody; what failed before is what to tell.
         let _ = std::fs::remove_file(&beside);
-        failed(cause)
-    })?)
+        NpyError::Io { path: path.to_path_buf(), action: "write", cause }.into()
+    })
 }

@@ -67,7 +67,7 @@ fn in_process(args: &Args) -> Result<World> {
         (Some(ranks), _) => ranks.into(),
         // The plan is for another machine.
         (None, Some(_)) => 1,
-        (None, None) => host::allowed()?.ranks(),
+        (None, None) => host::allowed()?.ranks_within(host::processors()),
     };
     let world = match transport(&args.transport)? {
         Link::Throttled(bytes_per_second) => World::throttled(ranks, bytes_per_second),

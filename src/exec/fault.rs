@@ -63,21 +63,22 @@ pub enum Fault {
     Silence,
 }
 
-/// A fault of one rank, written `worker@RANK`, `communication@RANK`, `allocation@RANK` or `silence@RANK`.
+/// A fault of one rank, written `worker@RANK`, `communication@RANK`, `allocation@RANK` or `silence@RANK`; with `:RUN` behind it, from that
+/// run of a program's schedule on (0 is the first one, and each slice is one), not from the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injection {
     pub rank: usize,
     pub fault: Fault,
+    /// Of allocations always 0.
+    pub run: usize,
 }
 
-impl Injection {
-    /// Lets it happen, if it is this rank's and of the communication thread.
-    pub(super) fn strike(self, rank: usize) {
-        if self.rank == rank {
-            assert!(self.fault != Fault::Communication, "injected for a test");
-            if self.fault == Fault::Silence {
-                std::thread::sleep(Duration::from_secs(60));
-            }
+impl Fault {
+    /// Lets it happen, if it is of the communication thread.
+    pub(super) fn strike(self) {
+        assert!(self != Fault::Communication, "injected for a test");
+        if self == Fault::Silence {
+            std::thread::sleep(Duration::from_secs(60));
         }
     }
 }
@@ -97,7 +98,8 @@ impl FromStr for Injection {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Injection, String> {
-        let (fault, rank) = text.split_once('@').ok_or("expected a fault and a rank, such as worker@1")?;
+        let (fault, place) = text.split_once('@').ok_or("expected a fault and a rank, such as worker@1")?;
+        let (rank, run) = place.split_once(':').unwrap_or((place, "0"));
         let fault = match fault {
             "worker" => Fault::Worker,
             "communication" => Fault::Communication,
@@ -106,7 +108,8 @@ impl FromStr for Injection {
             _ => return Err(format!("no fault `{fault}` (known: worker, communication, allocation, silence)")),
         };
         let rank = rank.parse().map_err(|_| format!("`{rank}` is no rank"))?;
-        Ok(Injection { rank, fault })
+        let run = run.parse().map_err(|_| format!("`{run}` is no run"))?;
+        Ok(Injection { rank, fault, run })
     }
 }
 

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::fault::panic_message;
+use super::fault::{Fault, panic_message};
 use super::job::Job;
 use super::metrics::{Metrics, TaskMetric};
 use super::{Factors, RankProgram, RunError, RunOptions};
@@ -82,7 +82,7 @@ impl Run<'_> {
             [left, right].into_iter().for_each(|view| store.expect(view.buffer));
         }
         let job = Job::new(program, store, task, self.factors).map_err(|error| RunError::lease(rank, task, error))?;
-        let injected = program.injected(self.options.injection);
+        let injected = program.injected(self.options.injection) == Some(Fault::Worker);
         if let Some(delays) = self.options.delays {
             delays.pause(rank, task);
         }

@@ -84,23 +84,75 @@ impl Metrics {
         from.map(|(_, metric)| metric.bytes).sum()
     }
 
-    /// Seconds from the start of a node's first task to the end of its last, per node.
+    /// Seconds from when a node's first work begins, or its first transfer is over, to the end of its last task, per node: transfers
+    /// may be posted, and wait for the other rank, long before. Of a node of nothing but transfers they count from their beginning.
+    /// Those of one run: not of a sum.
     pub fn node_seconds(&self, schedule: &Schedule, nodes: usize) -> Vec<f64> {
-        let mut spans = vec![(f64::INFINITY, 0.0f64); nodes];
-        for (task, metric) in schedule.tasks.iter().zip(&self.tasks) {
-            let span = &mut spans[task.node];
-            *span = (span.0.min(metric.start), span.1.max(metric.end));
+        let mut spans = vec![NodeSpan::default(); nodes];
+        for (task, metric) in schedule.tasks.iter().zip(&self.tasks).filter(|(_, metric)| metric.ran()) {
+            spans[task.node].add(task.action.lane(), metric);
         }
-        spans.into_iter().map(|(start, end)| (end - start).max(0.0)).collect()
+        spans.iter().map(NodeSpan::seconds).collect()
     }
 
-    /// For how long work and transfers were under way, and both at once. Cost: that of sorting the tasks.
+    /// For how long work and receives were under way, and both at once. Cost: that of sorting the tasks.
     pub fn busy(&self, schedule: &Schedule) -> Busy {
-        Busy::of(self.spans(schedule, |lane| lane == Lane::Work), self.spans(schedule, |lane| lane != Lane::Work))
+        let [work, receives] = [Lane::Work, Lane::Recv].map(|lane| {
+            let tasks = schedule.tasks.iter().zip(&self.tasks);
+            tasks.filter(|(task, _)| task.action.lane() == lane).map(|(_, metric)| (metric.start, metric.end)).collect()
+        });
+        Busy::of(work, receives)
+    }
+}
+
+/// When the tasks of one node ran.
+#[derive(Debug, Clone, Copy)]
+struct NodeSpan {
+    work: f64,
+    posted: f64,
+    moved: f64,
+    end: f64,
+}
+
+impl Default for NodeSpan {
+    fn default() -> NodeSpan {
+        NodeSpan { work: f64::INFINITY, posted: f64::INFINITY, moved: f64::INFINITY, end: 0.0 }
+    }
+}
+
+impl NodeSpan {
+    fn add(&mut self, lane: Lane, metric: &TaskMetric) {
+        match lane {
+            Lane::Work => self.work = self.work.min(metric.start),
+            Lane::Send | Lane::Recv => {
+                self.posted = self.posted.min(metric.start);
+                self.moved = self.moved.min(metric.end);
+            }
+        }
+        self.end = self.end.max(metric.end);
     }
 
-    fn spans(&self, schedule: &Schedule, lane: impl Fn(Lane) -> bool) -> Vec<(f64, f64)> {
-        let tasks = schedule.tasks.iter().zip(&self.tasks);
-        tasks.filter(|(task, _)| lane(task.action.lane())).map(|(_, metric)| (metric.start, metric.end)).collect()
+    fn seconds(&self) -> f64 {
+        let begin = if self.work.is_finite() { self.work.min(self.moved) } else { self.posted };
+        (self.end - begin).max(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_begins_with_its_work_or_what_has_come_not_with_what_is_awaited() {
+        let seconds = |tasks: &[(Lane, f64, f64)]| {
+            let mut span = NodeSpan::default();
+            tasks.iter().for_each(|&(lane, start, end)| span.add(lane, &TaskMetric { start, end, bytes: 0 }));
+            span.seconds()
+        };
+        // Posted at once, behind other steps.
+        assert_eq!(seconds(&[(Lane::Recv, 0.0, 5.0), (Lane::Work, 5.5, 8.0)]), 3.0);
+        assert_eq!(seconds(&[(Lane::Send, 0.0, 6.0), (Lane::Work, 5.5, 8.0), (Lane::Recv, 0.0, 9.0)]), 3.5);
+        assert_eq!(seconds(&[(Lane::Recv, 1.0, 5.0), (Lane::Send, 2.0, 4.0)]), 4.0);
+        assert_eq!((seconds(&[(Lane::Work, 1.0, 4.0)]), seconds(&[])), (3.0, 0.0));
     }
 }

@@ -57,8 +57,10 @@ pub struct RunOptions {
     pub alone: Option<Alone>,
     /// Transfers in flight per lane, at least 1.
     pub window: usize,
-    /// How long transfers may wait while nothing at all moves and this rank computes nothing; then the run fails. More than any
-    /// task of any rank takes, and than a gigabyte takes between two ranks. Also how long processes wait for each other between runs.
+    /// How long transfers may wait while nothing at all moves and this rank computes nothing; then the run fails. Also how long
+    /// processes wait for each other between runs. More than whatever any other rank does without communicating: consecutive tasks of
+    /// its workers, and between runs reading, checking and writing files; and than a gigabyte takes between two ranks. A rank of the
+    /// same process cannot be ended: there the run fails when the silent one returns.
     pub timeout: Option<Duration>,
     /// A failure to inject, for tests.
     pub injection: Option<Injection>,

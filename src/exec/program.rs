@@ -36,6 +36,8 @@ pub struct RankProgram {
     /// The longest that anything lasts.
     longest: Lasts,
     left_behind: Option<Arc<Store>>,
+    /// Runs that have begun.
+    runs: usize,
 }
 
 impl RankProgram {
@@ -75,6 +77,7 @@ impl RankProgram {
             verified: Arc::new(verified),
             holds: None,
             left_behind: None,
+            runs: 0,
         })
     }
 
@@ -107,6 +110,7 @@ impl RankProgram {
 
     /// The store of a run: `bound` has the user's memory for operand and output buffers.
     pub(super) fn open(&mut self, bound: Vec<(BufferId, Slot)>) -> Result<Arc<Store>, RunError> {
+        self.runs += 1;
         let mut slots = std::mem::take(&mut self.slots);
         let buffers = &self.schedule().buffers;
         let mut wrong = None;
@@ -168,9 +172,10 @@ impl RankProgram {
         self.is_result[value]
     }
 
-    /// Whether a worker is to panic here, for tests.
-    pub(super) fn injected(&self, injection: Option<Injection>) -> bool {
-        injection == Some(Injection { rank: self.schedule().rank, fault: Fault::Worker })
+    /// What is to go wrong here in this run, for tests.
+    pub(super) fn injected(&self, injection: Option<Injection>) -> Option<Fault> {
+        let here = |injection: &Injection| injection.rank == self.schedule().rank && injection.run < self.runs;
+        injection.filter(here).map(|injection| injection.fault)
     }
 }
 

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::fault::panic_message;
+use super::fault::{Fault, panic_message};
 use super::job::Job;
 use super::lanes::Lanes;
 use super::metrics::{Metrics, TaskMetric};
@@ -80,8 +80,8 @@ impl<'a> Thread<'a> {
             let mut progress = self.collect(finished)?;
             progress |= self.start_transfers()?;
             progress |= self.start_work(finished, scope)?;
-            if let Some(injection) = self.options.injection {
-                injection.strike(rank);
+            if let Some(fault) = self.program.injected(self.options.injection) {
+                fault.strike();
             }
             let moved = self.endpoint.poll(&mut self.completions);
             let moved = moved.map_err(|error| RunError::comm(rank, self.waiting(), error))?;
@@ -185,7 +185,7 @@ impl<'a> Thread<'a> {
         let prepared = Job::new(self.program, self.store, task, self.factors);
         let job = prepared.map_err(|error| RunError::lease(rank, task, error))?;
         let (waker, started) = (self.endpoint.waker(), self.started);
-        let injected = self.program.injected(self.options.injection);
+        let injected = self.program.injected(self.options.injection) == Some(Fault::Worker);
         let delays = self.options.delays;
         scope.spawn(move |_| {
             if let Some(delays) = delays {

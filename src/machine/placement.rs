@@ -3,14 +3,16 @@
 //! ```text
 //! two domains of four cores      0 1 2 3 | 4 5 6 7
 //! two ranks of three workers     w w w c | w w w c      w: a worker, c: the thread that communicates
-//! three ranks of one worker      w c|w c | w c . .      a rank never has cores of two domains while there are ranks enough
+//! three ranks of one worker      w c|w c | . . . .      a rank never has cores of two domains while there are ranks enough;
+//!                                                       the last one's threads go where they like among its four
 //! one rank of eight workers      w w w w | w w w w      it straddles both
 //! ```
 //!
 //! Invariants: ranks of one host follow each other through its domains; a domain has ranks by its number of cores, at least one
 //! where there are ranks enough; those of one domain have about as many cores as each other, side by side. A core has one worker at
 //! most, whatever its hardware threads. Where ranks of a domain have fewer cores than workers, none has any of its own: they keep to
-//! the domain, and the system places their threads.
+//! the domain, and the system places their threads. So it does among the cores of a rank that has more than threads, as another run
+//! on the host would be bound to the same ones.
 //! Deliberately absent: binding, which the threads themselves do.
 
 use std::fmt;
@@ -30,10 +32,12 @@ pub struct Place {
     pub domains: Vec<usize>,
     /// Processing units that its threads may use, in ascending order; none where nothing is bound.
     pub units: Vec<usize>,
-    /// That of each worker; none where there are fewer cores than workers.
+    /// That of each worker; none where the system chooses among the units.
     pub workers: Vec<usize>,
-    /// That of the thread that communicates; `None` where it has no core of its own.
+    /// That of the thread that communicates; `None` where it is bound to none.
     pub communication: Option<usize>,
+    /// Whether a core is left to communicate on, bound to it or not.
+    pub spare: bool,
 }
 
 /// The ranks of a host.
@@ -127,9 +131,26 @@ struct Share<'a> {
 }
 
 impl Topology {
-    /// Ranks of a process that may use all of it, if nobody says how many: one for each domain.
+    /// Ranks of a process that may use all of it, if nobody says how many: one for each domain, or fewer where the smallest would leave
+    /// too many cores of the others idle, as all ranks have equally many workers. Of numbers of ranks with which nine tenths of the
+    /// cores are busy that can be, the largest.
     pub fn ranks(&self) -> usize {
-        self.domains.len().max(1)
+        self.ranks_within(self.cores())
+    }
+
+    /// As [`Topology::ranks`], of a process that has the time of so many processors only; no more ranks than these.
+    ///
+    /// ```
+    /// use einsum_dist::machine::Synthetic;
+    /// let grace = "pack:2 numa:1 core:72".parse::<Synthetic>()?.topology();
+    /// assert_eq!((grace.ranks_within(144), grace.ranks_within(1)), (2, 1));
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn ranks_within(&self, processors: usize) -> usize {
+        let most = self.domains.len().min(processors).max(1);
+        let busy = |ranks: usize| (ranks * self.least(ranks)).min(processors);
+        let best = (1..=most).map(busy).max().unwrap_or(0);
+        (1..=most).rev().find(|&ranks| 10 * busy(ranks) >= 9 * best).unwrap_or(1)
     }
 
     /// Workers of each of so many ranks that share it, if nobody says how many: one for each core of the smallest share, less one
@@ -145,22 +166,27 @@ impl Topology {
         if ranks > self.cores() {
             return 1;
         }
-        let least = self.shares(ranks).iter().map(|share| share.cores.len()).min().unwrap_or(0);
+        let least = self.least(ranks);
         if communicate && least > 1 { least - 1 } else { least.max(1) }
+    }
+
+    /// Cores of the smallest share.
+    fn least(&self, ranks: usize) -> usize {
+        self.shares(ranks).iter().map(|share| share.cores.len()).min().unwrap_or(0)
     }
 
     /// Where ranks that share it compute, each with so many workers, and one thread more if they `communicate`.
     pub fn place(&self, ranks: usize, workers: usize, communicate: bool) -> Placement {
         let mut placement = Placement::default();
         for (rank, Share { domains, cores, least }) in self.shares(ranks).into_iter().enumerate() {
-            let starved = least < workers;
+            let (starved, threads) = (least < workers, workers + usize::from(communicate));
             let mut place = Place { domains: domains.iter().map(|domain| domain.number).collect(), ..Place::default() };
+            place.units = units_of(&if starved { cores_of(domains) } else { cores.clone() });
+            place.spare = !starved && communicate && threads <= cores.len();
             if starved {
-                place.units = units_of(&cores_of(domains));
                 placement.warnings.push(Warning::Starved { rank, cores: least, workers });
-            } else {
+            } else if threads >= cores.len() {
                 let first = |core: &&Vec<usize>| core.iter().copied().min();
-                place.units = units_of(&cores);
                 place.workers = cores.iter().take(workers).filter_map(first).collect();
                 place.communication = cores.get(workers).filter(|_| communicate).and_then(first);
             }
@@ -172,16 +198,35 @@ impl Topology {
         placement
     }
 
+    /// The domains of each of fewer ranks: as many cores as whole domains that follow each other allow, at least one domain.
+    fn runs(&self, ranks: usize) -> Vec<Range<usize>> {
+        let ends: Vec<usize> = self
+            .domains
+            .iter()
+            .scan(0, |end, domain| {
+                *end += domain.cores.len();
+                Some(*end)
+            })
+            .collect();
+        let (count, mut start) = (ends.len(), 0);
+        let run = |rank: usize| {
+            let last = count - (ranks - 1 - rank);
+            let off = |&end: &usize| (ends[end - 1] * ranks).abs_diff(self.cores() * (rank + 1));
+            let end = (start + 1..=last).min_by_key(off).unwrap_or(last);
+            std::mem::replace(&mut start, end)..end
+        };
+        (0..ranks).map(run).collect()
+    }
+
     /// The domains of each rank, and its cores of them.
     fn shares(&self, ranks: usize) -> Vec<Share<'_>> {
         let count = self.domains.len();
         if ranks < count {
-            let run = |rank: usize| &self.domains[rank * count / ranks..(rank + 1) * count / ranks];
             let share = |domains| {
                 let cores = cores_of(domains);
                 Share { domains, least: cores.len(), cores }
             };
-            return (0..ranks).map(|rank| share(run(rank))).collect();
+            return self.runs(ranks).into_iter().map(|run| share(&self.domains[run])).collect();
         }
         if count == 0 {
             return (0..ranks).map(|_| Share { domains: &[], cores: Vec::new(), least: 0 }).collect();
@@ -279,7 +324,7 @@ mod tests {
         assert_eq!(places.warnings[1].to_string(), "rank 1 straddles NUMA domains 4-7");
         assert_eq!(host.workers(3, true), 31);
         let places = host.place(3, 31, true).places;
-        assert_eq!(places.iter().map(|place| place.domains.len()).collect::<Vec<_>>(), [2, 3, 3]);
+        assert_eq!(places.iter().map(|place| place.domains.len()).collect::<Vec<_>>(), [3, 2, 3]);
     }
 
     #[test]
@@ -291,7 +336,7 @@ mod tests {
             [
                 "rank 0: NUMA domain 0, workers on 0-2, communication on 3",
                 "rank 1: NUMA domain 0, workers on 4-6, communication on 7",
-                "rank 2: NUMA domain 1, workers on 8-10, communication on 11",
+                "rank 2: NUMA domain 1, all threads on 8-15",
             ]
         );
         let each = |ranks: usize| {
@@ -337,16 +382,20 @@ mod tests {
     fn masks_of_other_sizes() {
         // Six cores of one domain and two of the other.
         let host = host("numa:2 core:8 pu:2").restricted(&[0, 1, 2, 4, 6, 8, 10, 28, 30, 31]);
+        // One rank of eight workers, as two would have two cores each.
         let (workers, placement) = default(&host);
-        assert_eq!(workers, 1);
+        assert_eq!(workers, 8);
+        assert_eq!(lines(&placement), ["rank 0: NUMA domains 0-1, workers on 0,2,4,6,8,10,28,30"]);
+        let two = host.place(2, host.workers(2, true), true);
         assert_eq!(
-            lines(&placement),
+            lines(&two),
             [
-                "rank 0: NUMA domain 0, workers on 0, communication on 2",
+                "rank 0: NUMA domain 0, all threads on 0-2,4,6,8,10",
                 "rank 1: NUMA domain 1, workers on 28, communication on 30",
             ]
         );
-        assert_eq!(placement.places[0].units, [0, 1, 2, 4, 6, 8, 10]);
+        assert_eq!(two.places[0].units, [0, 1, 2, 4, 6, 8, 10]);
+        assert!(two.places.iter().all(|place| place.spare));
         // Four ranks: three where there are three times as many cores.
         let four = host.place(4, host.workers(4, true), true);
         assert_eq!(
@@ -365,6 +414,48 @@ mod tests {
             lines(&within.place(2, 1, true)),
             ["rank 0: NUMA domain 0, workers on 1", "rank 1: NUMA domain 0, workers on 3",]
         );
+    }
+
+    /// Ranks and workers of hosts with so many cores in each domain, if nobody says how many.
+    #[test]
+    fn uneven_masks_leave_few_cores_idle() {
+        let of = |cores: &[usize]| {
+            let most = cores.iter().max().unwrap();
+            let units = |(domain, &count): (usize, &usize)| (0..count).map(move |core| domain * most + core);
+            let units: Vec<usize> = cores.iter().enumerate().flat_map(units).collect();
+            let host = host(&format!("numa:{} core:{most}", cores.len())).restricted(&units);
+            let ranks = host.ranks();
+            (ranks, host.workers(ranks, ranks > 1))
+        };
+        assert_eq!([of(&[15, 1]), of(&[1, 15]), of(&[8, 4])], [(1, 16), (1, 16), (1, 12)]);
+        // What one rank would have more is not worth that it straddles.
+        assert_eq!([of(&[16, 15]), of(&[72, 71])], [(2, 14), (2, 70)]);
+        // Ranks that straddle get what other domains have too little of.
+        assert_eq!([of(&[8, 8, 4, 4]), of(&[1, 8, 8, 8, 8])], [(3, 7), (4, 7)]);
+        assert_eq!(of(&[30, 1, 1, 1]), (1, 33));
+        assert_eq!([of(&[1, 1]), of(&[8, 8, 8]), of(&[3])], [(2, 1), (3, 7), (1, 3)]);
+    }
+
+    #[test]
+    fn no_more_ranks_than_processors_that_may_be_used() {
+        let host = host("pack:2 numa:4 core:16");
+        assert_eq!([1, 2, 3, 7, 8, 9, 127, 128, 1000].map(|most| host.ranks_within(most)), [1, 2, 3, 7, 8, 8, 8, 8, 8]);
+        let uneven = host.restricted(&[0, 1, 2, 3, 16]);
+        assert_eq!([1, 2, 5].map(|most| uneven.ranks_within(most)), [1, 2, 1]);
+        assert_eq!(Topology::default().ranks_within(0), 1);
+    }
+
+    /// Two runs on one host must not be bound to the same of its cores.
+    #[test]
+    fn threads_that_do_not_fill_their_share_are_bound_to_none_of_its_cores() {
+        let host = host("numa:2 core:4");
+        let lines = |workers, communicate| lines(&host.place(2, workers, communicate));
+        assert_eq!(lines(2, true)[1], "rank 1: NUMA domain 1, all threads on 4-7");
+        assert_eq!(lines(3, true)[1], "rank 1: NUMA domain 1, workers on 4-6, communication on 7");
+        assert_eq!(lines(3, false)[1], "rank 1: NUMA domain 1, all threads on 4-7");
+        assert_eq!(lines(4, true)[1], "rank 1: NUMA domain 1, workers on 4-7");
+        let spare = [2, 3, 4, 5].map(|workers| host.place(2, workers, true).places[0].spare);
+        assert_eq!(spare, [true, true, false, false]);
     }
 
     #[test]

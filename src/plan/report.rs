@@ -68,7 +68,8 @@ pub struct NodeReport {
     pub grid: BTreeMap<String, usize>,
     /// Operations in units of 10^9, 2 per multiply-add (8 for complex numbers).
     pub gflop: f64,
-    /// From the start of the step's first task to the end of its last, on the slowest rank.
+    /// From the start of the step's first work, or the end of its first transfer, to the end of its last task, on the slowest rank;
+    /// of slices added up. Waiting for other ranks in between is in it.
     pub seconds: Option<f64>,
     /// Bytes that a rank receives.
     pub bytes_received: Bytes,
@@ -95,7 +96,8 @@ pub struct RankReport {
     pub peak_bytes: Peak,
     /// Seconds that workers had nothing to do.
     pub idle_seconds: Option<f64>,
-    /// The share of transfer time during which workers computed, from 0 to 1; `None` without transfers.
+    /// The share of the time with a receive under way during which workers computed, from 0 to 1; `None` without receives. A receive
+    /// is under way from when it may begin, so waiting for the other rank counts, and computing meanwhile hides it.
     pub hidden_share: Option<f64>,
 }
 
@@ -194,13 +196,16 @@ pub struct Measured {
     pub received: Vec<u64>,
     /// The same bytes by where they came from.
     pub by_link: ByLink,
-    /// From the start of the first task to the end of the last one, per value of the plan.
+    /// From the start of the first work, or the end of the first transfer, to the end of the last task, per value of the plan; of
+    /// slices added up.
     pub seconds: Vec<f64>,
     /// Bytes of operands' and output's blocks, intermediates, and what was packed into.
     pub peak_bytes: u64,
     /// Seconds that workers had nothing to do.
     pub idle_seconds: f64,
-    /// The share of transfer time during which workers computed; `None` without transfers.
+    /// Seconds with a receive under way, from when it may begin: waiting for the other rank counts.
+    pub receiving_seconds: f64,
+    /// The share of these during which workers computed; `None` without receives.
     pub hidden_share: Option<f64>,
 }
 

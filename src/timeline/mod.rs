@@ -125,7 +125,8 @@ impl Timeline {
         if self.seconds > 0.0 { self.all_busy().working / (self.seconds * self.ranks as f64) } else { 1.0 }
     }
 
-    /// The share of the time of receiving during which the same rank computed; `None` where nothing is received.
+    /// The share of the time of receiving, of all ranks together, during which the same rank computed; `None` where nothing is
+    /// received. A receive of a run begins when it may, so waiting for the other rank is in it.
     pub fn hidden_share(&self) -> Option<f64> {
         self.all_busy().hidden_share()
     }

@@ -103,7 +103,7 @@ mod tests {
         let places = host.place(2, host.workers(2, true), true).places;
         assert_eq!(
             crate::machine::listed(&places).collect::<Vec<_>>(),
-            ["rank 0: NUMA domain 0, workers on 0, communication on 2", "rank 1: NUMA domain 1, workers on 5"]
+            ["rank 0: NUMA domain 0, all threads on 0,2-3", "rank 1: NUMA domain 1, workers on 5"]
         );
         let [_, one] = both("core:1 pu:1");
         assert_eq!((one.ranks(), one.workers(1, false)), (1, 1));

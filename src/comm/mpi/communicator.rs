@@ -6,7 +6,7 @@
 //!
 //! MPI implementations have few communicators (MPICH about 2,048): a world has five at most, made at its start.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::ffi::c_int;
 use std::rc::Rc;
 use std::time::Duration;
@@ -32,6 +32,15 @@ struct Duplicate {
     size: usize,
     /// How long to wait for others in a collective call.
     timeout: Cell<Option<Duration>>,
+    before_abort: OnceCell<BeforeAbort>,
+}
+
+struct BeforeAbort(Box<dyn Fn()>);
+
+impl std::fmt::Debug for BeforeAbort {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("BeforeAbort")
+    }
 }
 
 impl Communicator {
@@ -136,14 +145,24 @@ impl Communicator {
         self.0.timeout.get()
     }
 
+    /// What [`Communicator::abort`] is to do first, also where a collective call gives up; only the first one that is said counts.
+    pub fn before_abort(&self, act: impl Fn() + 'static) {
+        let _ = self.0.before_abort.set(BeforeAbort(Box::new(act)));
+    }
+
     /// Ends every rank of the run with exit code `code`, after saying why on standard error. Only the thread that owns
     /// MPI may call it.
     ///
     /// The whole world ends, which is more than the standard asks for and what MPI implementations do anyway. On another
     /// communicator, MPICH's `MPI_Abort` waits until the other ranks call MPI.
     pub fn abort(&self, code: i32, message: &str) -> ! {
+        if let Some(BeforeAbort(act)) = self.0.before_abort.get() {
+            act();
+        }
         let host = ::mpi::environment::processor_name().unwrap_or_default();
-        eprintln!("einsum-dist: rank {} on {host}: {message}", self.rank());
+        // One call of the system: several ranks may have something to say.
+        let line = format!("einsum-dist: rank {} on {host}: {message}\n", self.rank());
+        eprint!("{line}");
         // MPICH's launcher drops what it has not forwarded when it learns of the end.
         std::thread::sleep(FORWARDING);
         let returned = self.session().call("MPI_Abort", || {
@@ -169,7 +188,8 @@ unsafe fn duplicate(session: Rc<Session>, from: ffi::MPI_Comm) -> Result<Communi
 fn adopt(session: Rc<Session>, raw: ffi::MPI_Comm) -> Result<Communicator, CommError> {
     // SAFETY: reads a constant of the MPI library.
     let errors_return = unsafe { ffi::RSMPI_ERRORS_RETURN };
-    let mut duplicate = Duplicate { session: session.clone(), raw, rank: 0, size: 0, timeout: Cell::new(None) };
+    let (timeout, before_abort) = (Cell::new(None), OnceCell::new());
+    let mut duplicate = Duplicate { session: session.clone(), raw, rank: 0, size: 0, timeout, before_abort };
     session.call("MPI_Comm_set_errhandler", || {
         // SAFETY: `raw` is the communicator just made.
         unsafe { ffi::MPI_Comm_set_errhandler(raw, errors_return) }
