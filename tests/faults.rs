@@ -123,8 +123,11 @@ fn a_process_that_is_killed_or_stopped_ends_all() {
         [("KILL", "shared"), ("KILL", "message"), ("KILL", "rma"), ("STOP", "shared"), ("STOP", "message")]
     {
         let Some(mut command) = launcher(&folder) else { return };
+        // A rank that has workers has started MPI.
         let after = format!(
-            "[ \"$PMI_RANK$OMPI_COMM_WORLD_RANK\" = 1 ] && (sleep 2; kill -{signal} $$) & exec \"$@\" >/dev/null"
+            "[ \"$PMI_RANK$OMPI_COMM_WORLD_RANK\" = 1 ] && (\
+             until grep -qs ' worker ' /proc/$$/task/*/comm; do sleep 0.1; done; sleep 2; kill -{signal} $$\
+             ) & exec \"$@\" >/dev/null"
         );
         let run = ["mk,kn->mn", "-s200", "-t1", "--algorithm", "ring-mn", "--repeat", "10000000", "-oc.npy"];
         command.args(["-n", "3", "sh", "-c", &after, "sh", PROGRAM]).args(run);
