@@ -28,7 +28,7 @@ pub use bytes::{bytes_of, bytes_of_mut};
 pub use footprint::Footprint;
 pub use lease::{LeaseError, ReadLease, WriteLease};
 pub use lent::{Lent, Remote};
-pub use segment::{Known, Mapping, want_segments};
+pub use segment::{Known, Mapping, WantedSegments};
 pub use store::{Slot, Store};
 pub use stream::{Foreign, Incoming, Outgoing};
 pub use strided::Strided;

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 /// Segments of a process at a time.
@@ -21,8 +21,8 @@ const LEAST: usize = 64 << 10;
 /// Larger memory has to have huge pages, which not all systems have for files.
 const SMALL_PAGES: usize = 16 << 20;
 
-/// Whether anybody would map segments.
-static WANTED: AtomicBool = AtomicBool::new(false);
+/// By how many segments are wanted.
+static WANTED: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicU64 = AtomicU64::new(1);
 /// By the address of their first byte.
 static LIVE: Mutex<BTreeMap<usize, Known>> = Mutex::new(BTreeMap::new());
@@ -37,9 +37,21 @@ pub struct Known {
     pub bytes: usize,
 }
 
-/// Whether from now on large buffers of this process are segments, where they can be.
-pub fn want_segments(wanted: bool) {
-    WANTED.store(wanted, Ordering::Relaxed);
+/// Somebody would map segments: as long as any of these lives, new large buffers of this process are segments, where they can be.
+#[derive(Debug)]
+pub struct WantedSegments(());
+
+impl Default for WantedSegments {
+    fn default() -> WantedSegments {
+        WANTED.fetch_add(1, Ordering::Relaxed);
+        WantedSegments(())
+    }
+}
+
+impl Drop for WantedSegments {
+    fn drop(&mut self) {
+        WANTED.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 fn live() -> MutexGuard<'static, BTreeMap<usize, Known>> {
@@ -66,7 +78,7 @@ impl Segment {
     /// `None` where nobody wants one, it is too small or too many, or the system refuses.
     pub(super) fn new(bytes: usize) -> Option<Segment> {
         let fits = bytes >= LEAST && (bytes <= SMALL_PAGES || system::has_huge_pages());
-        if !WANTED.load(Ordering::Relaxed) || !fits || live().len() >= MOST {
+        if WANTED.load(Ordering::Relaxed) == 0 || !fits || live().len() >= MOST {
             return None;
         }
         let file = system::create(bytes)?;
@@ -234,7 +246,7 @@ mod tests {
 
     #[test]
     fn others_read_what_the_owner_has_written() {
-        want_segments(true);
+        let _wanted = WantedSegments::default();
         let segment = Segment::new(100_000).unwrap();
         let address = segment.start().as_ptr() as usize;
         let (known, offset) = Segment::find(address + 70).unwrap();
