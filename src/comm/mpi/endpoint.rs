@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Invariants: both ends of a pair have the same route, so transfers of a pair keep their order. Where MPI has nothing to do, the thread
-//! sleeps until a peer of its node or a worker wakes it; where it has, somebody must look, and pauses are short (`pause`). Deliberately
-//! absent: changing routes once there are transfers.
+//! sleeps until a peer of its node or a worker wakes it, unless it has a core of its own; where it has, somebody must look, and pauses
+//! are short (`pause`). Deliberately absent: changing routes once there are transfers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -182,7 +182,7 @@ impl Endpoint {
         };
         // Nobody wakes a thread for what MPI has to do.
         let looks = !self.messages.is_empty() || self.rma.as_ref().is_some_and(|rma| !rma.is_empty());
-        if in_flight && (looks || !computing) {
+        if in_flight && (looks || !computing || self.pause.spins()) {
             self.pause.pause(computing, |pause| sleep(if looks { pause.min(longest) } else { longest }));
         } else {
             sleep(longest);

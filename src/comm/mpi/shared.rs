@@ -48,6 +48,7 @@ pub(super) struct Shared {
     active: Vec<usize>,
     /// Where all ranks of the node can read each other's segments.
     lends: Option<WantedSegments>,
+    mapped: Mapped,
     bell: Bell,
     /// All others point into it.
     window: Window,
@@ -66,7 +67,6 @@ struct Peer {
     /// How much of them it has said to have copied.
     copied: u64,
     recvs: VecDeque<Recv>,
-    mapped: Mapped,
     /// Something has changed that it may wait for.
     moved: bool,
 }
@@ -108,7 +108,8 @@ impl Shared {
             Ok(peers) => {
                 // SAFETY: `peers` has begun it; it lives as long as the window.
                 let bell = unsafe { Bell::new(window.own()) };
-                Ok(Shared { rank, peers, active: Vec::new(), lends, bell, window })
+                let mapped = Mapped::new(communicator.size());
+                Ok(Shared { rank, peers, active: Vec::new(), lends, mapped, bell, window })
             }
             Err(error) => {
                 if matches!(error, CommError::NoSharedMemory(_)) {
@@ -167,7 +168,7 @@ impl Shared {
         for _ in 0..TURNS {
             let mut moved = false;
             for &peer in &self.active {
-                moved |= self.peers[peer].turn(self.rank, done)?;
+                moved |= self.peers[peer].turn(self.rank, &mut self.mapped, done)?;
             }
             any |= moved;
             if !moved {
@@ -209,10 +210,10 @@ impl Peer {
     }
 
     /// Copies some slots out, then some in; whether there were any.
-    fn turn(&mut self, rank: usize, done: &mut Vec<Completion>) -> Result<bool, CommError> {
+    fn turn(&mut self, rank: usize, mapped: &mut Mapped, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut moved = false;
         for _ in 0..TURN {
-            moved |= self.take(rank, done)?;
+            moved |= self.take(rank, mapped, done)?;
             moved |= self.give(done);
             moved |= self.take_back(done);
         }
@@ -226,10 +227,9 @@ impl Peer {
         std::mem::replace(&mut self.copied, copied) != copied
     }
 
-    fn take(&mut self, rank: usize, done: &mut Vec<Completion>) -> Result<bool, CommError> {
+    fn take(&mut self, rank: usize, mapped: &mut Mapped, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let Some(recv) = self.recvs.front_mut() else { return Ok(false) };
         let (from, expected) = (self.rank, recv.total as u64);
-        let mapped = &mut self.mapped;
         let taken = self.inlet.empty(|Filled { bytes, total, told }| {
             let wrong = CommError::Size { from, to: rank, sent: total as u64, expected };
             if !recv.begun && total as u64 != expected || !told && bytes.len() > recv.into.left() {
@@ -306,18 +306,7 @@ fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
             let outlet = Outlet::new(layout, window.own().add(Bell::BYTES), number);
             let inlet = Inlet::new(layout, theirs.add(Bell::BYTES), mine);
             let (sends, lent, recvs) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-            Ok(Peer {
-                rank,
-                outlet,
-                inlet,
-                bell,
-                sends,
-                lent,
-                copied: 0,
-                recvs,
-                mapped: Mapped::default(),
-                moved: false,
-            })
+            Ok(Peer { rank, outlet, inlet, bell, sends, lent, copied: 0, recvs, moved: false })
         }
     };
     here.map(peer).collect()
@@ -342,7 +331,7 @@ fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     let read = |bytes: &Vec<u8>| {
         let (token, told) = bytes.split_at(token.len());
         let mut there = vec![0; token.len()];
-        let foreign = Mapped::default().read(told).filter(|foreign| foreign.left() == SAMPLE);
+        let foreign = Mapped::new(node.size()).read(told).filter(|foreign| foreign.left() == SAMPLE);
         foreign.is_some_and(|mut foreign| {
             foreign.read(&mut there);
             there == token
