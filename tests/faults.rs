@@ -204,3 +204,30 @@ fn a_trace_that_cannot_be_written_leaves_the_result() {
         }
     }
 }
+
+/// Where processes can share little more than MPI itself takes they say so, or send messages; nobody hangs or is killed by a signal.
+#[test]
+fn little_memory_to_share_is_an_error_of_all_or_none() {
+    let folder = Folder::new("little");
+    let Some(run) = std::env::var("EINSUM_DIST_MPIRUN").ok() else { return };
+    let mounted = |command: &str| {
+        let script = format!("mount -t tmpfs -o size=32m none /dev/shm && {command}");
+        let mut shell = Command::new("unshare");
+        shell.args(["-m", "sh", "-c", &script, "sh"]).current_dir(folder.path()).env("EINSUM_DIST_RATES", "default");
+        shell
+    };
+    if ran(&mut mounted("true")).code != Some(0) {
+        eprintln!("skipped: no file system can be mounted here");
+        return;
+    }
+    for (transport, code) in [("auto", 0), ("message", 0), ("shared", 1), ("rma", 1)] {
+        let mut command = mounted(&format!("{run} -n 4 \"$@\""));
+        command.arg(PROGRAM).args(["mk,kn->mn", "-s64", "-t1", "--timeout", "5", "--transport", transport]);
+        let ended = ran(&mut command);
+        assert_eq!(ended.code.map(|code| code.min(1)), Some(code), "{transport}: {}", ended.err);
+        assert!(ended.took < SOON, "{transport}: {:?}", ended.took);
+        if code != 0 {
+            says(&ended, "no memory can be shared between processes", "4 ranks need ");
+        }
+    }
+}

@@ -56,6 +56,18 @@ macro_rules! each {
 }
 
 impl Endpoint {
+    /// Gives back what ranks share. Of ranks that are processes collective: it waits for all of them, which dropping an end does not.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub fn close(self) -> Result<(), CommError> {
+        match self {
+            Endpoint::Shared(_) => Ok(()),
+            #[cfg(feature = "mpi")]
+            Endpoint::Mpi(end) => end.close(),
+        }
+    }
+
     /// Starts sending the boxes, one behind another, to `peer`; returns at once.
     ///
     /// # Errors

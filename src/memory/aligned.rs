@@ -39,10 +39,25 @@ impl Aligned {
     /// # Errors
     /// [`OutOfMemory`] when the system refuses or the size overflows.
     pub fn zeroed(bytes: usize, footprint: &Arc<Footprint>) -> Result<Aligned, OutOfMemory> {
-        let own = || Zeroed::new(bytes, ALIGNMENT).map(Memory::Own);
-        let memory = Segment::new(bytes).map(Memory::Readable).or_else(own).ok_or(OutOfMemory { bytes })?;
-        footprint.add(bytes);
-        Ok(Aligned { memory, footprint: footprint.clone() })
+        match Segment::new(bytes) {
+            Some(segment) => Ok(Self::of(Memory::Readable(segment), footprint)),
+            None => Self::private(bytes, footprint),
+        }
+    }
+
+    /// As [`Aligned::zeroed`], for what no other process reads.
+    ///
+    /// # Errors
+    /// As [`Aligned::zeroed`].
+    pub fn private(bytes: usize, footprint: &Arc<Footprint>) -> Result<Aligned, OutOfMemory> {
+        let memory = Zeroed::new(bytes, ALIGNMENT).ok_or(OutOfMemory { bytes })?;
+        Ok(Self::of(Memory::Own(memory), footprint))
+    }
+
+    fn of(memory: Memory, footprint: &Arc<Footprint>) -> Aligned {
+        let memory = Aligned { memory, footprint: footprint.clone() };
+        footprint.add(memory.len());
+        memory
     }
 
     pub fn as_ptr(&self) -> *mut u8 {

@@ -1,7 +1,8 @@
 //! Buffers, and the only way to touch them: leases.
 //!
 //! A rank's buffers live in a [`Store`]: some own their memory ([`Aligned`]), some borrow an operand or an output of the
-//! user for one run. Nobody else holds a pointer into them. A task leases the boxes that it reads and writes; the ledger of
+//! user for one run. Nobody else writes into them, and another process that reads some of them (`lent`)
+//! does so under a lease. A task leases the boxes that it reads and writes; the ledger of
 //! the store refuses a lease that would overlap a live one in a conflicting way, so a wrong schedule ends in an error
 //! and never in a data race, whatever verified it before.
 //!
@@ -28,7 +29,7 @@ pub use bytes::{bytes_of, bytes_of_mut};
 pub use footprint::Footprint;
 pub use lease::{LeaseError, ReadLease, WriteLease};
 pub use lent::{Lent, Remote};
-pub use segment::{Known, Mapping, want_segments};
+pub use segment::{Known, Mapping, WantedSegments, machine_bytes};
 pub use store::{Slot, Store};
 pub use stream::{Foreign, Incoming, Outgoing};
 pub use strided::Strided;

@@ -1,18 +1,19 @@
 //! Memory that other processes of this host may read: a file without a name, mapped here by its owner and there by whoever is told of it.
 //!
 //! ```text
-//! owner    Segment::new(4096)   id 7, file 12 of process 4711      a box of it: 7, 12, offset 512, extents, strides
-//! peer     Mapping::of(4711, 12, 4096)                             the same bytes, read only
+//! owner    Segment::new(65536)     id 7, file 12 of process 4711      a box of it: 7, 12, offset 512, extents, strides
+//! peer     Mapping::of(4711, ..)                                      the same bytes, read only, if it is the same file
 //! ```
 //!
 //! Invariants: while a segment lives, addresses inside it are known to the process ([`Segment::find`]). Its memory goes back to the
-//! system when its owner drops it, whoever still maps it. There are at most [`MOST`] at a time, as each is an open file. Deliberately absent:
-//! systems other than Linux, and writing by others.
+//! system when its owner drops it, whoever still maps it. There are at most [`MOST`] at a time, as each is an open file; and none where the
+//! system counts memory that is asked for or has less: what it refuses of other memory is an error, here it would be a signal.
+//! Deliberately absent: systems other than Linux, and writing by others.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// Segments of a process at a time.
 const MOST: usize = 256;
@@ -21,8 +22,8 @@ const LEAST: usize = 64 << 10;
 /// Larger memory has to have huge pages, which not all systems have for files.
 const SMALL_PAGES: usize = 16 << 20;
 
-/// Whether anybody would map segments.
-static WANTED: AtomicBool = AtomicBool::new(false);
+/// By how many segments are wanted.
+static WANTED: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicU64 = AtomicU64::new(1);
 /// By the address of their first byte.
 static LIVE: Mutex<BTreeMap<usize, Known>> = Mutex::new(BTreeMap::new());
@@ -35,11 +36,40 @@ pub struct Known {
     /// The number of the open file in this process.
     pub file: i32,
     pub bytes: usize,
+    /// Numbers that no other file has, of its file system and of itself.
+    pub identity: [u64; 2],
 }
 
-/// Whether from now on large buffers of this process are segments, where they can be.
-pub fn want_segments(wanted: bool) {
-    WANTED.store(wanted, Ordering::Relaxed);
+/// Somebody would map segments: as long as any of these lives, new large buffers of this process are segments, where they can be.
+#[derive(Debug)]
+pub struct WantedSegments(());
+
+impl Default for WantedSegments {
+    fn default() -> WantedSegments {
+        WANTED.fetch_add(1, Ordering::Relaxed);
+        WantedSegments(())
+    }
+}
+
+impl Drop for WantedSegments {
+    fn drop(&mut self) {
+        WANTED.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What the system allows a process.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    segments: usize,
+    /// Of a segment.
+    bytes: usize,
+}
+
+static LIMITS: OnceLock<Limits> = OnceLock::new();
+
+/// Bytes of memory of this machine, where the system tells.
+pub fn machine_bytes() -> Option<usize> {
+    system::machine_bytes()
 }
 
 fn live() -> MutexGuard<'static, BTreeMap<usize, Known>> {
@@ -52,6 +82,8 @@ fn live() -> MutexGuard<'static, BTreeMap<usize, Known>> {
 pub(super) struct Segment {
     start: NonNull<u8>,
     bytes: usize,
+    /// That has made it.
+    process: u32,
     // Closed last.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there are no segments"))]
     file: system::File,
@@ -66,14 +98,19 @@ impl Segment {
     /// `None` where nobody wants one, it is too small or too many, or the system refuses.
     pub(super) fn new(bytes: usize) -> Option<Segment> {
         let fits = bytes >= LEAST && (bytes <= SMALL_PAGES || system::has_huge_pages());
-        if !WANTED.load(Ordering::Relaxed) || !fits || live().len() >= MOST {
+        if WANTED.load(Ordering::Relaxed) == 0 || !fits {
+            return None;
+        }
+        let Limits { segments, bytes: most } = *LIMITS.get_or_init(system::limits);
+        if bytes > most || live().len() >= segments.min(MOST) {
             return None;
         }
         let file = system::create(bytes)?;
+        let (_, identity) = system::size_and_identity(&file)?;
         let start = system::map(&file, bytes, true)?;
-        let known = Known { id: NEXT.fetch_add(1, Ordering::Relaxed), file: system::number(&file), bytes };
+        let known = Known { id: NEXT.fetch_add(1, Ordering::Relaxed), file: system::number(&file), bytes, identity };
         live().insert(start.as_ptr() as usize, known);
-        Some(Segment { start, bytes, file })
+        Some(Segment { start, bytes, process: std::process::id(), file })
     }
 
     pub(super) fn start(&self) -> NonNull<u8> {
@@ -97,7 +134,10 @@ impl Drop for Segment {
         live().remove(&(self.start.as_ptr() as usize));
         // SAFETY: mapped by `new` with as many bytes, and nobody has the address any more.
         unsafe { system::unmap(self.start, self.bytes) };
-        system::empty(&self.file);
+        // Who was forked off has the file, too, and it is not his to empty.
+        if self.process == std::process::id() {
+            system::empty(&self.file);
+        }
     }
 }
 
@@ -109,9 +149,11 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps what is open in a process of this host under a number; `None` where the system refuses.
-    pub fn of(process: u32, file: i32, bytes: usize) -> Option<Mapping> {
+    /// Maps a segment of a process of this host; `None` where the system refuses, or has another file under its number.
+    pub fn of(process: u32, segment: Known) -> Option<Mapping> {
+        let Known { file, bytes, identity, .. } = segment;
         let file = system::open(process, file)?;
+        system::size_and_identity(&file).filter(|there| there.0 >= bytes as u64 && there.1 == identity)?;
         let start = system::map(&file, bytes, false)?;
         Some(Mapping { start, bytes })
     }
@@ -120,7 +162,7 @@ impl Mapping {
         self.start
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.bytes
     }
 }
@@ -138,8 +180,11 @@ mod system {
     use std::ptr::NonNull;
     use std::sync::OnceLock;
 
-    use rustix::fs::{MemfdFlags, Mode, OFlags, ftruncate, memfd_create, open as open_file};
+    use rustix::fs::{MemfdFlags, Mode, OFlags, fstat, ftruncate, memfd_create, open as open_file};
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+    use rustix::process::{Resource, getrlimit};
+
+    use super::Limits;
 
     pub type File = OwnedFd;
 
@@ -155,6 +200,24 @@ mod system {
 
     pub fn number(file: &File) -> i32 {
         file.as_raw_fd()
+    }
+
+    pub fn size_and_identity(file: &File) -> Option<(u64, [u64; 2])> {
+        let found = fstat(file).ok()?;
+        Some((u64::try_from(found.st_size).ok()?, [found.st_dev, found.st_ino]))
+    }
+
+    pub fn limits() -> Limits {
+        let soft = |resource| getrlimit(resource).current.map_or(usize::MAX, |most| most as usize);
+        // Memory files are not counted where everything else is.
+        let counted = std::fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|text| text.trim() == "2");
+        let bytes = if counted { 0 } else { machine_bytes().unwrap_or(usize::MAX).min(soft(Resource::Fsize)) };
+        Limits { segments: soft(Resource::Nofile) / 4, bytes }
+    }
+
+    pub fn machine_bytes() -> Option<usize> {
+        let found = rustix::system::sysinfo();
+        (found.totalram as usize).checked_mul(found.mem_unit as usize)
     }
 
     pub fn map(file: &File, bytes: usize, write: bool) -> Option<NonNull<u8>> {
@@ -210,6 +273,18 @@ mod system {
         match *file {}
     }
 
+    pub fn size_and_identity(file: &File) -> Option<(u64, [u64; 2])> {
+        match *file {}
+    }
+
+    pub fn limits() -> super::Limits {
+        super::Limits { segments: 0, bytes: 0 }
+    }
+
+    pub fn machine_bytes() -> Option<usize> {
+        None
+    }
+
     pub fn map(file: &File, _: usize, _: bool) -> Option<NonNull<u8>> {
         match *file {}
     }
@@ -234,13 +309,13 @@ mod tests {
 
     #[test]
     fn others_read_what_the_owner_has_written() {
-        want_segments(true);
+        let _wanted = WantedSegments::default();
         let segment = Segment::new(100_000).unwrap();
         let address = segment.start().as_ptr() as usize;
         let (known, offset) = Segment::find(address + 70).unwrap();
         assert_eq!((offset, known.bytes), (70, 100_000));
         assert!(Segment::find(address + 100_000).is_none_or(|(other, _)| other.id != known.id));
-        let mapping = Mapping::of(std::process::id(), known.file, known.bytes).unwrap();
+        let mapping = Mapping::of(std::process::id(), known).unwrap();
         // SAFETY: both mappings have as many bytes, and only this thread touches them.
         unsafe {
             assert_eq!(mapping.start().add(99_999).read(), 0);
@@ -251,5 +326,31 @@ mod tests {
         drop(segment);
         assert!(Segment::find(address).is_none_or(|(other, _)| other.id != known.id));
         assert!(Segment::new(LEAST - 1).is_none());
+        assert!(Segment::new(usize::MAX / 2).is_none());
+    }
+
+    #[test]
+    fn another_file_under_the_number_is_not_mapped() {
+        let _wanted = WantedSegments::default();
+        let segment = Segment::new(100_000).unwrap();
+        let (known, _) = Segment::find(segment.start().as_ptr() as usize).unwrap();
+        let of = |known| Mapping::of(std::process::id(), known);
+        assert!(of(known).is_some());
+        assert!(of(Known { bytes: 100_001, ..known }).is_none());
+        assert!(of(Known { identity: [known.identity[0], known.identity[1] + 1], ..known }).is_none());
+    }
+
+    #[test]
+    fn a_forked_process_takes_nothing_from_its_parent() {
+        let _wanted = WantedSegments::default();
+        let mut segment = Segment::new(100_000).unwrap();
+        let (known, _) = Segment::find(segment.start().as_ptr() as usize).unwrap();
+        let mapping = Mapping::of(std::process::id(), known).unwrap();
+        // SAFETY: both mappings have as many bytes, and only this thread touches them.
+        unsafe { segment.start().write(7) };
+        segment.process += 1;
+        drop(segment);
+        // SAFETY: as above.
+        assert_eq!(unsafe { mapping.start().read() }, 7);
     }
 }

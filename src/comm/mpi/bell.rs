@@ -36,8 +36,15 @@ impl Bell {
     pub(super) const BYTES: usize = 128;
 
     /// # Safety
-    /// `start` points at [`Bell::BYTES`] bytes, aligned to 4 or more, that began as zeros, are used for this bell only, and live until
-    /// the last use of it.
+    /// `start` points at [`Bell::BYTES`] bytes, aligned to 4 or more, that nobody uses yet.
+    pub(super) unsafe fn begin(start: NonNull<u8>) {
+        // SAFETY: the caller's contract.
+        unsafe { start.cast().write(Word::default()) };
+    }
+
+    /// # Safety
+    /// `start` points at [`Bell::BYTES`] bytes, aligned to 4 or more, that are used for this bell only and live until the last use of it;
+    /// [`Bell::begin`] comes first.
     pub(super) unsafe fn new(start: NonNull<u8>) -> Bell {
         Bell(start.cast())
     }
@@ -80,8 +87,11 @@ mod tests {
     #[test]
     fn nothing_is_missed() {
         let memory = Aligned::zeroed(Bell::BYTES, &Default::default()).unwrap();
-        // SAFETY: zeroed, as large, and alive until the end of the test.
-        let bell = unsafe { Bell::new(NonNull::new(memory.as_ptr()).unwrap()) };
+        // SAFETY: as large, and alive until the end of the test.
+        let bell = unsafe {
+            Bell::begin(NonNull::new(memory.as_ptr()).unwrap());
+            Bell::new(NonNull::new(memory.as_ptr()).unwrap())
+        };
         let (asked, answered) = (AtomicU64::new(0), AtomicU64::new(0));
         let started = Instant::now();
         std::thread::scope(|scope| {

@@ -5,19 +5,26 @@
 //!                                              ^^^^^^
 //! ```
 //!
-//! The channels of a rank to all ranks of its node lie one behind another in its own segment of the window, so their pages are
-//! where it runs.
+//! ```text
+//! segment     counts to rank 0 | to rank 1 | ..     slots to rank 0 | to rank 1 | ..
+//! ```
+//!
+//! The channels of a rank to all ranks of its node lie in its own segment of the window. Only counts have to begin as zeros: whoever
+//! sends first through a slot is the first to touch its pages, and slots that nobody uses take no memory.
 //!
 //! Invariants: only the sender fills slots and counts `filled`, only the receiver empties them and counts `emptied`; neither
 //! touches a slot that is the other's, and a count is stored with release after the last access to its slot and loaded with
-//! acquire before the next. Deliberately absent: waiting; who finds nothing to do comes back.
+//! acquire before the next. `copied` only says that the receiver is at work on what a slot tells of. Deliberately absent: waiting; who
+//! finds nothing to do comes back.
 
 use std::ptr::NonNull;
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that the sender's and the receiver's counts are apart: two cache lines, as neighbours are fetched together.
+/// Bytes that counts are apart: two cache lines, as neighbours are fetched together.
 const APART: usize = 128;
+/// Those of a channel: `filled`, `emptied`, `copied`.
+const COUNTS: usize = 3 * APART;
 /// In front of the bytes of a slot.
 const HEADER: usize = 64;
 const SLOTS: usize = 8;
@@ -49,44 +56,51 @@ impl Layout {
     }
 
     fn channel_bytes(self) -> usize {
-        2 * APART + SLOTS * (HEADER + self.slot)
-    }
-
-    /// Where a channel begins in the segment of its sender.
-    fn start(self, to: usize) -> usize {
-        to * self.channel_bytes()
+        COUNTS + SLOTS * (HEADER + self.slot)
     }
 }
 
 #[derive(Debug)]
 struct Channel {
-    start: NonNull<u8>,
+    counts: NonNull<u8>,
+    slots: NonNull<u8>,
     slot: usize,
 }
 
 impl Channel {
     /// # Safety
-    /// `segment` has [`Layout::segment_bytes`] bytes, began as zeros, and lives as long as the channel.
+    /// `segment` has [`Layout::segment_bytes`] bytes and lives as long as the channel; where it is used, [`begin`] was called before.
     unsafe fn new(layout: Layout, segment: NonNull<u8>, to: usize) -> Channel {
-        // SAFETY: the channel lies inside the segment (the caller's contract).
-        Channel { start: unsafe { segment.add(layout.start(to)) }, slot: layout.slot }
+        const { assert!(APART.is_multiple_of(HEADER) && HEADER.is_multiple_of(align_of::<AtomicU64>())) };
+        assert!(
+            segment.cast::<AtomicU64>().is_aligned(),
+            "MPI's memory is aligned, and segments are multiples of that"
+        );
+        let slots = layout.ranks * COUNTS + to * SLOTS * (HEADER + layout.slot);
+        // SAFETY: counts and slots lie inside the segment (the caller's contract).
+        unsafe { Channel { counts: segment.add(to * COUNTS), slots: segment.add(slots), slot: layout.slot } }
     }
 
     fn filled(&self) -> &AtomicU64 {
-        // SAFETY: the first 8 bytes are this count, aligned as segments begin with a page; both processes use atomics only.
-        unsafe { self.start.cast().as_ref() }
+        // SAFETY: `begin` has put a count there, `new` has looked at its alignment; both processes use atomics only.
+        unsafe { self.counts.cast().as_ref() }
     }
 
     fn emptied(&self) -> &AtomicU64 {
         // SAFETY: as above.
-        unsafe { self.start.add(APART).cast().as_ref() }
+        unsafe { self.counts.add(APART).cast().as_ref() }
+    }
+
+    fn copied(&self) -> &AtomicU64 {
+        // SAFETY: as above.
+        unsafe { self.counts.add(2 * APART).cast().as_ref() }
     }
 
     /// The header of a slot: bytes in it, those of the whole transfer, and whether the slot only says where these lie.
     fn header(&self, number: u64) -> NonNull<[u64; 3]> {
-        let at = 2 * APART + (number as usize % SLOTS) * (HEADER + self.slot);
+        let at = (number as usize % SLOTS) * (HEADER + self.slot);
         // SAFETY: the slot lies inside the channel.
-        unsafe { self.start.add(at).cast() }
+        unsafe { self.slots.add(at).cast() }
     }
 
     fn bytes(&self, number: u64) -> NonNull<u8> {
@@ -95,18 +109,18 @@ impl Channel {
     }
 }
 
-/// Puts the counts of a channel in place, where zeros are none.
+/// Begins all channels of a segment.
 ///
 /// # Safety
-/// As [`Channel::new`]; nobody uses the channel yet.
-#[cfg(all(test, shuttle))]
-pub(super) unsafe fn begin(layout: Layout, segment: NonNull<u8>, to: usize) {
+/// `segment` has [`Layout::segment_bytes`] bytes, and nobody uses its channels yet.
+pub(super) unsafe fn begin(layout: Layout, segment: NonNull<u8>) {
     const { assert!(size_of::<AtomicU64>() <= APART) };
-    // SAFETY: the counts lie inside the channel, so far apart.
-    unsafe {
-        let start = Channel::new(layout, segment, to).start;
-        start.cast().write(AtomicU64::new(0));
-        start.add(APART).cast().write(AtomicU64::new(0));
+    for to in 0..layout.ranks {
+        // SAFETY: the counts lie inside the segment, so far apart.
+        unsafe {
+            let counts = Channel::new(layout, segment, to).counts;
+            (0..COUNTS / APART).for_each(|at| counts.add(at * APART).cast().write(AtomicU64::new(0)));
+        }
     }
 }
 
@@ -137,6 +151,11 @@ impl Outlet {
     /// Whether the receiver is done with a slot, by the number that [`Outlet::fill`] gave it.
     pub(super) fn is_emptied(&self, number: u64) -> bool {
         self.channel.emptied().load(Ordering::Acquire) > number
+    }
+
+    /// How often the receiver has copied a part of what slots tell of.
+    pub(super) fn copied(&self) -> u64 {
+        self.channel.copied().load(Ordering::Relaxed)
     }
 
     /// Fills a slot with the next bytes of a transfer, of which so many are left, if there is room. Returns its number.
@@ -182,6 +201,7 @@ pub(super) struct Filled<'a> {
 pub(super) struct Inlet {
     channel: Channel,
     emptied: u64,
+    copied: u64,
 }
 
 impl Inlet {
@@ -189,7 +209,7 @@ impl Inlet {
     /// As [`Channel::new`], of the sender's segment; there is one inlet of a channel, in the process that it leads to.
     pub(super) unsafe fn new(layout: Layout, theirs: NonNull<u8>, to: usize) -> Inlet {
         // SAFETY: the caller's contract.
-        Inlet { channel: unsafe { Channel::new(layout, theirs, to) }, emptied: 0 }
+        Inlet { channel: unsafe { Channel::new(layout, theirs, to) }, emptied: 0, copied: 0 }
     }
 
     pub(super) fn has_bytes(&self) -> bool {
@@ -212,6 +232,9 @@ impl Inlet {
         if take(filled)? {
             self.emptied += 1;
             self.channel.emptied().store(self.emptied, Ordering::Release);
+        } else {
+            self.copied += 1;
+            self.channel.copied().store(self.copied, Ordering::Relaxed);
         }
         Ok(true)
     }
@@ -227,8 +250,11 @@ mod tests {
         let layout = Layout::of(40);
         let memory = Aligned::zeroed(layout.segment_bytes(), &Default::default()).unwrap();
         let segment = NonNull::new(memory.as_ptr()).unwrap();
-        // SAFETY: the memory is zeroed, as large, and outlives both; one outlet and one inlet.
-        let (mut outlet, mut inlet) = unsafe { (Outlet::new(layout, segment, 3), Inlet::new(layout, segment, 3)) };
+        // SAFETY: the memory is as large and outlives both; one outlet and one inlet.
+        let (mut outlet, mut inlet) = unsafe {
+            begin(layout, segment);
+            (Outlet::new(layout, segment, 3), Inlet::new(layout, segment, 3))
+        };
         let total = 10 * layout.slot + 17;
         let value = |at: usize| (at % 251) as u8;
         let (mut sent, mut came) = (0, 0);
@@ -265,6 +291,27 @@ mod tests {
             }
         }
         assert!(outlet.has_room() && !inlet.has_bytes());
+    }
+
+    #[test]
+    fn the_sender_sees_that_its_boxes_are_being_copied() {
+        let layout = Layout::of(2);
+        let mut memory = Aligned::zeroed(layout.segment_bytes(), &Default::default()).unwrap();
+        // MPI's memory is whatever it was.
+        memory.as_mut_slice().fill(7);
+        let segment = NonNull::new(memory.as_ptr()).unwrap();
+        // SAFETY: the memory is as large and outlives both; one outlet and one inlet.
+        let (mut outlet, mut inlet) = unsafe {
+            begin(layout, segment);
+            (Outlet::new(layout, segment, 1), Inlet::new(layout, segment, 1))
+        };
+        let number = outlet.tell(1 << 30, &[1, 2, 3]).unwrap();
+        for parts in 1..4 {
+            assert_eq!(inlet.empty(|Filled { told, .. }| Ok::<bool, ()>(!told)), Ok(true));
+            assert_eq!((outlet.copied(), outlet.is_emptied(number)), (parts, false));
+        }
+        assert_eq!(inlet.empty(|_| Ok::<bool, ()>(true)), Ok(true));
+        assert!(outlet.is_emptied(number));
     }
 
     #[test]

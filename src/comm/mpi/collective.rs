@@ -160,6 +160,17 @@ impl Communicator {
         }
     }
 
+    /// As [`Communicator::agree`], about memory to share.
+    ///
+    /// # Errors
+    /// [`CommError::NoSharedMemory`], the same on all ranks, where any has an error; MPI fails.
+    pub(super) fn agree_on_memory<T, E: Display>(&self, mine: Result<T, E>) -> Result<T, CommError> {
+        self.agree(mine)?.map_err(|failures| {
+            let text = failures.first().map(|failure| format!("rank {}: {}", failure.rank, failure.message));
+            CommError::NoSharedMemory(text.unwrap_or_default())
+        })
+    }
+
     /// Starts a collective call and waits for it.
     ///
     /// Memory that the call uses outlives it even when it fails: MPI counts a failed request as complete.

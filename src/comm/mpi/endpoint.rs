@@ -5,17 +5,19 @@
 //! ```
 //!
 //! Invariants: both ends of a pair have the same route, so transfers of a pair keep their order. Where MPI has nothing to do, the thread
-//! sleeps until a peer of its node or a worker wakes it; where it has, somebody must look, and pauses are short (`pause`). Deliberately
-//! absent: changing routes once there are transfers.
+//! sleeps until a peer of its node or a worker wakes it, unless it has a core of its own; where it has, somebody must look, and pauses
+//! are short (`pause`). Deliberately absent: changing routes once there are transfers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::collective::Reduce;
 use super::messages::{CHUNK, Messages};
 use super::node::Node;
 use super::pause::Pause;
 use super::rma::Rma;
 use super::shared::Shared;
+use super::window::room;
 use super::{Communicator, Route, Routes};
 use crate::comm::{CommError, Completion, Waker};
 use crate::memory::{Footprint, ReadLease, WriteLease};
@@ -56,25 +58,49 @@ impl Endpoint {
         let node = Node::of(communicator, details.color)?;
         let messages = Messages::new(communicator, footprint.clone(), details.chunk)?;
         let used = |route| routes.near == route || (routes.far == route && !node.is_whole());
-        let shared = match used(Route::Shared) {
-            true => Some(Shared::new(&node, communicator.rank())),
-            false => None,
-        };
+        let (near, most) = (node.communicator.size(), node.most());
+        let bytes = [(Route::Shared, Shared::bytes(near)), (Route::Rma, Rma::bytes(most))];
+        let bytes = bytes.into_iter().filter(|(route, _)| used(*route)).map(|(_, bytes)| bytes).sum();
+        communicator.agree_on_memory(room(node.here, bytes))?;
+        let shared = used(Route::Shared).then(|| Shared::new(&node, communicator.rank())).transpose();
+        let rma = used(Route::Rma).then(|| Rma::new(communicator, most, footprint)).transpose();
         // One node without memory to share is enough for all to know.
-        let told = shared.as_ref().map_or(Ok(()), |made| made.as_ref().map(drop).map_err(Clone::clone));
-        if let Err(failures) = communicator.agree(told)? {
-            let text = failures.first().map(|failure| format!("rank {}: {}", failure.rank, failure.message));
-            return Err(CommError::NoSharedMemory(text.unwrap_or_default()));
+        let told = [shared.as_ref().err(), rma.as_ref().err()].into_iter().flatten().next();
+        let told = told.map_or(Ok(()), |error| match error {
+            CommError::NoSharedMemory(why) => Err(why.clone()),
+            other => Err(other.to_string()),
+        });
+        if let Err(error) = communicator.agree_on_memory(told) {
+            // Of each, all ranks that share it have one or none has.
+            if let (CommError::NoSharedMemory(_), Ok(Some(shared))) = (&error, shared) {
+                shared.close()?;
+            }
+            if let (CommError::NoSharedMemory(_), Ok(Some(rma))) = (&error, rma) {
+                rma.close()?;
+            }
+            return Err(error);
         }
-        let rma = match used(Route::Rma) {
-            true => Some(Rma::new(communicator, footprint)?),
-            false => None,
-        };
-        let waker = Waker::default();
-        let shared = shared.transpose()?;
+        let (shared, rma, waker) = (shared?, rma?, Waker::default());
         waker.rings(shared.as_ref().map(Shared::bell));
         let pause = Pause::new(details.spin);
         Ok(Endpoint { routes, node, messages, shared, rma, waker, pause })
+    }
+
+    /// Gives memory back that ranks share; dropping an end leaves it to the others. Collective, and waits for all ranks. Where any has
+    /// transfers in flight, nobody gives anything back.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub fn close(mut self) -> Result<(), CommError> {
+        let idle = self.messages.is_empty()
+            && self.shared.as_ref().is_none_or(Shared::is_idle)
+            && self.rma.as_ref().is_none_or(Rma::is_idle);
+        if self.messages.communicator().all_reduce(Reduce::Max, &[u64::from(!idle)])? != [0] {
+            return Ok(());
+        }
+        self.waker.rings(None);
+        self.shared.take().map_or(Ok(()), Shared::close)?;
+        self.rma.take().map_or(Ok(()), Rma::close)
     }
 
     /// How peers are reached.
@@ -156,7 +182,7 @@ impl Endpoint {
         };
         // Nobody wakes a thread for what MPI has to do.
         let looks = !self.messages.is_empty() || self.rma.as_ref().is_some_and(|rma| !rma.is_empty());
-        if in_flight && (looks || !computing) {
+        if in_flight && (looks || !computing || self.pause.spins()) {
             self.pause.pause(computing, |pause| {
                 let start = Instant::now();
                 sleep(if looks { pause.min(longest) } else { longest });

@@ -62,9 +62,9 @@ fn bytes_pass_between_ends_that_sleep() {
         let layout = Layout::of(40);
         let memory = Aligned::zeroed(layout.segment_bytes(), &Arc::default()).expect("memory");
         let segment = NonNull::new(memory.as_ptr()).expect("memory");
-        // SAFETY: the memory is zeroed, as large, and outlives both ends; this is the only inlet.
+        // SAFETY: the memory is as large and outlives both ends; this is the only inlet.
         let mut inlet = unsafe {
-            begin(layout, segment, 0);
+            begin(layout, segment);
             Inlet::new(layout, segment, 0)
         };
         let words = [Word::default(), Word::default()];
@@ -119,9 +119,9 @@ fn what_is_lent_stays_until_it_is_copied() {
         let layout = Layout::of(40);
         let memory = Aligned::zeroed(layout.segment_bytes(), &Arc::default()).expect("memory");
         let segment = NonNull::new(memory.as_ptr()).expect("memory");
-        // SAFETY: the memory is zeroed, as large, and outlives both ends; this is the only inlet.
+        // SAFETY: the memory is as large and outlives both ends; this is the only inlet.
         let mut inlet = unsafe {
-            begin(layout, segment, 0);
+            begin(layout, segment);
             Inlet::new(layout, segment, 0)
         };
         let words = [Word::default(), Word::default()];

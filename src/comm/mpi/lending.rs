@@ -1,49 +1,64 @@
 //! How a rank tells another one of its node which boxes to read where they lie.
 //!
 //! ```text
-//! words    process | per box: segment, file, bytes, offset, element, dimensions, extents .., strides ..
+//! words    process | per box: segment, file, bytes, its identity, offset, element, dimensions, extents .., strides ..
 //! ```
 //!
-//! Invariant: what [`read`] makes of anything lies inside of what is mapped, or there is nothing. Segments stay mapped for later transfers,
-//! the last [`MOST`] of a peer. Deliberately absent: boxes of so many dimensions, or so many boxes, that a slot does not hold them; these are
+//! Invariant: what [`read`] makes of anything lies inside of what is mapped, or there is nothing. Segments stay mapped for later transfers:
+//! of all peers together those that were used last, as many as the tables of their pages are worth. Deliberately absent: boxes of so many dimensions, or so many boxes, that a slot does not hold them; these are
 //! copied through slots.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use crate::memory::{Foreign, Known, Lent, Mapping, Remote, Strided};
+use crate::memory::{Foreign, Known, Lent, Mapping, Remote, Strided, machine_bytes};
 
-/// Segments of a peer that stay mapped.
-const MOST: usize = 64;
+/// Segments that stay mapped: all that a few peers can have. A process may have 65,530 mappings of any kind.
+const MOST: usize = 1024;
+/// How much of a node's memory all its ranks together keep mapped, as a multiple: the tables of its pages take a 512th of that.
+const TIMES: usize = 4;
 /// Words of a box besides its extents and strides.
-const FIXED: usize = 6;
+const FIXED: usize = 8;
 
 /// Bytes that say where boxes of this process lie.
 pub(super) fn write(boxes: &[Lent]) -> Vec<u8> {
     let mut words = vec![u64::from(std::process::id())];
     for Lent { segment, offset, element, strided } in boxes {
         let [bytes, offset, element] = [segment.bytes, *offset, *element].map(|number| number as u64);
-        words.extend([segment.id, segment.file as u64, bytes, offset, element, strided.extents.len() as u64]);
+        words.extend([segment.id, segment.file as u64, bytes, segment.identity[0], segment.identity[1]]);
+        words.extend([offset, element, strided.extents.len() as u64]);
         words.extend(strided.extents.iter().map(|&extent| extent as u64));
         words.extend(strided.strides.iter().map(|&stride| stride as u64));
     }
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
-/// What a process has mapped of another one.
-#[derive(Debug, Default)]
-pub(super) struct Mapped(VecDeque<(u64, Rc<Mapping>)>);
+/// What a process has mapped of others, by process and segment, the last used first.
+#[derive(Debug)]
+pub(super) struct Mapped {
+    kept: VecDeque<((u32, u64), Rc<Mapping>)>,
+    segments: usize,
+    bytes: usize,
+}
 
 impl Mapped {
+    /// Of a rank of a node with so many.
+    pub(super) fn new(ranks: usize) -> Mapped {
+        let bytes = machine_bytes().map_or(usize::MAX, |bytes| bytes.saturating_mul(TIMES) / ranks.max(1));
+        Mapped { kept: VecDeque::new(), segments: MOST, bytes }
+    }
+
     /// The boxes that some bytes tell of.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Option<Foreign> {
         let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
         let (process, mut rest) = words.split_first()?;
         let mut boxes = Vec::new();
-        while let Some((&[id, file, bytes, offset, element, dims], behind)) = rest.split_first_chunk::<FIXED>() {
+        while let Some((&[id, file, bytes, system, number, offset, element, dims], behind)) =
+            rest.split_first_chunk::<FIXED>()
+        {
             let (extents, behind) = behind.split_at_checked(dims as usize)?;
             let (strides, behind) = behind.split_at_checked(dims as usize)?;
-            let segment = Known { id, file: file as i32, bytes: bytes as usize };
+            let segment = Known { id, file: file as i32, bytes: bytes as usize, identity: [system, number] };
             let extents = extents.iter().map(|&extent| extent as usize).collect();
             let strides = strides.iter().map(|&stride| stride as isize).collect();
             let strided = Strided { extents, strides };
@@ -55,12 +70,66 @@ impl Mapped {
     }
 
     fn mapping(&mut self, process: u32, segment: Known) -> Option<Rc<Mapping>> {
-        if let Some((_, mapping)) = self.0.iter().find(|(id, _)| *id == segment.id) {
-            return Some(mapping.clone());
+        let name = (process, segment.id);
+        if let Some(at) = self.kept.iter().position(|(kept, _)| *kept == name) {
+            let (_, mapping) = self.kept.remove(at)?;
+            self.kept.push_front((name, mapping.clone()));
+            return Some(mapping);
         }
-        let mapping = Rc::new(Mapping::of(process, segment.file, segment.bytes)?);
-        self.0.truncate(MOST - 1);
-        self.0.push_front((segment.id, mapping.clone()));
+        self.shrink(self.segments.saturating_sub(1), self.bytes.saturating_sub(segment.bytes));
+        let mapping = Mapping::of(process, segment).or_else(|| {
+            self.shrink(0, 0);
+            Mapping::of(process, segment)
+        })?;
+        let mapping = Rc::new(mapping);
+        self.kept.push_front((name, mapping.clone()));
         Some(mapping)
+    }
+
+    /// Gives back what nobody reads, the longest unused first, until so much is left.
+    fn shrink(&mut self, segments: usize, bytes: usize) {
+        let mut held: usize = self.kept.iter().map(|(_, mapping)| mapping.bytes()).sum();
+        for at in (0..self.kept.len()).rev() {
+            if self.kept.len() <= segments && held <= bytes {
+                return;
+            }
+            let mapping = &self.kept[at].1;
+            if Rc::strong_count(mapping) == 1 {
+                held -= mapping.bytes();
+                self.kept.remove(at);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use crate::memory::{Aligned, WantedSegments};
+
+    const BYTES: usize = 64 << 10;
+
+    #[test]
+    fn what_was_used_last_stays_mapped() {
+        let _wanted = WantedSegments::default();
+        let memory: Vec<_> = (0..5).map(|_| Aligned::zeroed(BYTES, &Default::default()).unwrap()).collect();
+        let told: Vec<_> = memory.iter().map(|memory| write(&[Lent::sample(memory).unwrap()])).collect();
+        let ids: Vec<_> = memory.iter().map(|memory| Lent::sample(memory).unwrap().segment.id).collect();
+        for (segments, bytes) in [(3, usize::MAX), (MOST, 3 * BYTES)] {
+            let mut mapped = Mapped { segments, bytes, ..Mapped::new(2) };
+            let kept = |mapped: &Mapped| mapped.kept.iter().map(|((_, id), _)| *id).collect::<Vec<_>>();
+            for at in [0, 1, 2, 0, 3] {
+                assert_eq!(mapped.read(&told[at]).unwrap().left(), BYTES);
+            }
+            assert_eq!(kept(&mapped), [ids[3], ids[0], ids[2]]);
+            // What is being read stays.
+            let reading = [2, 0, 3].map(|at| mapped.read(&told[at]).unwrap());
+            assert_eq!(mapped.read(&told[4]).unwrap().left(), BYTES);
+            assert_eq!(kept(&mapped), [4, 3, 0, 2].map(|at| ids[at]));
+            drop(reading);
+            mapped.shrink(0, 0);
+            assert!(mapped.kept.is_empty());
+        }
     }
 }

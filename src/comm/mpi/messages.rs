@@ -99,6 +99,10 @@ impl Messages {
         })
     }
 
+    pub(super) fn communicator(&self) -> &Communicator {
+        &self.communicator
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }

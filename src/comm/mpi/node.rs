@@ -14,6 +14,8 @@ use crate::comm::CommError;
 #[derive(Debug)]
 pub(super) struct Node {
     pub communicator: Communicator,
+    /// Ranks that this node's memory is for, whatever their color.
+    pub here: usize,
     /// By rank of the world: its number on this node, if it is here.
     pub members: Vec<Option<usize>>,
     /// By rank of the world: its node, in the order of their first ranks.
@@ -28,10 +30,11 @@ impl Node {
     /// # Errors
     /// MPI fails.
     pub(super) fn of(world: &Communicator, color: Option<usize>) -> Result<Node, CommError> {
-        let here = world.split_by_node()?;
+        let node = world.split_by_node()?;
+        let here = node.size();
         let communicator = match color {
-            Some(color) => here.split(color)?,
-            None => here,
+            Some(color) => node.split(color)?,
+            None => node,
         };
         // The lowest rank of a node names it.
         let first = communicator.all_reduce(Reduce::Max, &[(world.size() - world.rank()) as u64])?;
@@ -49,12 +52,19 @@ impl Node {
             })
             .collect();
         let node = nodes[world.rank()];
-        Ok(Node { communicator, members: numbered(&nodes, node), nodes, node })
+        Ok(Node { communicator, here, members: numbered(&nodes, node), nodes, node })
     }
 
     /// Whether all ranks are here.
     pub(super) fn is_whole(&self) -> bool {
         self.members.iter().all(Option::is_some)
+    }
+
+    /// Ranks of the node that has the most.
+    pub(super) fn most(&self) -> usize {
+        let mut counts = vec![0; self.nodes.len()];
+        self.nodes.iter().for_each(|&node| counts[node] += 1);
+        counts.into_iter().max().unwrap_or(1)
     }
 
     /// Whether any two ranks share a node.

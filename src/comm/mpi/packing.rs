@@ -37,7 +37,7 @@ impl Pool {
         if let Some(at) = (0..self.idle.len()).max_by_key(by_size) {
             self.live -= self.idle.swap_remove(at).len();
         }
-        let buffer = Aligned::zeroed(bytes, &self.footprint)?;
+        let buffer = Aligned::private(bytes, &self.footprint)?;
         self.live += bytes;
         self.peak = self.peak.max(self.live);
         Ok(buffer)

@@ -51,6 +51,11 @@ impl Pause {
         Pause { spin, busy: false, yielded: 0, next: SHORTEST, slept: None }
     }
 
+    /// Whether the thread never sleeps.
+    pub(super) fn spins(&self) -> bool {
+        self.spin
+    }
+
     /// Something has happened: the next pauses are short.
     pub(super) fn reset(&mut self) {
         (self.yielded, self.next, self.slept) = (0, SHORTEST, None);

@@ -1,6 +1,6 @@
 //! Which transport is the quickest here: a few blocks each way by every one that there is.
 //!
-//! Invariant: all ranks come to the same answer, that of the slowest rank. Cost: some milliseconds, and tens on slow links. Deliberately
+//! Invariant: all ranks come to the same answer, that of the slowest rank; a route that fails on any rank is not taken. Cost: some milliseconds, and tens on slow links. Deliberately
 //! absent: sizes other than these two; what decides by size is the plan.
 
 use std::sync::Arc;
@@ -14,6 +14,8 @@ use crate::memory::{Aligned, Slot, Store};
 
 /// Bytes of the blocks, and how often each moves.
 const BLOCKS: [(usize, usize); 3] = [(4 << 10, 8), (256 << 10, 4), (2 << 20, 2)];
+/// How long a block may take.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Who comes later in the list has to be quicker by this: others may have been in the way.
 const CLEARLY: f64 = 0.8;
 
@@ -37,45 +39,62 @@ impl Routes {
             for (far, peer) in peers.into_iter().enumerate() {
                 let mine = exchange(communicator, &mut endpoint, peer)?;
                 let slowest = communicator.all_reduce(Reduce::Max, &[mine])?[0];
+                if slowest.is_infinite() {
+                    break;
+                }
                 if slowest < CLEARLY * best[far] && (far == 0 || route != Route::Shared) {
                     best[far] = slowest;
                     *(if far == 0 { &mut routes.near } else { &mut routes.far }) = route;
                 }
             }
+            endpoint.close()?;
         }
         Ok(routes)
     }
 }
 
-/// Seconds of blocks to and from a peer that does the same; 0 without one.
+/// Seconds of blocks to and from a peer that does the same; 0 without one, and infinite where any fails.
+///
+/// # Errors
+/// All ranks cannot wait for each other.
 fn exchange(communicator: &Communicator, endpoint: &mut AnyEndpoint, peer: Option<usize>) -> Result<f64, CommError> {
     let mut all = 0.0;
     for (bytes, times) in BLOCKS {
-        let memory = Arc::new(Aligned::zeroed(2 * bytes, &Arc::default())?);
-        let slot = |offset| Some(Slot::owned(memory.clone(), offset, Dtype::Float32, &[1, bytes / 4]));
+        let memory = Aligned::zeroed(2 * bytes, &Arc::default()).ok().map(Arc::new);
+        let slot = |offset| Some(Slot::owned(memory.clone()?, offset, Dtype::Float32, &[1, bytes / 4]));
         let store = Store::open(vec![slot(0), slot(bytes)]);
         let mut quickest = f64::INFINITY;
         for _ in 0..times {
             communicator.barrier()?;
             let started = Instant::now();
-            if let Some(peer) = peer {
-                let mut done = Vec::new();
-                let whole = [0..1, 0..bytes / 4];
-                let (from, into) = (store.read(0, &whole), store.write(1, &whole));
-                if let (Ok(from), Ok(into)) = (from, into) {
-                    endpoint.recv(0, peer, vec![into])?;
-                    endpoint.send(1, peer, vec![from])?;
-                    while done.len() < 2 {
-                        endpoint.poll(&mut done)?;
-                        if done.len() < 2 {
-                            endpoint.idle(true, false, Duration::from_millis(1));
-                        }
-                    }
-                }
+            // After a failure only the others' barriers are left.
+            if let Some(peer) = peer.filter(|_| f64::is_finite(all))
+                && swap(endpoint, peer, &store, bytes / 4).is_none()
+            {
+                all = f64::INFINITY;
             }
             quickest = quickest.min(started.elapsed().as_secs_f64());
         }
         all += quickest;
     }
     Ok(if peer.is_some() { all } else { 0.0 })
+}
+
+/// Sends the first buffer and receives the second; `None` where that fails.
+fn swap(endpoint: &mut AnyEndpoint, peer: usize, store: &Arc<Store>, elements: usize) -> Option<()> {
+    let (started, mut done) = (Instant::now(), Vec::new());
+    let whole = [0..1, 0..elements];
+    let (from, into) = (store.read(0, &whole).ok()?, store.write(1, &whole).ok()?);
+    endpoint.recv(0, peer, vec![into]).ok()?;
+    endpoint.send(1, peer, vec![from]).ok()?;
+    while done.len() < 2 {
+        endpoint.poll(&mut done).ok()?;
+        if done.len() < 2 {
+            endpoint.idle(true, false, Duration::from_millis(1));
+        }
+        if started.elapsed() > PATIENCE {
+            return None;
+        }
+    }
+    Some(())
 }

@@ -26,7 +26,11 @@ use crate::memory::{Aligned, Footprint, Incoming, Outgoing, ReadLease, WriteLeas
 const SLOTS: usize = 16;
 /// Slots that one transfer may hold.
 const SHARE: usize = SLOTS / 4;
-const SLOT: usize = 1 << 20;
+/// Bytes of a slot: the most and the least.
+const MOST: usize = 1 << 20;
+const LEAST: usize = 64 << 10;
+/// What all slots of a node may take, if they are not to be smaller than the least.
+const NODE: usize = 128 << 20;
 
 /// Numbers of a message: what it says, the slot, the bytes in it, those of the whole transfer.
 const NOTE: usize = 4;
@@ -39,7 +43,10 @@ const FREE: u64 = 2;
 pub(super) struct Rma {
     /// For the messages that go with the window.
     communicator: Communicator,
-    window: Window,
+    /// There until the end is closed.
+    window: Option<Window>,
+    /// Bytes of a slot.
+    slot: usize,
     requests: Requests,
     /// What each request belongs to.
     calls: HashMap<u64, Call>,
@@ -106,17 +113,23 @@ struct Recv {
 }
 
 impl Rma {
-    /// Collective.
+    /// Bytes of memory that a rank lays open where nodes have up to so many ranks.
+    pub(super) fn bytes(most: usize) -> usize {
+        SLOTS * slot(most)
+    }
+
+    /// Collective; nodes have up to `most` ranks.
     ///
     /// # Errors
-    /// MPI fails.
-    pub(super) fn new(communicator: &Communicator, footprint: Arc<Footprint>) -> Result<Rma, CommError> {
+    /// MPI fails on any rank: most often as there is too little shared memory.
+    pub(super) fn new(communicator: &Communicator, most: usize, footprint: Arc<Footprint>) -> Result<Rma, CommError> {
         let communicator = communicator.another()?;
-        let window = Window::remote(&communicator, SLOTS * SLOT)?;
+        let window = Window::remote(&communicator, Self::bytes(most))?;
         let peers = (0..communicator.size()).map(|_| Peer::default()).collect();
         Ok(Rma {
             communicator,
-            window,
+            window: Some(window),
+            slot: slot(most),
             requests: Requests::default(),
             calls: HashMap::new(),
             started: 0,
@@ -127,12 +140,26 @@ impl Rma {
         })
     }
 
+    /// Frees the memory. Collective, of ends without transfers.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub(super) fn close(mut self) -> Result<(), CommError> {
+        self.say_all();
+        self.window.take().map_or(Ok(()), Window::close)
+    }
+
+    /// Waits for the last words to the peers, which are over soon.
+    fn say_all(&mut self) {
+        while self.is_idle() && !self.requests.is_empty() && self.poll(&mut Vec::new()).is_ok() {}
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.is_idle()
     }
 
     /// Whether no transfer is under way.
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.sends.is_empty() && self.peers.iter().all(|peer| peer.recvs.is_empty())
     }
 
@@ -143,14 +170,15 @@ impl Rma {
     pub(super) fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) -> Result<(), CommError> {
         let from = Outgoing::new(from);
         let total = from.left();
-        self.sends.push_back(Send { ticket, peer, total, from, untold: pieces(total), held: Vec::new() });
+        let untold = pieces(total, self.slot);
+        self.sends.push_back(Send { ticket, peer, total, from, untold, held: Vec::new() });
         self.tell()
     }
 
     pub(super) fn recv(&mut self, ticket: usize, peer: usize, into: Vec<WriteLease>) -> Result<(), CommError> {
         let into = Incoming::new(into);
         let total = into.left();
-        self.peers[peer].awaited += pieces(total) as isize;
+        self.peers[peer].awaited += pieces(total, self.slot) as isize;
         self.peers[peer].recvs.push_back(Recv { ticket, total, asked: 0, into });
         self.get(peer)?;
         self.listen(peer)
@@ -176,12 +204,12 @@ impl Rma {
 
     /// Fills free slots and tells the receivers.
     fn tell(&mut self) -> Result<(), CommError> {
-        let mut busy: Vec<usize> = Vec::new();
+        let (size, mut busy) = (self.slot, Vec::new());
         for at in 0..self.sends.len() {
             if self.free.is_empty() {
                 break;
             }
-            let send = &mut self.sends[at];
+            let (Some(window), send) = (&self.window, &mut self.sends[at]) else { break };
             let peer = send.peer;
             if busy.contains(&peer) {
                 continue;
@@ -189,10 +217,9 @@ impl Rma {
             let mut notes: Vec<Note> = Vec::new();
             while send.untold > 0 && send.held.len() < SHARE {
                 let Some(slot) = self.free.pop() else { break };
-                let bytes = send.from.left().min(SLOT);
+                let bytes = send.from.left().min(size);
                 // SAFETY: the slot lies in this rank's segment; it is free, so no call of another rank reads it.
-                let memory =
-                    unsafe { std::slice::from_raw_parts_mut(self.window.own().as_ptr().add(slot * SLOT), bytes) };
+                let memory = unsafe { std::slice::from_raw_parts_mut(window.own().as_ptr().add(slot * size), bytes) };
                 send.from.read(memory);
                 send.untold -= 1;
                 send.held.push(slot);
@@ -202,7 +229,7 @@ impl Rma {
                 busy.push(peer);
             }
             if !notes.is_empty() {
-                self.window.sync()?;
+                window.sync()?;
                 self.peers[peer].held += notes.len();
                 notes.into_iter().try_for_each(|note| self.say(peer, note))?;
                 self.listen(peer)?;
@@ -236,6 +263,7 @@ impl Rma {
 
     /// Begins to get what a rank has told of, as far as transfers are posted for it.
     fn get(&mut self, peer: usize) -> Result<(), CommError> {
+        let Some(window) = &self.window else { return Ok(()) };
         let theirs = &mut self.peers[peer];
         let mut next = theirs.recvs.iter().position(|recv| !recv.is_asked());
         while let (Some(at), Some(&[_, slot, bytes, total])) = (next, theirs.told.front()) {
@@ -250,10 +278,10 @@ impl Rma {
             next = if recv.is_asked() { Some(at + 1).filter(|&at| at < theirs.recvs.len()) } else { next };
             self.started += 1;
             let (call, buffer) = (self.started, self.pool.take(bytes)?);
-            let piece = Piece { transfer: call, offset: slot as usize * SLOT, bytes, tag: 0 };
+            let piece = Piece { transfer: call, offset: slot as usize * self.slot, bytes, tag: 0 };
             // SAFETY: the buffer stays where it is, in `gets`, until the request is over, or is leaked; the slot has as many
             // bytes and stays as it is until its owner hears that it is free.
-            unsafe { self.requests.get(&self.communicator, &self.window, peer, piece, buffer.as_ptr())? };
+            unsafe { self.requests.get(&self.communicator, window, peer, piece, buffer.as_ptr())? };
             self.calls.insert(call, Call::Get { peer });
             theirs.gets.push_back(Get { call, slot, buffer, bytes, done: false });
         }
@@ -311,19 +339,34 @@ impl Recv {
     }
 }
 
-fn pieces(bytes: usize) -> usize {
-    bytes.div_ceil(SLOT).max(1)
+/// Bytes of a slot where nodes have up to so many ranks: the same on all ranks.
+fn slot(most: usize) -> usize {
+    let slot = (NODE / (SLOTS * most.max(1))).clamp(LEAST, MOST);
+    slot - slot % LEAST
+}
+
+fn pieces(bytes: usize, slot: usize) -> usize {
+    bytes.div_ceil(slot).max(1)
 }
 
 impl Drop for Rma {
     fn drop(&mut self) {
-        // The last words to the peers, which are over soon.
-        while self.is_idle() && !self.requests.is_empty() && self.poll(&mut Vec::new()).is_ok() {}
+        self.say_all();
         if !self.requests.is_empty() {
             std::mem::forget(std::mem::take(&mut self.calls));
             std::mem::forget(std::mem::take(&mut self.peers));
             std::mem::forget(self.communicator.clone());
-            self.window.abandon();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_of_many_ranks_stay_small() {
+        assert_eq!([1, 8, 9, 128, 1000].map(slot), [1 << 20, 1 << 20, 896 << 10, 64 << 10, 64 << 10]);
+        assert!([2, 9, 100, 128].into_iter().all(|most| most * Rma::bytes(most) <= NODE));
     }
 }

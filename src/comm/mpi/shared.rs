@@ -9,23 +9,24 @@
 //! other buffers. Two cores copy at the same time, the slots stay in a cache that both reach.
 //!
 //! Where processes may read each other's segments, and all boxes of a transfer lie in some, its only slot says where, and the receiver
-//! copies them from there: one copy. The slot counts as emptied when that is done.
+//! copies them from there: one copy. The slot counts as emptied when that is done; a count says that it goes on.
 //!
 //! Invariants: transfers of a pair follow one another in their channel; the leases of a box end when its bytes have been copied. An end that is
-//! dropped with transfers in flight, which happens only after a failure, leaves its window to the others. Deliberately absent: reading while packing, ranks of other nodes.
+//! dropped with transfers in flight, which happens only after a failure, leaks the leases of what it has told others to read. Deliberately
+//! absent: reading while packing, ranks of other nodes.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Communicator;
 use super::bell::Bell;
-use super::channel::{Filled, Inlet, Layout, Outlet};
+use super::channel::{Filled, Inlet, Layout, Outlet, begin};
 use super::collective::Reduce;
 use super::lending::{self, Mapped};
 use super::node::Node;
 use super::window::Window;
 use crate::comm::{CommError, Completion, Waker};
-use crate::memory::{Aligned, Foreign, Incoming, Lent, Outgoing, ReadLease, WriteLease, want_segments};
+use crate::memory::{Aligned, Foreign, Incoming, Lent, Outgoing, ReadLease, WantedSegments, WriteLease};
 
 /// Slots in each direction that a peer has its turn for; then the next has.
 const TURN: usize = 2;
@@ -45,10 +46,11 @@ pub(super) struct Shared {
     peers: Vec<Peer>,
     /// The peers that have anything in flight.
     active: Vec<usize>,
-    /// Whether all ranks of the node can read each other's segments.
-    lends: bool,
+    /// Where all ranks of the node can read each other's segments.
+    lends: Option<WantedSegments>,
+    mapped: Mapped,
     bell: Bell,
-    // Dropped last: all others point into it.
+    /// All others point into it.
     window: Window,
 }
 
@@ -62,8 +64,9 @@ struct Peer {
     sends: VecDeque<Send>,
     /// Those whose boxes the peer reads where they lie, with the slots that say so.
     lent: VecDeque<(u64, Send)>,
+    /// How much of them it has said to have copied.
+    copied: u64,
     recvs: VecDeque<Recv>,
-    mapped: Mapped,
     /// Something has changed that it may wait for.
     moved: bool,
 }
@@ -88,33 +91,47 @@ struct Recv {
 }
 
 impl Shared {
+    /// Bytes of memory of the node that one of so many ranks takes.
+    pub(super) fn bytes(ranks: usize) -> usize {
+        Bell::BYTES + Layout::of(ranks).segment_bytes()
+    }
+
     /// Collective over the node; `rank` is that of the world.
     ///
     /// # Errors
-    /// MPI fails: most often as there is too little shared memory.
+    /// MPI fails on any rank of the node: most often as there is too little shared memory.
     pub(super) fn new(node: &Node, rank: usize) -> Result<Shared, CommError> {
         let communicator = &node.communicator;
-        let layout = Layout::of(communicator.size());
-        let window = Window::shared(communicator, Bell::BYTES + layout.segment_bytes())?;
-        let mine = communicator.rank();
-        let here = node.members.iter().enumerate().filter_map(|(rank, number)| Some((rank, (*number)?)));
-        let peer = |(rank, number)| -> Result<Peer, CommError> {
-            let theirs = window.segment(number)?;
-            // SAFETY: every segment is as large as asked for, begins as zeros and lives as long as `window`, which is dropped
-            // after the peers; this process has one outlet to and one inlet from each rank of its node.
-            unsafe {
-                let bell = Bell::new(theirs);
-                let outlet = Outlet::new(layout, window.own().add(Bell::BYTES), number);
-                let inlet = Inlet::new(layout, theirs.add(Bell::BYTES), mine);
-                let (sends, lent, recvs) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-                Ok(Peer { rank, outlet, inlet, bell, sends, lent, recvs, mapped: Mapped::default(), moved: false })
-            }
-        };
-        let peers = here.map(peer).collect::<Result<Vec<_>, _>>()?;
-        // SAFETY: as above.
-        let bell = unsafe { Bell::new(window.own()) };
+        let window = Window::shared(communicator, Self::bytes(communicator.size()))?;
         let lends = can_read(communicator)?;
-        Ok(Shared { rank, peers, active: Vec::new(), lends, bell, window })
+        match communicator.agree_on_memory(peers(node, &window)) {
+            Ok(peers) => {
+                // SAFETY: `peers` has begun it; it lives as long as the window.
+                let bell = unsafe { Bell::new(window.own()) };
+                let mapped = Mapped::new(communicator.size());
+                Ok(Shared { rank, peers, active: Vec::new(), lends, mapped, bell, window })
+            }
+            Err(error) => {
+                if matches!(error, CommError::NoSharedMemory(_)) {
+                    window.close()?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Frees the memory. Collective over the node, of ends without transfers.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub(super) fn close(self) -> Result<(), CommError> {
+        let Shared { peers, window, .. } = self;
+        drop(peers);
+        window.close()
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.active.is_empty()
     }
 
     pub(super) fn bell(&self) -> Bell {
@@ -125,7 +142,7 @@ impl Shared {
     pub(super) fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) {
         let from = Outgoing::new(from);
         let peers = &mut self.peers[peer];
-        let lend = self.lends && from.left() >= WORTH_LENDING;
+        let lend = self.lends.is_some() && from.left() >= WORTH_LENDING;
         let told = if lend { from.lend().map(|boxes| lending::write(&boxes)) } else { None };
         let told = told.filter(|told| told.len() <= peers.outlet.slot_bytes());
         peers.sends.push_back(Send { ticket, total: from.left(), from, told });
@@ -151,7 +168,7 @@ impl Shared {
         for _ in 0..TURNS {
             let mut moved = false;
             for &peer in &self.active {
-                moved |= self.peers[peer].turn(self.rank, done)?;
+                moved |= self.peers[peer].turn(self.rank, &mut self.mapped, done)?;
             }
             any |= moved;
             if !moved {
@@ -174,11 +191,10 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for Peer {
     fn drop(&mut self) {
-        if !self.active.is_empty() {
-            self.window.abandon();
-        }
+        // The peer may still read them.
+        std::mem::forget(std::mem::take(&mut self.lent));
     }
 }
 
@@ -194,21 +210,26 @@ impl Peer {
     }
 
     /// Copies some slots out, then some in; whether there were any.
-    fn turn(&mut self, rank: usize, done: &mut Vec<Completion>) -> Result<bool, CommError> {
+    fn turn(&mut self, rank: usize, mapped: &mut Mapped, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut moved = false;
         for _ in 0..TURN {
-            moved |= self.take(rank, done)?;
+            moved |= self.take(rank, mapped, done)?;
             moved |= self.give(done);
             moved |= self.take_back(done);
         }
         self.moved |= moved;
-        Ok(moved)
+        Ok(moved | self.goes_on())
     }
 
-    fn take(&mut self, rank: usize, done: &mut Vec<Completion>) -> Result<bool, CommError> {
+    /// Whether the peer has copied more of what is lent to it.
+    fn goes_on(&mut self) -> bool {
+        let copied = self.outlet.copied();
+        std::mem::replace(&mut self.copied, copied) != copied
+    }
+
+    fn take(&mut self, rank: usize, mapped: &mut Mapped, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let Some(recv) = self.recvs.front_mut() else { return Ok(false) };
         let (from, expected) = (self.rank, recv.total as u64);
-        let mapped = &mut self.mapped;
         let taken = self.inlet.empty(|Filled { bytes, total, told }| {
             let wrong = CommError::Size { from, to: rank, sent: total as u64, expected };
             if !recv.begun && total as u64 != expected || !told && bytes.len() > recv.into.left() {
@@ -265,20 +286,52 @@ impl Peer {
     }
 }
 
-/// Whether all ranks of a node can read segments of all others; if so, large buffers are segments from now on. Collective.
-fn can_read(node: &Communicator) -> Result<bool, CommError> {
-    want_segments(true);
-    let mut sample = Aligned::zeroed(SAMPLE, &Default::default())?;
+/// The ends of all channels of this rank, which begin here.
+fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
+    let layout = Layout::of(node.communicator.size());
+    let mine = node.communicator.rank();
+    // SAFETY: the window has room for the bell, and behind it for the channels; no rank uses either before all agree that they have begun.
+    unsafe {
+        Bell::begin(window.own());
+        begin(layout, window.own().add(Bell::BYTES));
+    }
+    window.sync()?;
+    let here = node.members.iter().enumerate().filter_map(|(rank, number)| Some((rank, (*number)?)));
+    let peer = |(rank, number)| -> Result<Peer, CommError> {
+        let theirs = window.segment(number)?;
+        // SAFETY: every segment is as large as asked for, and lives as long as the window, which outlives the peers; this process has
+        // one outlet to and one inlet from each rank of its node.
+        unsafe {
+            let bell = Bell::new(theirs);
+            let outlet = Outlet::new(layout, window.own().add(Bell::BYTES), number);
+            let inlet = Inlet::new(layout, theirs.add(Bell::BYTES), mine);
+            let (sends, lent, recvs) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+            Ok(Peer { rank, outlet, inlet, bell, sends, lent, copied: 0, recvs, moved: false })
+        }
+    };
+    here.map(peer).collect()
+}
+
+/// Whether all ranks of a node can read segments of all others, which makes large buffers segments from now on. Collective.
+fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
+    if node.size() < 2 {
+        return Ok(None);
+    }
+    let wanted = WantedSegments::default();
+    // Who has no memory tells of none, which is read by nobody.
+    let mut sample = Aligned::zeroed(SAMPLE, &Default::default()).ok();
     // What another process of the same number, elsewhere, would hardly have.
-    let token =
-        [u64::from(std::process::id()), sample.as_ptr() as u64, node.rank() as u64].map(u64::to_ne_bytes).concat();
-    sample.as_mut_slice()[..token.len()].copy_from_slice(&token);
-    let told = Lent::sample(&sample).map(|lent| lending::write(&[lent])).unwrap_or_default();
+    let address = sample.as_ref().map_or(0, |sample| sample.as_ptr() as u64);
+    let token = [u64::from(std::process::id()), address, node.rank() as u64].map(u64::to_ne_bytes).concat();
+    if let Some(sample) = &mut sample {
+        sample.as_mut_slice()[..token.len()].copy_from_slice(&token);
+    }
+    let told = sample.as_ref().and_then(Lent::sample).map(|lent| lending::write(&[lent])).unwrap_or_default();
     let all = node.all_gather_bytes(&[token.as_slice(), &told].concat())?;
     let read = |bytes: &Vec<u8>| {
         let (token, told) = bytes.split_at(token.len());
         let mut there = vec![0; token.len()];
-        let foreign = Mapped::default().read(told).filter(|foreign| foreign.left() == SAMPLE);
+        let foreign = Mapped::new(node.size()).read(told).filter(|foreign| foreign.left() == SAMPLE);
         foreign.is_some_and(|mut foreign| {
             foreign.read(&mut there);
             there == token
@@ -286,8 +339,7 @@ fn can_read(node: &Communicator) -> Result<bool, CommError> {
     };
     let failed = u64::from(!all.iter().all(read));
     let well = node.all_reduce(Reduce::Max, &[failed])? == [0];
-    want_segments(well);
     // It lives until all have looked at it.
     drop(sample);
-    Ok(well)
+    Ok(well.then_some(wanted))
 }

@@ -1,7 +1,8 @@
 //! Memory of one rank that others reach: by loads and stores on its node, or by one-sided calls from anywhere.
 //!
-//! Invariants: a window exists from the beginning to the end of an endpoint, in one epoch that every rank opens for all others; its bytes begin
-//! as zeros. Making and freeing one is collective. Deliberately absent: windows of tensors, which come and go.
+//! Invariants: a window exists on all ranks or on none, in one epoch that every rank opens for all others; its bytes begin as whatever they
+//! were. Who drops a window leaves it as it is for ever, as others may still use it: freeing one waits for all ranks, and a rank that
+//! fails alone must not wait. Deliberately absent: windows of tensors, which come and go.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
@@ -18,14 +19,37 @@ pub(super) struct Window {
     raw: ffi::MPI_Win,
     own: NonNull<u8>,
     bytes: usize,
-    abandoned: bool,
+}
+
+/// Where both MPIs lay memory that the ranks of a node share. They take more than there is and find out when it is touched, by a signal.
+#[cfg(target_os = "linux")]
+const PLACE: &str = "/dev/shm";
+/// What is left there for MPI itself, in bytes for each rank.
+#[cfg(target_os = "linux")]
+const SPARE: u64 = 1 << 20;
+
+/// Whether there is room on this node for windows of so many bytes for each of its ranks; why not, otherwise. Where nobody can tell, there is.
+#[cfg(target_os = "linux")]
+pub(super) fn room(ranks: usize, bytes: usize) -> Result<(), String> {
+    let Some(place) = rustix::fs::statvfs(PLACE).ok().filter(|place| place.f_blocks > 0) else { return Ok(()) };
+    let (free, needed) = (place.f_bavail * place.f_frsize, ranks as u64 * (bytes as u64 + SPARE));
+    // Memory of a single rank is its own.
+    match bytes == 0 || ranks < 2 || needed <= free {
+        true => Ok(()),
+        false => Err(format!("{ranks} ranks need {needed} bytes in {PLACE}, which has {free}")),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn room(_: usize, _: usize) -> Result<(), String> {
+    Ok(())
 }
 
 impl Window {
     /// Segments that all ranks of a node can load and store. Collective.
     ///
     /// # Errors
-    /// MPI fails: most often as there is too little shared memory.
+    /// MPI fails on any rank: most often as there is too little shared memory.
     pub(super) fn shared(node: &Communicator, bytes: usize) -> Result<Window, CommError> {
         Self::allocate(node, bytes, "MPI_Win_allocate_shared", |start, raw| {
             // SAFETY: the communicator is live, and its ranks share a node (`Node`); `start` and `raw` outlive the call.
@@ -38,7 +62,7 @@ impl Window {
     /// Segments that all ranks can get. Collective.
     ///
     /// # Errors
-    /// MPI fails.
+    /// As [`Window::shared`].
     pub(super) fn remote(communicator: &Communicator, bytes: usize) -> Result<Window, CommError> {
         Self::allocate(communicator, bytes, "MPI_Win_allocate", |start, raw| {
             // SAFETY: the communicator is live; `start` and `raw` outlive the call.
@@ -54,22 +78,25 @@ impl Window {
         name: &'static str,
         call: impl FnOnce(*mut c_void, *mut ffi::MPI_Win) -> c_int,
     ) -> Result<Window, CommError> {
-        // SAFETY: reads a constant of the MPI library.
-        let mut raw = unsafe { ffi::RSMPI_WIN_NULL };
-        let mut start: *mut c_void = std::ptr::null_mut();
-        communicator.session().call(name, || call((&raw mut start).cast(), &raw mut raw))?;
-        let null = || CommError::Mpi { call: name, message: "it gave no memory".to_owned() };
-        let own = NonNull::new(start.cast::<u8>()).ok_or_else(null)?;
-        let window = Window { communicator: communicator.clone(), raw, own, bytes, abandoned: false };
-        // SAFETY: the segment is ours and has so many bytes; the others wait for the barrier before they look at it.
-        unsafe { own.as_ptr().write_bytes(0, bytes) };
-        communicator.session().call("MPI_Win_lock_all", || {
-            // SAFETY: the window is live and in no epoch.
-            unsafe { ffi::MPI_Win_lock_all(ffi::MPI_MODE_NOCHECK as c_int, raw) }
-        })?;
-        window.sync()?;
-        communicator.barrier()?;
-        Ok(window)
+        let made = || {
+            // SAFETY: reads constants of the MPI library.
+            let (mut raw, errors_return) = unsafe { (ffi::RSMPI_WIN_NULL, ffi::RSMPI_ERRORS_RETURN) };
+            let mut start: *mut c_void = std::ptr::null_mut();
+            let session = communicator.session();
+            session.call(name, || call((&raw mut start).cast(), &raw mut raw))?;
+            session.call("MPI_Win_set_errhandler", || {
+                // SAFETY: the window has just been made.
+                unsafe { ffi::MPI_Win_set_errhandler(raw, errors_return) }
+            })?;
+            let null = || CommError::Mpi { call: name, message: "it gave no memory".to_owned() };
+            let own = NonNull::new(start.cast::<u8>()).ok_or_else(null)?;
+            session.call("MPI_Win_lock_all", || {
+                // SAFETY: the window is live and in no epoch.
+                unsafe { ffi::MPI_Win_lock_all(ffi::MPI_MODE_NOCHECK as c_int, raw) }
+            })?;
+            Ok::<_, CommError>(Window { communicator: communicator.clone(), raw, own, bytes })
+        };
+        communicator.agree_on_memory(made())
     }
 
     /// The segment of this rank.
@@ -110,22 +137,28 @@ impl Window {
         self.raw
     }
 
-    /// Leaves the window as it is for ever: others may still use it.
-    pub(super) fn abandon(&mut self) {
-        self.abandoned = true;
+    /// Frees the window, which nobody uses any more. Collective: waits for all ranks.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub(super) fn close(mut self) -> Result<(), CommError> {
+        let session = self.communicator.session();
+        // SAFETY: the epoch of `allocate` is open.
+        session.call("MPI_Win_unlock_all", || unsafe { ffi::MPI_Win_unlock_all(self.raw) })?;
+        // SAFETY: the window is ours, in no epoch, and gone afterwards.
+        session.call("MPI_Win_free", || unsafe { ffi::MPI_Win_free(&raw mut self.raw) })
     }
 }
 
-impl Drop for Window {
-    fn drop(&mut self) {
-        if self.abandoned || std::thread::panicking() || ::mpi::environment::is_finalized() {
-            return;
+#[cfg(test)]
+mod tests {
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn there_is_no_room_for_more_than_there_is() {
+        assert_eq!(super::room(2, 0), Ok(()));
+        if rustix::fs::statvfs(super::PLACE).is_ok_and(|place| place.f_blocks > 0) {
+            let refused = super::room(4, 1 << 56).unwrap_err();
+            assert!(refused.starts_with("4 ranks need 288230376155906048 bytes in /dev/shm"), "{refused}");
         }
-        // A window that cannot be freed is lost; nobody could do better with the error.
-        let session = self.communicator.session();
-        // SAFETY: the epoch of `allocate` is open, and nothing uses the window afterwards.
-        let _ = session.call("MPI_Win_unlock_all", || unsafe { ffi::MPI_Win_unlock_all(self.raw) });
-        // SAFETY: the window is ours and in no epoch.
-        let _ = session.call("MPI_Win_free", || unsafe { ffi::MPI_Win_free(&raw mut self.raw) });
     }
 }
