@@ -4,9 +4,9 @@
 //! words    process | per box: segment, file, bytes, its identity, offset, element, dimensions, extents .., strides ..
 //! ```
 //!
-//! Invariant: what [`read`] makes of anything lies inside of what is mapped, or there is nothing. Segments stay mapped for later transfers:
-//! of all peers together those that were used last, as many as the tables of their pages are worth. Deliberately absent: boxes of so many dimensions, or so many boxes, that a slot does not hold them; these are
-//! copied through slots.
+//! Invariant: what [`Mapped::read`] makes of anything lies inside of what is mapped, or there is nothing. Segments stay mapped for later
+//! transfers: of all peers together those that were used last, as many as the tables of their pages are worth. Deliberately absent:
+//! boxes of so many dimensions, or so many boxes, that a slot does not hold them; these are copied through slots.
 
 use std::collections::VecDeque;
 use std::rc::Rc;

@@ -1,7 +1,7 @@
 //! Which transport is the quickest here: a few blocks each way by every one that there is.
 //!
-//! Invariant: all ranks come to the same answer, that of the slowest rank; a route that fails on any rank is not taken. Cost: some milliseconds, and tens on slow links. Deliberately
-//! absent: sizes other than these two; what decides by size is the plan.
+//! Invariant: all ranks come to the same answer, that of the slowest rank; a route that fails on any rank is not taken. Cost: some
+//! milliseconds, and about a hundred on slow links. Deliberately absent: sizes other than these; what decides by size is the plan.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
