@@ -27,13 +27,13 @@ fn main() {
     if arguments.iter().any(|argument| argument == MPI_RANK) {
         let world = World::mpi().expect("started by mpirun");
         world.place(1).expect("ranks that are told of each other");
-        measure(&world, steps, rounds);
+        measure(&world, &format!("MPI, {}", world.transport()), steps, rounds);
         return world.finish().expect("the end of MPI");
     }
     println!("f32, two ranks of one worker, median of {rounds} runs; microseconds per task");
     let world = World::in_process(2);
     world.place(1).expect("ranks of this process");
-    measure(&world, steps, rounds);
+    measure(&world, "in process", steps, rounds);
     if let Some(mpirun) = std::env::var("EINSUM_DIST_MPIRUN").ok().filter(|_| cfg!(feature = "mpi")) {
         let program = std::env::current_exe().expect("this program has a path");
         let line = format!("{mpirun} -n 2 \"$0\" {MPI_RANK} {steps} {rounds}");
@@ -42,7 +42,8 @@ fn main() {
     }
 }
 
-fn measure(world: &World, steps: usize, rounds: usize) {
+/// `ranks` says where they are and how blocks move.
+fn measure(world: &World, ranks: &str, steps: usize, rounds: usize) {
     let machine = world.machine(1).expect("rates");
     for (name, algorithm) in [("work", AlgorithmName::C), ("transfers", AlgorithmName::RingMn)] {
         let mut run = Run::new(world, &chain(steps, algorithm, &machine));
@@ -51,7 +52,7 @@ fn measure(world: &World, steps: usize, rounds: usize) {
         if world.is_root() {
             let each = seconds * 1e6 / tasks as f64;
             let verdict = if each <= MOST { "PASS" } else { "FAIL" };
-            println!("{:8} {name:10} {tasks:5} tasks of a rank  {each:6.2}  {verdict}", world.transport());
+            println!("{ranks:12} {name:10} {tasks:5} tasks of a rank  {each:6.2}  {verdict}");
         }
     }
     for side in [16, 32, 64, 128, 256] {
@@ -73,10 +74,7 @@ fn measure(world: &World, steps: usize, rounds: usize) {
         let [one, two] = seconds.map(median);
         if world.is_root() {
             let (one, two) = (one * 1e6, two * 1e6);
-            println!(
-                "{:8} small      {side:3}^3  one rank {one:8.2}  two ranks {two:8.2}  auto: {name}",
-                world.transport()
-            );
+            println!("{ranks:12} small      {side:3}^3  one rank {one:8.2}  two ranks {two:8.2}  auto: {name}");
         }
     }
 }
