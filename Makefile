@@ -112,3 +112,6 @@ bench-network:
 	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features $(FEATURES) --bench network -- $(if $(QUICK),quick) > target/network.part
 	mv target/network.part $(TABLES)/network.csv
 	python3 benches/network/table.py $(TABLES)/network.csv
+	$(BUILD) build --release --features $(FEATURES)
+	EINSUM_DIST_MPIRUN=$(MPIRUN) benches/network/hosts.sh 2 1gbit $(PROGRAM) --algorithm ring-mn --cut m --dtype f64 \
+		--size m=3328,n=4096,k=4096 --warmup 2 --timeline $(TABLES)/network.svg "mk,kn->mn"

@@ -46,6 +46,8 @@ plug() {
     ip netns add "$host"
     ip link add eth0 netns "$host" type veth peer name "port$1" netns "$switch"
     ip -n "$host" address add "$net.$1/24" dev eth0
+    # Hosts pace what they send by timers where bbr is the default, and each of those stops a virtual processor; cubic may be forbidden in here.
+    ip netns exec "$host" sysctl -qw net.ipv4.tcp_congestion_control=reno
     ip -n "$host" link set lo up
     ip -n "$host" link set eth0 up
     ip -n "$switch" link set "port$1" master bridge up
@@ -55,8 +57,8 @@ plug() {
 
 [ $# -ge 3 ] || die "usage: $0 HOSTS RATE PROGRAM..."
 [ "$(id -u)" -eq 0 ] || die "hosts are network namespaces, which take root: sudo $0"
-for tool in ip tc unshare flock taskset; do
-    command -v "$tool" > /dev/null || die "$tool is missing: apt-get install iproute2 util-linux"
+for tool in ip tc sysctl unshare flock taskset; do
+    command -v "$tool" > /dev/null || die "$tool is missing: apt-get install iproute2 procps util-linux"
 done
 hosts=$1 rate=$2
 shift 2
@@ -71,6 +73,10 @@ trap 'exit 143' TERM
 ip netns add "$prefix-switch"
 ip -n "$prefix-switch" link add bridge type bridge
 ip -n "$prefix-switch" link set bridge up
+# A switch filters nothing.
+for filter in iptables ip6tables arptables; do
+    ip netns exec "$prefix-switch" sysctl -qw "net.bridge.bridge-nf-call-$filter=0" 2> /dev/null || true
+done
 for host in $(seq "$hosts"); do plug "$host"; done
 
 export NETWORK_HOSTS

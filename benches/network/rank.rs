@@ -40,7 +40,7 @@ pub fn main(gbit: &str, quick: bool, arguments: &[String]) {
     let expected = gbit.parse::<f64>().expect("Gbit/s") / 8.0 * 1e9;
     let link = link::rate(&worlds.work, &addresses, (seconds * expected) as usize >> 20);
     let (extent, rounds) = if quick { (2048, 3) } else { (4096, 9) };
-    let settings = Settings { extent, growing: 1024, link, rounds };
+    let settings = Settings { extent, growing: extent * 3 / 4, link, rounds };
     let named = |case: &&Case| arguments.iter().any(|argument| argument == case.algorithm.name());
     let any = CASES.iter().any(|case| named(&case));
     for case in CASES.iter().filter(|case| !any || named(case)) {

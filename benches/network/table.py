@@ -15,7 +15,8 @@ machine with {cores} cores, one rank of one worker on each. Matrices of f64; med
 `TCP` is what a plain stream carries each way while another comes, `alone` what the transfers of a product reach without its
 work, both in MB/s. `exposed` is what has nothing to hide behind if everything else is hidden. Asked for, on 2 hosts with 1 Gbit/s: a wall time of at most
 1.15 times the longer of computing and transfers, plus what is exposed (`bound`), and at least 1.5 times as long without overlap
-(`slowdown`; `most` is what there would be if everything were hidden and nothing cost anything).
+(`slowdown`; `most` is what there would be if everything were hidden and nothing cost anything). `network.svg` shows who did what
+when in a run of `ring-mn` there.
 """
 
 HEAD = """
