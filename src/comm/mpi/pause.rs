@@ -15,7 +15,8 @@
 //! theirs it hands the core over for milliseconds, in which a link runs dry. Who has slept is let in again much sooner.
 //!
 //! Each sleep interrupts a worker twice. What a slow link has brought in the meantime is moved in a small part of the time that it took
-//! to come, so the next sleep is longer; where moving takes as long as sleeping, it is shorter.
+//! to come, so the next sleep is longer; where moving takes as long as sleeping, it is shorter. That nothing came at all is no reason
+//! to sleep less.
 
 use std::time::Duration;
 
@@ -94,7 +95,7 @@ impl Pause {
         } else {
             let slept = sleep(self.next);
             self.slept = computing.then_some(slept);
-            self.next = (self.next * 3 / 2).min(LONGEST);
+            self.next = self.next.max((self.next * 3 / 2).min(LONGEST));
         }
     }
 }
@@ -137,6 +138,21 @@ mod tests {
         assert_eq!(sleeps(BUSY / 2), Some(LONGEST));
         assert_eq!(sleeps(BUSY), Some(LONGEST_MOVING));
         assert_eq!(sleeps(2 * LONGEST_MOVING), Some(SHORTEST));
+    }
+
+    #[test]
+    fn looks_in_vain_do_not_shorten_sleeps() {
+        let mut pause = Pause::new(false);
+        for _ in 0..20 {
+            slept(&mut pause, true);
+            pause.looked(BUSY, false);
+            slept(&mut pause, true);
+        }
+        let vain = [(); 3].map(|()| {
+            pause.looked(Duration::from_micros(1), false);
+            slept(&mut pause, true)
+        });
+        assert_eq!(vain, [Some(LONGEST_MOVING); 3]);
     }
 
     #[test]
