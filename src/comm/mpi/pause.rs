@@ -147,6 +147,8 @@ mod tests {
             slept(&mut pause, true);
             pause.looked(BUSY, false);
             slept(&mut pause, true);
+            pause.looked(Duration::from_micros(1), false);
+            slept(&mut pause, true);
         }
         let vain = [(); 3].map(|()| {
             pause.looked(Duration::from_micros(1), false);
