@@ -30,7 +30,7 @@ help:
 	@echo "make test-aarch64  the kernel tests built for AArch64, under an emulator if need be"
 	@echo "make test-numa     binding and first touch on a machine of two NUMA domains, which qemu emulates"
 	@echo "make test-asan     the tests of unsafe code under AddressSanitizer, with a nightly compiler"
-	@echo "make test-large    blocks beyond 2^31 elements and 4 GiB by every transport and in files: minutes, 18 GB of memory"
+	@echo "make test-large    blocks beyond 2^31 elements and 4 GiB by every transport and in files: minutes, 22 GB of memory"
 	@echo "make bench         local contractions beside NumPy, torch, TBLIS, OpenBLAS and MKL: benches/results/local.md;"
 	@echo "                   what a step costs beside its numbers; how much of the transfers hides behind computing"
 	@echo "make volumes       words that ranks receive, on 2 to 18,432 of them: benches/results/volumes.csv and .svg"
