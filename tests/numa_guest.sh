@@ -81,8 +81,11 @@ for _ in $(seq 60); do
     [ "$(ls /proc/$pid/task 2> /dev/null | wc -l)" -ge 5 ] && break
 done
 sleep 10
-for task in /proc/$pid/task/*; do
-    echo "thread $(cat $task/comm): $(awk '/^Cpus_allowed_list/ { print $2 }' $task/status)"
+# Ranks have new threads in every run; one that ends while it is looked at says nothing.
+for _ in $(seq 5); do
+    for task in /proc/$pid/task/*; do
+        echo "thread $(cat $task/comm 2> /dev/null): $(awk '/^Cpus_allowed_list/ { print $2 }' $task/status 2> /dev/null)"
+    done
 done
 awk '{ size = /kernelpagesize_kB=2048/ ? 2048 : 4
        for (i = 1; i <= NF; i++) if (/anon=/ && $i ~ /^N[01]=/) { split($i, n, "="); kb[n[1]] += n[2] * size } }
