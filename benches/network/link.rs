@@ -1,4 +1,4 @@
-//! What a link carries: a plain TCP stream to the next host while one comes from the host before.
+//! What a link carries, and what that takes of a processor: plain streams of TCP to the next host and from the host before.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,24 +13,46 @@ const PORT: u16 = 7707;
 /// Bytes that are written and read at a time.
 const CHUNK: usize = 1 << 20;
 
-/// Bytes per second each way, of the slowest host; `addresses` are those of all ranks. Collective.
-pub fn rate(world: &World, addresses: &[&str], chunks: usize) -> f64 {
-    let rank = world.local_ranks().start;
-    let listener = TcpListener::bind((addresses[rank], PORT)).expect("a port");
-    // Everybody listens.
-    world.all_gather(&[]).expect("all ranks");
-    let mut to = TcpStream::connect((addresses[(rank + 1) % addresses.len()], PORT)).expect("the next host");
-    let (mut from, _) = listener.accept().expect("the host before");
-    let sender = std::thread::spawn(move || {
-        let bytes = vec![1; CHUNK];
+/// Streams to the next host and from the one before.
+pub struct Streams {
+    to: TcpStream,
+    from: TcpStream,
+}
+
+impl Streams {
+    /// `addresses` are those of all ranks. Collective.
+    pub fn open(world: &World, addresses: &[&str]) -> Streams {
+        let rank = world.local_ranks().start;
+        let listener = TcpListener::bind((addresses[rank], PORT)).expect("a port");
+        // Everybody listens.
+        world.all_gather(&[]).expect("all ranks");
+        let to = TcpStream::connect((addresses[(rank + 1) % addresses.len()], PORT)).expect("the next host");
+        let (from, _) = listener.accept().expect("the host before");
+        Streams { to, from }
+    }
+
+    /// Sends and receives so many bytes while `work` is done here, and returns when all of it is over.
+    pub fn beside<T>(&mut self, bytes: usize, work: impl FnOnce() -> T) -> T {
+        let Streams { to, from } = self;
+        std::thread::scope(|scope| {
+            scope.spawn(|| each(bytes, |chunk| to.write_all(chunk)));
+            scope.spawn(|| each(bytes, |chunk| from.read_exact(chunk)));
+            work()
+        })
+    }
+
+    /// Bytes per second each way, of the slowest host. Collective.
+    pub fn rate(&mut self, world: &World, bytes: usize) -> f64 {
         // The first one opens the window of the stream.
-        (0..=chunks).for_each(|_| to.write_all(&bytes).expect("a link"));
-    });
-    let mut bytes = vec![0; CHUNK];
-    from.read_exact(&mut bytes).expect("a link");
-    let start = Instant::now();
-    (0..chunks).for_each(|_| from.read_exact(&mut bytes).expect("a link"));
-    let seconds = start.elapsed().as_secs_f64();
-    sender.join().expect("a link");
-    (chunks * CHUNK) as f64 / most(world, seconds)
+        self.beside(CHUNK, || {});
+        let start = Instant::now();
+        self.beside(bytes, || {});
+        bytes as f64 / most(world, start.elapsed().as_secs_f64())
+    }
+}
+
+/// Hands out memory for so many bytes, a chunk at a time.
+fn each(bytes: usize, mut done: impl FnMut(&mut [u8]) -> std::io::Result<()>) {
+    let mut memory = vec![1; CHUNK.min(bytes)];
+    (0..bytes).step_by(CHUNK).for_each(|at| done(&mut memory[..CHUNK.min(bytes - at)]).expect("a link"));
 }

@@ -55,7 +55,7 @@ fn main() {
     }
     println!("# {} cores", einsum_dist::api::host::cpus().len());
     println!(
-        "hosts,gbit,mpi,algorithm,m,n,k,rounds,tcp,link,compute,transfer,wall,in turns,exposed,bound,ratio,slowdown,most,hidden,fast"
+        "hosts,gbit,mpi,algorithm,m,n,k,rounds,tcp,link,compute,transfer,plain,wall,in turns,exposed,bound,ratio,over plain,slowdown,most,hidden,fast"
     );
     let named = |hosts: usize, gbit: usize| arguments.contains(&format!("{hosts}x{gbit}"));
     let any = NETWORKS.iter().any(|&(hosts, gbit)| named(hosts, gbit));

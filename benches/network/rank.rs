@@ -4,8 +4,8 @@ use einsum_dist::schedule::Lane;
 use einsum_dist::{Machine, Plan, World};
 
 use super::case::{CASES, Case};
-use super::link;
-use super::product::{Seconds, received, ways};
+use super::link::Streams;
+use super::product::{Seconds, median, received, ways};
 
 /// Slower than this without overlap, and with it at most this times the longer of the two: what is asked for.
 const SLOWDOWN: f64 = 1.5;
@@ -38,13 +38,14 @@ pub fn main(gbit: &str, quick: bool, arguments: &[String]) {
     let addresses: Vec<&str> = hosts.split(',').collect();
     let seconds = if quick { 0.2 } else { 1.0 };
     let expected = gbit.parse::<f64>().expect("Gbit/s") / 8.0 * 1e9;
-    let link = link::rate(&worlds.work, &addresses, (seconds * expected) as usize >> 20);
+    let mut streams = Streams::open(&worlds.work, &addresses);
+    let link = streams.rate(&worlds.work, (seconds * expected) as usize);
     let (extent, rounds) = if quick { (2048, 3) } else { (4096, 9) };
     let settings = Settings { extent, growing: extent * 3 / 4, link, rounds };
     let named = |case: &&Case| arguments.iter().any(|argument| argument == case.algorithm.name());
     let any = CASES.iter().any(|case| named(&case));
     for case in CASES.iter().filter(|case| !any || named(case)) {
-        row(&worlds, case, &settings, gbit);
+        row(&worlds, case, &settings, &mut streams, gbit);
     }
     let Worlds { work, transfers, both, in_turns } = worlds;
     // The first one has started MPI.
@@ -53,10 +54,15 @@ pub fn main(gbit: &str, quick: bool, arguments: &[String]) {
     }
 }
 
-fn row(worlds: &Worlds, case: &Case, settings: &Settings, gbit: &str) {
+fn row(worlds: &Worlds, case: &Case, settings: &Settings, streams: &mut Streams, gbit: &str) {
     let ([m, n, k], plan) = case.balanced(worlds, settings);
     let Worlds { work, transfers, both, in_turns } = worlds;
-    let seconds = Seconds::of::<f64>([work, transfers, both, in_turns], &plan, settings.rounds);
+    let bytes = received(&plan) as usize;
+    let mut plain = Vec::new();
+    let seconds = Seconds::between::<f64>([work, transfers, both, in_turns], &plan, settings.rounds, |product| {
+        plain.push(product.run_within(|run| streams.beside(bytes, run)));
+    });
+    let plain = median(plain);
     let Seconds { compute, transfer, wall, in_turns } = seconds;
     let longer = seconds.longer();
     let exposed = exposed(&plan, &seconds);
@@ -66,15 +72,16 @@ fn row(worlds: &Worlds, case: &Case, settings: &Settings, gbit: &str) {
         let ms = |seconds: f64| format!("{:.1}", seconds * 1e3);
         let megabytes = |rate: f64| format!("{:.1}", rate / 1e6);
         println!(
-            "{},{gbit},{},{},{m},{n},{k},{},{},{},{},{:.3},{:.3},{:.3},{},{}",
+            "{},{gbit},{},{},{m},{n},{k},{},{},{},{},{:.3},{:.3},{:.3},{:.3},{},{}",
             plan.ranks(),
             std::env::var("EINSUM_DIST_MPIRUN").unwrap_or_default(),
             case.algorithm.name(),
             settings.rounds,
             megabytes(settings.link),
             megabytes(received(&plan) / transfer),
-            [compute, transfer, wall, in_turns, exposed, bound].map(ms).join(","),
+            [compute, transfer, plain, wall, in_turns, exposed, bound].map(ms).join(","),
             wall / longer,
+            wall / plain,
             seconds.slowdown(),
             seconds.most(),
             verdict(wall <= bound),

@@ -30,12 +30,23 @@ pub struct Seconds {
 impl Seconds {
     /// Of the same plan in four worlds: for computing, transfers, both and both in turns. Collective.
     pub fn of<T: Element>(worlds: [&World; 4], plan: &Plan, rounds: usize) -> Seconds {
+        Seconds::between::<T>(worlds, plan, rounds, |_| {})
+    }
+
+    /// As [`Seconds::of`]; in every round something else has its turn, with the product that only computes. Collective.
+    pub fn between<T: Element>(
+        worlds: [&World; 4],
+        plan: &Plan,
+        rounds: usize,
+        mut other: impl FnMut(&mut Product<T>),
+    ) -> Seconds {
         let mut products = worlds.map(|world| Product::<T>::new(world, plan));
         let mut seconds = [(); 4].map(|()| Vec::with_capacity(rounds));
         for _ in 0..rounds {
             for (product, seconds) in products.iter_mut().zip(&mut seconds) {
                 seconds.push(product.run());
             }
+            other(&mut products[0]);
         }
         let [compute, transfer, wall, in_turns] = seconds.map(median);
         Seconds { compute, transfer, wall, in_turns }
@@ -79,11 +90,16 @@ impl<T: Element> Product<T> {
 
     /// Seconds of one run: of the slowest process. Collective.
     pub fn run(&mut self) -> f64 {
+        self.run_within(|run| run())
+    }
+
+    /// Seconds of whatever runs it in turn: of the slowest process. Collective.
+    pub fn run_within(&mut self, within: impl FnOnce(&mut dyn FnMut())) -> f64 {
         // Processes do not begin at the same time otherwise.
         self.world.all_gather(&[]).expect("all ranks");
         let start = Instant::now();
         let [left, right] = &self.operands;
-        self.program.run_dist(T::ONE, &[left, right], T::ZERO, &mut self.out).expect("a run");
+        within(&mut || self.program.run_dist(T::ONE, &[left, right], T::ZERO, &mut self.out).expect("a run"));
         most(&self.world, start.elapsed().as_secs_f64())
     }
 }
