@@ -71,8 +71,10 @@ fn faults_of_a_rank_in_this_process() {
         ("worker@1:1", "error: rank 1 on ", ", task 0 (mk,kn->mn): ", "panicked: injected for a test"),
         ("communication@2:2", "error: rank 2 on ", ", communication, task ", "panicked: injected for a test"),
         ("allocation@1", "error: rank 1 on ", ": cannot allocate ", "bytes"),
+        // It takes effect when the silent one returns.
+        ("silence4@1:1", "error: rank ", ", communication, task ", "no answer from rank 1 for 1 s"),
     ] {
-        let arguments = [&RING[..], &["-n3"]].concat();
+        let arguments = [&RING[..], &["-n3", "--timeout", "1"]].concat();
         let ended = ran(program(&folder, &arguments).env("EINSUM_DIST_INJECT", fault));
         failed(&ended, &folder, &[]);
         assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""));
@@ -115,13 +117,13 @@ fn a_process_that_is_silent_while_the_others_write_ends_all() {
     }
 }
 
-/// Rank 1 gets a signal in the middle of a long run. Who is killed says nothing; its launcher does.
+/// Rank 1 gets a signal in the middle of a long run. Who is killed says nothing, and its peers are ended by the launcher, which says
+/// which process it was and how it ended.
 #[test]
 fn a_process_that_is_killed_or_stopped_ends_all() {
     let folder = Folder::new("mpi-killed");
-    for (signal, transport) in
-        [("KILL", "shared"), ("KILL", "message"), ("KILL", "rma"), ("STOP", "shared"), ("STOP", "message")]
-    {
+    let each = ["KILL", "STOP"].into_iter().flat_map(|signal| TRANSPORTS.map(|transport| (signal, transport)));
+    for (signal, transport) in each {
         let Some(mut command) = launcher(&folder) else { return };
         // A rank that has workers has started MPI.
         let after = format!(
@@ -136,6 +138,9 @@ fn a_process_that_is_killed_or_stopped_ends_all() {
         assert!(ended.took > Duration::from_secs(2), "over before the signal: {}", ended.err);
         if signal == "STOP" {
             says(&ended, "einsum-dist: rank ", "no answer from ");
+        } else {
+            let said = format!("{}{}", ended.out, ended.err).to_lowercase();
+            assert!(said.contains("signal 9") || said.contains("exit code: 9"), "{}\n{}", ended.out, ended.err);
         }
     }
 }

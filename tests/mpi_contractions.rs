@@ -28,7 +28,7 @@ const CASES: usize = 800;
 const FILLED: usize = 70;
 
 /// Runs of each algorithm with delays.
-const DELAYED: u64 = 25;
+const DELAYED: u64 = 200;
 
 fn main() {
     let Some(launcher) = launcher() else {

@@ -7,9 +7,15 @@ pub fn name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned()).unwrap_or_default()
 }
 
-/// The cores that this process may use.
+/// The cores that this process may use, of those that are there.
 pub fn cpus() -> Vec<usize> {
-    listed(&std::fs::read_to_string("/proc/self/status").unwrap_or_default())
+    let mut cpus = listed(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
+    // A mask may have cores that have been taken out, or may be put in.
+    if let Ok(online) = std::fs::read_to_string("/sys/devices/system/cpu/online") {
+        let online = ranges(online.trim());
+        cpus.retain(|cpu| online.binary_search(cpu).is_ok());
+    }
+    cpus
 }
 
 /// How many processing units this process may have the time of: those of its mask, or fewer by a quota.

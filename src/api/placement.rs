@@ -30,7 +30,8 @@ impl Crew {
             }
         });
         let builder = builder.thread_name(move |worker| format!("rank {rank} worker {worker}"));
-        let pool = builder.build().map_err(|error| Error::Usage(format!("cannot start workers: {error}")))?;
+        let pool =
+            builder.build().map_err(|error| Error::Usage(format!("rank {rank} cannot start workers: {error}")))?;
         Ok(Crew { pool, place })
     }
 
@@ -57,6 +58,16 @@ struct Sharing {
     ranks: usize,
     /// How many of them come before those of this process.
     before: usize,
+    /// Ranks of this host, whatever their masks.
+    here: usize,
+}
+
+impl Sharing {
+    /// Processors that each rank of the host has the time of by a quota, if that is less than what its mask leaves.
+    fn quota(&self) -> Option<usize> {
+        let processors = host::processors();
+        (processors < host::cpus().len()).then(|| processors / self.here.max(1))
+    }
 }
 
 impl World {
@@ -76,12 +87,17 @@ impl World {
     /// # Errors
     /// MPI fails, or what the topology is said to be is none.
     pub fn place(&self, workers: usize) -> Result<()> {
-        let Sharing { topology, ranks, before } = self.sharing()?;
+        let sharing = self.sharing()?;
+        let Sharing { topology, ranks, before, .. } = &sharing;
         if self.ranks() == 1 || self.shared().placed.borrow().is_some() || host::cpus().is_empty() {
             return Ok(());
         }
-        let places = topology.place(ranks, workers, true).places.split_off(before);
-        let places: Vec<Place> = places.into_iter().take(self.local_ranks().len()).collect();
+        let mut places = topology.place(*ranks, workers, true).places.split_off(*before);
+        places.truncate(self.local_ranks().len());
+        // Who never sleeps takes its part of a quota.
+        if sharing.quota().is_some_and(|quota| quota <= workers) {
+            places.iter_mut().for_each(|place| place.spare = false);
+        }
         if let (false, [mine]) = (self.local_ranks().len() == self.ranks(), &places[..]) {
             host::bind(&mine.units);
         }
@@ -95,11 +111,10 @@ impl World {
     /// # Errors
     /// As [`World::place`].
     pub fn default_workers(&self) -> Result<usize> {
-        let Sharing { topology, ranks, .. } = self.sharing()?;
+        let sharing = self.sharing()?;
         let several = self.ranks() > 1;
-        let quota = host::processors() / ranks;
-        let quota = if several && quota > 1 { quota - 1 } else { quota.max(1) };
-        let mine = topology.workers(ranks, several).min(quota);
+        let quota = sharing.quota().map(|quota| if several && quota > 1 { quota - 1 } else { quota.max(1) });
+        let mine = sharing.topology.workers(sharing.ranks, several).min(quota.unwrap_or(usize::MAX));
         // One plan serves all ranks.
         let all = self.all_gather(&(mine as u64).to_le_bytes())?;
         let read = |bytes: &Vec<u8>| Some(u64::from_le_bytes(bytes.as_slice().try_into().ok()?) as usize);
@@ -123,9 +138,7 @@ impl World {
     /// # Errors
     /// As [`World::place`].
     pub fn starved(&self, workers: Option<usize>) -> Result<Option<String>> {
-        let name = host::name();
-        let here = self.all_gather(name.as_bytes())?.iter().filter(|theirs| **theirs == name.as_bytes()).count();
-        let Sharing { topology, ranks, .. } = self.sharing()?;
+        let Sharing { topology, ranks, here, .. } = self.sharing()?;
         let (own, fair) = (topology.cores() / ranks, host::topology()?.cores() / here.max(ranks));
         let rank = self.local_ranks().start;
         let starves = own < fair && own < workers.unwrap_or(fair);
@@ -142,14 +155,23 @@ impl World {
 
     /// Collective.
     fn sharing(&self) -> Result<Sharing> {
-        let mine = format!("{} {:?}", host::name(), host::cpus());
+        let name = host::name();
+        let mine = format!("{name} {:?}", host::cpus());
         let everyone = self.all_gather(mine.as_bytes())?;
         let topology = self.agree(host::allowed())?;
         if self.local_ranks().len() == self.ranks() {
-            return Ok(Sharing { topology, ranks: self.ranks(), before: 0 });
+            return Ok(Sharing { topology, ranks: self.ranks(), before: 0, here: self.ranks() });
         }
+        let of_host =
+            |theirs: &&Vec<u8>| theirs.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&b' '));
+        let here = everyone.iter().filter(of_host).count();
         let sharing = |processes: &[Vec<u8>]| processes.iter().filter(|theirs| **theirs == mine.as_bytes()).count();
-        Ok(Sharing { topology, ranks: sharing(&everyone), before: sharing(&everyone[..self.local_ranks().start]) })
+        Ok(Sharing {
+            topology,
+            ranks: sharing(&everyone),
+            before: sharing(&everyone[..self.local_ranks().start]),
+            here,
+        })
     }
 }
 

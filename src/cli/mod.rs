@@ -38,6 +38,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::CommandFactory;
+use einsum_dist::api::host;
 use einsum_dist::comm::CommError;
 use einsum_dist::{Error, World};
 
@@ -111,10 +112,12 @@ fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
             failure.print(json);
         }
         if let Failure::Library(Error::Comm(CommError::Mpi { .. })) = failure {
-            // The others may not know of it.
-            world.abort(&format!("ends the run with code {code}"));
+            // The others may not know of it, and rank 0 may not come to say what it was.
+            let message = if world.is_root() { format!("ends the run with code {code}") } else { failure.message() };
+            world.abort(&message);
         }
     }
+    let (rank, alone) = (world.local_ranks().start, world.ranks() == world.local_ranks().len());
     let finished = world.all_gather(&[code]).and_then(|codes| {
         world.finish()?;
         Ok(codes.iter().flatten().copied().max().unwrap_or(code))
@@ -122,7 +125,8 @@ fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
     match finished {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("error: {error}");
+            let who = if alone { String::new() } else { format!("rank {rank} on {}: ", host::name()) };
+            eprintln!("error: {who}{error}");
             ExitCode::from(1)
         }
     }

@@ -59,12 +59,12 @@ pub enum Fault {
     Communication,
     /// The program's memory cannot be had.
     Allocation,
-    /// The communication thread answers nobody any more, for a minute.
-    Silence,
+    /// The communication thread answers nobody any more, for so many seconds.
+    Silence(u64),
 }
 
-/// A fault of one rank, written `worker@RANK`, `communication@RANK`, `allocation@RANK` or `silence@RANK`; with `:RUN` behind it, from that
-/// run of a program's schedule on (0 is the first one, and each slice is one), not from the first.
+/// A fault of one rank, written `worker@RANK`, `communication@RANK`, `allocation@RANK`, or `silence@RANK`, which is for a minute, and
+/// `silence3@RANK` for three seconds; with `:RUN` behind it, from that run of a program's schedule on (0 is the first one, and each slice is one), not from the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injection {
     pub rank: usize,
@@ -77,8 +77,8 @@ impl Fault {
     /// Lets it happen, if it is of the communication thread.
     pub(super) fn strike(self) {
         assert!(self != Fault::Communication, "injected for a test");
-        if self == Fault::Silence {
-            std::thread::sleep(Duration::from_secs(60));
+        if let Fault::Silence(seconds) = self {
+            std::thread::sleep(Duration::from_secs(seconds));
         }
     }
 }
@@ -100,13 +100,19 @@ impl FromStr for Injection {
     fn from_str(text: &str) -> Result<Injection, String> {
         let (fault, place) = text.split_once('@').ok_or("expected a fault and a rank, such as worker@1")?;
         let (rank, run) = place.split_once(':').unwrap_or((place, "0"));
-        let fault = match fault {
-            "worker" => Fault::Worker,
-            "communication" => Fault::Communication,
-            "allocation" => Fault::Allocation,
-            "silence" => Fault::Silence,
-            _ => return Err(format!("no fault `{fault}` (known: worker, communication, allocation, silence)")),
-        };
+        let fault =
+            match fault {
+                "worker" => Fault::Worker,
+                "communication" => Fault::Communication,
+                "allocation" => Fault::Allocation,
+                "silence" => Fault::Silence(60),
+                _ => {
+                    let seconds = fault.strip_prefix("silence").and_then(|seconds| seconds.parse().ok());
+                    Fault::Silence(seconds.ok_or_else(|| {
+                        format!("no fault `{fault}` (known: worker, communication, allocation, silence)")
+                    })?)
+                }
+            };
         let rank = rank.parse().map_err(|_| format!("`{rank}` is no rank"))?;
         let run = run.parse().map_err(|_| format!("`{run}` is no run"))?;
         Ok(Injection { rank, fault, run })

@@ -9,8 +9,9 @@
 //! ```
 //!
 //! Invariants: ranks of one host follow each other through its domains; a domain has ranks by its number of cores, at least one
-//! where there are ranks enough; those of one domain have about as many cores as each other, side by side. A core has one worker at
-//! most, whatever its hardware threads. Where ranks of a domain have fewer cores than workers, none has any of its own: they keep to
+//! where there are ranks enough; those of one domain have about as many cores as each other, side by side. Where that would leave
+//! a quarter of the cores idle, as all ranks have equally many workers, all cores are shared out evenly instead, across the borders
+//! of domains. A core has one worker at most, whatever its hardware threads. Where ranks of a domain have fewer cores than workers, none has any of its own: they keep to
 //! the domain, and the system places their threads. So it does among the cores of a rank that has more than threads, as another run
 //! on the host would be bound to the same ones.
 //! Deliberately absent: binding, which the threads themselves do.
@@ -148,7 +149,7 @@ impl Topology {
     /// ```
     pub fn ranks_within(&self, processors: usize) -> usize {
         let most = self.domains.len().min(processors).max(1);
-        let busy = |ranks: usize| (ranks * self.least(ranks)).min(processors);
+        let busy = |ranks: usize| (ranks * self.least_within(ranks)).min(processors);
         let best = (1..=most).map(busy).max().unwrap_or(0);
         (1..=most).rev().find(|&ranks| 10 * busy(ranks) >= 9 * best).unwrap_or(1)
     }
@@ -172,7 +173,12 @@ impl Topology {
 
     /// Cores of the smallest share.
     fn least(&self, ranks: usize) -> usize {
-        self.shares(ranks).iter().map(|share| share.cores.len()).min().unwrap_or(0)
+        least_of(&self.shares(ranks))
+    }
+
+    /// Cores of the smallest share, of whole domains or within one.
+    fn least_within(&self, ranks: usize) -> usize {
+        least_of(&self.shares_within(ranks))
     }
 
     /// Where ranks that share it compute, each with so many workers, and one thread more if they `communicate`.
@@ -220,6 +226,25 @@ impl Topology {
 
     /// The domains of each rank, and its cores of them.
     fn shares(&self, ranks: usize) -> Vec<Share<'_>> {
+        let (within, even) = (self.shares_within(ranks), self.cores() / ranks.max(1));
+        if 4 * least_of(&within) >= 3 * even { within } else { self.shares_across(ranks) }
+    }
+
+    /// All cores in order, evenly.
+    fn shares_across(&self, ranks: usize) -> Vec<Share<'_>> {
+        let cores = cores_of(&self.domains);
+        let owners: Vec<usize> =
+            self.domains.iter().enumerate().flat_map(|(at, domain)| vec![at; domain.cores.len()]).collect();
+        let share = |rank: usize| {
+            let part = rank * cores.len() / ranks..(rank + 1) * cores.len() / ranks;
+            let domains = &self.domains[owners[part.start]..=owners[part.end - 1]];
+            Share { domains, cores: cores[part].to_vec(), least: cores.len() / ranks }
+        };
+        (0..ranks).map(share).collect()
+    }
+
+    /// Whole domains, or parts of one.
+    fn shares_within(&self, ranks: usize) -> Vec<Share<'_>> {
         let count = self.domains.len();
         if ranks < count {
             let share = |domains| {
@@ -248,6 +273,10 @@ impl Topology {
         });
         shares.collect()
     }
+}
+
+fn least_of(shares: &[Share<'_>]) -> usize {
+    shares.iter().map(|share| share.cores.len()).min().unwrap_or(0)
 }
 
 /// In ascending order.
@@ -343,7 +372,8 @@ mod tests {
             let places = host.place(ranks, 1, true).places;
             (0..2).map(|domain| places.iter().filter(|place| place.domains == [domain]).count()).collect::<Vec<_>>()
         };
-        assert_eq!([2, 5, 6, 16].map(each), [[1, 1], [3, 2], [3, 3], [8, 8]]);
+        // Of five, three would have two cores each in one domain and two have four in the other: one straddles.
+        assert_eq!([2, 5, 6, 16].map(each), [[1, 1], [2, 2], [3, 3], [8, 8]]);
     }
 
     #[test]
@@ -386,15 +416,16 @@ mod tests {
         let (workers, placement) = default(&host);
         assert_eq!(workers, 8);
         assert_eq!(lines(&placement), ["rank 0: NUMA domains 0-1, workers on 0,2,4,6,8,10,28,30"]);
+        // Seven and two would be half of them.
         let two = host.place(2, host.workers(2, true), true);
         assert_eq!(
             lines(&two),
             [
-                "rank 0: NUMA domain 0, all threads on 0-2,4,6,8,10",
-                "rank 1: NUMA domain 1, workers on 28, communication on 30",
+                "rank 0: NUMA domain 0, workers on 0,2,4, communication on 6",
+                "rank 1: NUMA domains 0-1, workers on 8,10,28, communication on 30",
             ]
         );
-        assert_eq!(two.places[0].units, [0, 1, 2, 4, 6, 8, 10]);
+        assert_eq!(two.places[1].units, [8, 10, 28, 30, 31]);
         assert!(two.places.iter().all(|place| place.spare));
         // Four ranks: three where there are three times as many cores.
         let four = host.place(4, host.workers(4, true), true);
@@ -414,6 +445,19 @@ mod tests {
             lines(&within.place(2, 1, true)),
             ["rank 0: NUMA domain 0, workers on 1", "rank 1: NUMA domain 0, workers on 3",]
         );
+    }
+
+    #[test]
+    fn a_given_number_of_ranks_leaves_no_quarter_of_the_cores_idle() {
+        let three = host("numa:3 core:8");
+        assert_eq!((three.workers(2, true), three.workers(3, true)), (11, 7));
+        let two = three.place(2, 11, true);
+        assert_eq!(lines(&two)[1], "rank 1: NUMA domains 1-2, workers on 12-22, communication on 23");
+        assert_eq!(two.warnings.len(), 2);
+        let units: Vec<usize> = (0..60).chain(72..84).collect();
+        assert_eq!(host("numa:2 core:72").restricted(&units).workers(2, true), 35);
+        // One rank in three would straddle for a fifth of the cores.
+        assert_eq!(host("numa:2 core:8").workers(3, true), 3);
     }
 
     /// Ranks and workers of hosts with so many cores in each domain, if nobody says how many.

@@ -99,8 +99,9 @@ impl Candidates<'_> {
             let fit = Fit { memory: None, ..fit };
             grids.extend(fit.best(0).or_else(|| fit.widest()));
         }
-        // Few rounds where computing takes longer than transfers, as few pieces of rings.
-        grids = grids.into_iter().flat_map(|grid| [fit.few_rounds(&grid), Some(grid)]).flatten().collect();
+        // Few rounds where computing takes longer than transfers, as few pieces of rings; many where links are slow.
+        let rounds = |grid: Grid| [fit.few_rounds(&grid), fit.many_rounds(&grid), Some(grid)];
+        grids = grids.into_iter().flat_map(rounds).flatten().collect();
         if self.machine.ranks_per_node > 1 {
             grids = grids.iter().flat_map(Grid::orders).collect();
         }

@@ -85,8 +85,8 @@ impl<'a> Tiles<'a> {
             let cells = (0..rounds).map(|round| tile_bounds(tile.len(), rounds, round));
             return cells.map(|cell| tile.start + cell.start..tile.start + cell.end).collect();
         }
-        // Larger parts in several rounds.
-        let each = |part: &Range<usize>| (part.len() * rounds / tile.len()).clamp(1, part.len());
+        // Larger parts in several rounds, which are about as long as each other.
+        let each = |part: &Range<usize>| ((part.len() * rounds + tile.len() / 2) / tile.len()).clamp(1, part.len());
         let cells = parts.iter().flat_map(|part| {
             (0..each(part)).map(move |piece| {
                 let cell = tile_bounds(part.len(), each(part), piece);

@@ -22,12 +22,12 @@ fn topology(hwloc: &Hwloc) -> Topology {
     };
     for node in hwloc.objects_with_type(ObjectType::NUMANode) {
         let Some(set) = node.cpuset().map(|set| set.clone_target()) else { continue };
-        // A processor may have several memories, of which the first is the common one, and some memories have no processor.
+        // Some memories have no processor.
         let mut cores: Vec<Vec<usize>> = inside(ObjectType::Core, &set).into_iter().map(units).collect();
         if cores.is_empty() {
             cores = inside(ObjectType::PU, &set).into_iter().map(units).collect();
         }
-        if cores.is_empty() || domains.iter().any(|domain| domain.cores == cores) {
+        if cores.is_empty() {
             continue;
         }
         let above = node.first_ancestor_with_type(ObjectType::Package);
@@ -39,6 +39,7 @@ fn topology(hwloc: &Hwloc) -> Topology {
         let number = |object: &TopologyObject| object.os_index().unwrap_or(object.logical_index());
         domains.push(Domain { number: number(node), socket: socket.map_or(0, number), memory, cores });
     }
+    let domains = disjoint(domains);
     let levels =
         [ObjectType::L1Cache, ObjectType::L2Cache, ObjectType::L3Cache, ObjectType::L4Cache, ObjectType::L5Cache];
     let first = levels.into_iter().filter_map(|level| hwloc.objects_with_type(level).next()?.attributes());
@@ -47,6 +48,21 @@ fn topology(hwloc: &Hwloc) -> Topology {
         _ => None,
     };
     Topology { domains, caches: first.filter_map(cache).collect() }
+}
+
+/// Without those whose cores others have: a processor may have several memories, of which the first is the common one, and a memory of
+/// no processor is said to be near all of several.
+fn disjoint(domains: Vec<Domain>) -> Vec<Domain> {
+    let mut by_size: Vec<(usize, Domain)> = domains.into_iter().enumerate().collect();
+    by_size.sort_by_key(|(_, domain)| domain.cores.len());
+    let mut kept: Vec<(usize, Domain)> = Vec::new();
+    for (at, domain) in by_size {
+        if kept.iter().all(|(_, other)| domain.cores.iter().all(|core| !other.cores.contains(core))) {
+            kept.push((at, domain));
+        }
+    }
+    kept.sort_by_key(|(at, _)| *at);
+    kept.into_iter().map(|(_, domain)| domain).collect()
 }
 
 /// The processing units of an object, as the system counts them.
@@ -63,6 +79,19 @@ mod tests {
     fn both(text: &str) -> [Topology; 2] {
         let hwloc = Hwloc::builder().from_synthetic(text).unwrap().build().unwrap();
         [text.parse::<Synthetic>().unwrap().topology(), topology(&hwloc)]
+    }
+
+    #[test]
+    fn a_core_is_of_one_domain() {
+        let domain = |number: usize, cores: &[usize]| Domain {
+            number,
+            socket: 0,
+            memory: 0,
+            cores: cores.iter().map(|&core| vec![core]).collect(),
+        };
+        let all = [(4, &[0, 1, 2, 3][..]), (0, &[0, 1]), (1, &[2, 3]), (2, &[4]), (3, &[4])];
+        let kept = disjoint(all.map(|(number, cores)| domain(number, cores)).to_vec());
+        assert_eq!(kept.iter().map(|domain| domain.number).collect::<Vec<_>>(), [0, 1, 2]);
     }
 
     #[test]
@@ -97,13 +126,16 @@ mod tests {
             let places = host.place(host.ranks(), host.workers(host.ranks(), true), true).places;
             assert_eq!(crate::machine::listed(&places).nth(1).unwrap(), says);
         }
-        // Three cores of the first domain, one of the second.
+        // Three cores of the first domain, one of the second: two each.
         let [_, host] = both("numa:2 core:4 pu:1");
         let host = host.restricted(&[0, 2, 3, 5]);
         let places = host.place(2, host.workers(2, true), true).places;
         assert_eq!(
             crate::machine::listed(&places).collect::<Vec<_>>(),
-            ["rank 0: NUMA domain 0, all threads on 0,2-3", "rank 1: NUMA domain 1, workers on 5"]
+            [
+                "rank 0: NUMA domain 0, workers on 0, communication on 2",
+                "rank 1: NUMA domains 0-1, workers on 3, communication on 5",
+            ]
         );
         let [_, one] = both("core:1 pu:1");
         assert_eq!((one.ranks(), one.workers(1, false)), (1, 1));

@@ -162,12 +162,16 @@ impl Contracted<'_> {
             let others = grid.sharing(labels, rank).into_iter().filter(|&other| other != rank);
             others.map(|other| machine.link(rank, other)).collect()
         });
-        // A part of the tile from each of those who need it, too.
-        let receive = |elements: f64, links: &[Link]| -> f64 {
+        // A part of the tile from each of those who need it, too, in pieces.
+        let receive = |elements: f64, links: &[Link], pieces: f64| -> f64 {
             let part = elements / (links.len() + 1) as f64 * dtype.size() as f64;
-            links.iter().map(|link| link.latency + part / link.bandwidth).sum()
+            links.iter().map(|link| pieces * link.latency + part / link.bandwidth).sum()
         };
-        let gather = receive(left, &links[0]) + receive(right, &links[1]);
+        let gather = |operand: usize, elements: f64| {
+            let sharing = (links[operand].len() + 1) as f64;
+            receive(elements, &links[operand], (grid.rounds as f64 / sharing).max(1.0))
+        };
+        let gather = gather(0, left) + gather(1, right);
         let adds = if links[2].is_empty() { 0.0 } else { self.cost.stream(3.0 * out) };
         let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
         // Without rounds, too, a product goes through out once for every so many summed indices.
@@ -176,6 +180,6 @@ impl Contracted<'_> {
         // Ranks begin with what they hold of one operand; a part of the other has nothing to hide behind.
         let both = !links[0].is_empty() && !links[1].is_empty();
         let exposed = if both || rounds < 2.0 { gather / rounds } else { 0.0 };
-        self.cost.hidden([compute, compute / rounds], [gather, exposed]) + receive(out, &links[2]) + adds
+        self.cost.hidden([compute, compute / rounds], [gather, exposed]) + receive(out, &links[2], 1.0) + adds
     }
 }

@@ -7,7 +7,7 @@
 mod sharing;
 mod words;
 
-use crate::algorithm::{Grid, most_pieces};
+use crate::algorithm::{Grid, PIECES, most_pieces};
 use crate::dims::{Kinds, Label};
 use crate::schedule::collective::Way;
 use words::{OPERANDS, SUMMANDS, Volumes};
@@ -136,6 +136,13 @@ impl Fit<'_> {
         };
         let rounds = parts(&self.kinds.m).max(parts(&self.kinds.n));
         (self.memory.is_none() && rounds < grid.rounds).then(|| Grid { rounds, ..grid.clone() })
+    }
+
+    /// The same grid with as many rounds as rings have pieces, if it has fewer: where links are slow, the less has nothing to hide behind.
+    pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
+        let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
+        let rounds = PIECES.min(summed);
+        (self.memory.is_none() && rounds > grid.rounds).then(|| Grid { rounds, ..grid.clone() })
     }
 
     /// How many ranks may be idle where that moves less: one, and of more than 33 ranks 3 %.
