@@ -22,7 +22,7 @@ QUICK        ?=
 PEERS_PYTHON ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-aarch64 test-asan test-large test-numa bench bench-network volumes thesis mlp packages build
+.PHONY: help demo test test-aarch64 test-asan test-large test-numa bench bench-network bench-ranks volumes thesis mlp packages build
 
 help:
 	@echo "make demo          contract the .npy files of data/ on 2 MPI ranks: plan, time, GFLOP/s, check"
@@ -37,7 +37,9 @@ help:
 	@echo "make thesis        two ranks beside one, by algorithm and size: benches/results/thesis.csv and .svg"
 	@echo "make mlp           slicing from and to all distributions, predicted and measured: benches/results/mlp.md, .csv and .svg"
 	@echo "make bench-network rings, slicing and grids between network namespaces with links of 1 and 4 Gbit/s (as root):"
-	@echo "                   benches/results/network.md and .csv"
+	@echo "                   benches/results/network.md, .csv and .svg"
+	@echo "make bench-ranks   what a task costs on two ranks, and how fast blocks go between processes of this machine, by each"
+	@echo "                   transport and beside a plain copy: benches/results/tasks.txt and transports.txt"
 	@echo "make build         the program with all features: $(PROGRAM)"
 	@echo
 	@echo "Without any system package: cargo run --release -- \"mk,kn->mn\""
@@ -114,4 +116,16 @@ bench-network:
 	python3 benches/network/table.py $(TABLES)/network.csv
 	$(BUILD) build --release --features $(FEATURES)
 	EINSUM_DIST_MPIRUN=$(MPIRUN) benches/network/hosts.sh 2 1gbit $(PROGRAM) --algorithm ring-mn --cut m --dtype f64 \
-		--size m=3328,n=4096,k=4096 --warmup 2 --timeline $(TABLES)/network.svg "mk,kn->mn"
+		--size $$(awk -F, '/^2,1,.*,ring-mn,/ { print "m=" $$5 ",n=" $$6 ",k=" $$7 }' $(TABLES)/network.csv) \
+		--warmup 2 --timeline $(TABLES)/network.svg "mk,kn->mn"
+
+bench-ranks: packages
+	@mkdir -p target
+	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features $(FEATURES) --bench tasks > target/tasks.part
+	mv target/tasks.part $(TABLES)/tasks.txt
+	@program=$$($(BUILD) test -q --release --features $(FEATURES) --test mpi_transport \
+		--config "target.'cfg(all())'.runner = 'echo'" | grep "/mpi_transport-" | tail -n 1); \
+	for route in shared message rma; do \
+		echo "$$route, $(MPIRUN) -n 2"; $(MPIRUN) -n 2 $$program bandwidth $$route || exit 1; \
+	done > target/transports.part
+	mv target/transports.part $(TABLES)/transports.txt

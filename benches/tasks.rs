@@ -3,20 +3,25 @@
 //! ```text
 //! work        a chain of tiny products, cut along c: a task each, which waits for the one before
 //! transfers   the same by ring-mn: two products, a send and a receive for each step, each waiting for another
-//! small       products that are too small to share: on one rank, as auto has it, and on two
+//! product     one matrix product on one rank, on two by ring-mn, and as auto has it: what is too small to share stays on one rank
 //! ```
 //!
-//! Ranks are threads of one process and, where `EINSUM_DIST_MPIRUN` names a launcher (and with the feature `mpi`), processes of MPI.
+//! Ranks are threads of one process and, where `EINSUM_DIST_MPIRUN` names a launcher (and with the feature `mpi`), processes of MPI, by
+//! shared memory and by messages.
 
-use std::time::Instant;
+#[allow(dead_code, reason = "each benchmark uses its own part")]
+mod product;
 
 use einsum_dist::plan::AlgorithmName;
-use einsum_dist::{DistTensor, Machine, Options, Plan, Problem, Program, World};
+use einsum_dist::{Machine, Options, Plan, Problem, World};
+
+use product::{Product, median, planned};
 
 /// Microseconds that a task may cost.
 const MOST: f64 = 20.0;
 
-/// The argument of the program's own MPI ranks.
+/// The first argument of the program's own MPI ranks; the transport follows.
+#[cfg(feature = "mpi")]
 const MPI_RANK: &str = "mpi-rank";
 
 fn main() {
@@ -24,57 +29,56 @@ fn main() {
     let mut numbers = arguments.iter().filter_map(|argument| argument.parse::<usize>().ok());
     let (steps, rounds) = (numbers.next().unwrap_or(200), numbers.next().unwrap_or(51));
     #[cfg(feature = "mpi")]
-    if arguments.iter().any(|argument| argument == MPI_RANK) {
-        let world = World::mpi().expect("started by mpirun");
-        world.place(1).expect("ranks that are told of each other");
-        measure(&world, &format!("MPI, {}", world.transport()), steps, rounds);
+    if let [first, transport, ..] = &arguments[..]
+        && first == MPI_RANK
+    {
+        let world = World::mpi_by(transport.parse().expect("a transport")).expect("started by mpirun");
+        measure(&world, &format!("MPI, {transport}"), steps, rounds);
         return world.finish().expect("the end of MPI");
     }
-    println!("f32, two ranks of one worker, median of {rounds} runs; microseconds per task");
-    let world = World::in_process(2);
-    world.place(1).expect("ranks of this process");
-    measure(&world, "in process", steps, rounds);
-    if let Some(mpirun) = std::env::var("EINSUM_DIST_MPIRUN").ok().filter(|_| cfg!(feature = "mpi")) {
+    println!("f32, two ranks of one worker, medians of {rounds} runs; microseconds");
+    measure(&World::in_process(2), "in process", steps, rounds);
+    #[cfg(feature = "mpi")]
+    if let Ok(mpirun) = std::env::var("EINSUM_DIST_MPIRUN") {
         let program = std::env::current_exe().expect("this program has a path");
-        let line = format!("{mpirun} -n 2 \"$0\" {MPI_RANK} {steps} {rounds}");
-        let status = std::process::Command::new("sh").args(["-c", &line]).arg(program).status();
-        assert!(status.expect("mpirun starts").success());
+        for transport in ["shared", "message"] {
+            let line = format!("{mpirun} -n 2 \"$0\" {MPI_RANK} {transport} {steps} {rounds}");
+            let status = std::process::Command::new("sh").args(["-c", &line]).arg(&program).status();
+            assert!(status.expect("mpirun starts").success());
+        }
     }
 }
 
 /// `ranks` says where they are and how blocks move.
 fn measure(world: &World, ranks: &str, steps: usize, rounds: usize) {
+    world.place(1).expect("ranks that are told of each other");
     let machine = world.machine(1).expect("rates");
     for (name, algorithm) in [("work", AlgorithmName::C), ("transfers", AlgorithmName::RingMn)] {
-        let mut run = Run::new(world, &chain(steps, algorithm, &machine));
-        let seconds = run.median(rounds);
-        let tasks = run.tasks();
+        let plan = chain(steps, algorithm, &machine);
+        let mut product = Product::<f32>::new(world, &plan);
+        let seconds = median((0..rounds).map(|_| product.run()).collect());
+        // Of the rank that has most.
+        let tasks = (0..plan.ranks()).map(|rank| plan.schedule(rank).tasks.len()).max().unwrap_or(1);
         if world.is_root() {
             let each = seconds * 1e6 / tasks as f64;
             let verdict = if each <= MOST { "PASS" } else { "FAIL" };
-            println!("{ranks:12} {name:10} {tasks:5} tasks of a rank  {each:6.2}  {verdict}");
+            println!("{ranks:12}  {name:9}  {tasks:4} tasks of a rank, each {each:6.2}  {verdict}");
         }
     }
-    for side in [16, 32, 64, 128, 256] {
-        let plan = |algorithm| {
-            let shape = vec![side, side];
-            let options = Options { algorithm, ..Options::default() };
-            let shaped = Problem::parse("mk,kn->mn").and_then(|problem| problem.shapes(&[shape.clone(), shape]));
-            shaped.and_then(|shaped| shaped.plan(&machine, &options)).expect("a matrix product")
-        };
+    for side in [16, 32, 64, 128, 256, 512] {
+        let plan = |algorithm| planned(&machine, [side; 3], &Options { algorithm, ..Options::default() });
         let auto = plan(None);
         let report = auto.report(None);
         let name = report.nodes.iter().find_map(|node| node.algorithm).unwrap_or("none");
-        let forced = [AlgorithmName::Local, AlgorithmName::RingMn].map(|algorithm| plan(Some(algorithm)));
-        let mut runs = [Run::new(world, &forced[0]), Run::new(world, &forced[1])];
-        let mut seconds = [Vec::new(), Vec::new()];
+        let plans = [plan(Some(AlgorithmName::Local)), plan(Some(AlgorithmName::RingMn)), auto];
+        let mut products = plans.map(|plan| Product::<f32>::new(world, &plan));
+        let mut seconds = [(); 3].map(|()| Vec::with_capacity(rounds));
         for _ in 0..rounds {
-            seconds.iter_mut().zip(&mut runs).for_each(|(seconds, run)| seconds.push(run.once()));
+            seconds.iter_mut().zip(&mut products).for_each(|(seconds, product)| seconds.push(product.run()));
         }
-        let [one, two] = seconds.map(median);
+        let [one, two, auto] = seconds.map(|seconds| median(seconds) * 1e6);
         if world.is_root() {
-            let (one, two) = (one * 1e6, two * 1e6);
-            println!("{ranks:12} small      {side:3}^3  one rank {one:8.2}  two ranks {two:8.2}  auto: {name}");
+            println!("{ranks:12}  product    {side:3}^3  one rank {one:8.1}  two {two:8.1}  auto {auto:8.1} ({name})");
         }
     }
 }
@@ -91,49 +95,4 @@ fn chain(steps: usize, algorithm: AlgorithmName, machine: &Machine) -> Plan {
     let options = Options { algorithm: Some(algorithm), ..Options::default() };
     let shaped = Problem::parse(text).and_then(|problem| problem.shapes(&shapes));
     shaped.and_then(|shaped| shaped.plan(machine, &options)).expect("a chain")
-}
-
-/// A program with its tensors.
-struct Run {
-    world: World,
-    program: Program<f32>,
-    operands: Vec<DistTensor<f32>>,
-    out: DistTensor<f32>,
-}
-
-impl Run {
-    fn new(world: &World, plan: &Plan) -> Run {
-        let operand = |index: usize| {
-            let value = plan.operand(index);
-            DistTensor::random(world, &value.shape, &value.distribution, 1, index as u32)
-        };
-        let operands = (0..plan.operands).map(operand).collect();
-        let out = DistTensor::zeros(world, &plan.output().shape, &plan.output().distribution);
-        Run { world: world.clone(), program: world.compile(plan).expect("a program"), operands, out }
-    }
-
-    /// Seconds of one run.
-    fn once(&mut self) -> f64 {
-        let operands: Vec<&DistTensor<f32>> = self.operands.iter().collect();
-        self.world.all_gather(&[]).expect("all ranks");
-        let start = Instant::now();
-        self.program.run_dist(1.0, &operands, 0.0, &mut self.out).expect("a run");
-        start.elapsed().as_secs_f64()
-    }
-
-    fn median(&mut self, rounds: usize) -> f64 {
-        self.once();
-        median((0..rounds).map(|_| self.once()).collect())
-    }
-
-    /// Of the rank that has most.
-    fn tasks(&self) -> usize {
-        let plan = self.program.plan();
-        (0..plan.ranks()).map(|rank| plan.schedule(rank).tasks.len()).max().unwrap_or(1)
-    }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }

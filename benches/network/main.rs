@@ -6,9 +6,12 @@
 //!
 //! Matrices of f64 are multiplied by one algorithm after the other, of sizes at which computing alone and transfers alone take
 //! about equally long. Alone is the same schedule without its other half ([`einsum_dist::exec::Alone`]). In every round each of
-//! the four has its turn: computing, transfers, both, both without overlap; medians of all rounds are printed as CSV.
+//! these has its turn: computing, transfers, both, both without overlap, and computing beside plain streams of TCP; medians of all
+//! rounds are printed as CSV.
 //!
 //! ```text
+//! plain           computing while plain streams carry as many bytes as the product's transfers, each way: what is left of a
+//!                 processor beside TCP, whoever uses it
 //! exposed         what has nothing to hide behind, if everything else is hidden: the plan played at the measured rates, less
 //!                 the longer of computing and transfers. The first block or the last one, or a piece of it
 //! bound           1.15 max(compute, transfer) + exposed
@@ -27,6 +30,7 @@ mod case;
 #[cfg(feature = "mpi")]
 mod link;
 #[cfg(feature = "mpi")]
+#[allow(dead_code, reason = "each benchmark uses its own part")]
 #[path = "../product/mod.rs"]
 mod product;
 #[cfg(feature = "mpi")]

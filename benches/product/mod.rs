@@ -1,4 +1,4 @@
-//! A matrix product by one algorithm, compiled with its tensors, and what it takes with and without overlap.
+//! A matrix product by one algorithm, or another plan, compiled with its tensors, and what it takes with and without overlap.
 
 use std::time::Instant;
 
@@ -70,7 +70,7 @@ impl Seconds {
 pub struct Product<T: Element> {
     world: World,
     program: Program<T>,
-    operands: [DistTensor<T>; 2],
+    operands: Vec<DistTensor<T>>,
     out: DistTensor<T>,
 }
 
@@ -83,7 +83,8 @@ impl<T: Element> Product<T> {
         };
         let out = DistTensor::zeros(world, &plan.output().shape, &plan.output().distribution);
         let program = world.compile(plan).expect("a program");
-        let mut product = Product { world: world.clone(), program, operands: [0, 1].map(operand), out };
+        let operands = (0..plan.operands).map(operand).collect();
+        let mut product = Product { world: world.clone(), program, operands, out };
         product.run();
         product
     }
@@ -98,8 +99,8 @@ impl<T: Element> Product<T> {
         // Processes do not begin at the same time otherwise.
         self.world.all_gather(&[]).expect("all ranks");
         let start = Instant::now();
-        let [left, right] = &self.operands;
-        within(&mut || self.program.run_dist(T::ONE, &[left, right], T::ZERO, &mut self.out).expect("a run"));
+        let operands: Vec<&DistTensor<T>> = self.operands.iter().collect();
+        within(&mut || self.program.run_dist(T::ONE, &operands, T::ZERO, &mut self.out).expect("a run"));
         most(&self.world, start.elapsed().as_secs_f64())
     }
 }
