@@ -136,6 +136,11 @@ impl Communicator {
         &self.0.session
     }
 
+    /// Which MPI this is; of one that is not known the first line that it says of itself.
+    pub fn library(&self) -> String {
+        self.session().library()
+    }
+
     /// A collective call that waits longer than this for others ends the run; `None` waits for ever.
     pub fn give_up_after(&self, timeout: Option<Duration>) {
         self.0.timeout.set(timeout);
