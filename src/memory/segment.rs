@@ -152,11 +152,12 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps a segment of a process of this host.
+    /// Maps a segment of a process of this host. Its bytes may be read while the other process lends them: elsewhere they change, or are gone,
+    /// which is a signal.
     ///
     /// # Errors
     /// The system refuses, or has another file under its number.
-    pub fn of(process: u32, segment: Known) -> Result<Mapping> {
+    pub(crate) fn of(process: u32, segment: Known) -> Result<Mapping> {
         let Known { file, bytes, identity, .. } = segment;
         let file = system::open(process, file)?;
         let (size, there) = system::size_and_identity(&file)?;
