@@ -10,9 +10,10 @@
 //!                           long, more, fewer      likewise: too long, too many pieces, too few
 //! mpirun -n 4 mpi_transport abort        rank 1 ends the run, code 3, while the others wait
 //! mpirun -n 4 mpi_transport panic        rank 1 panics; the launcher ends the others
+//! mpirun -n 4 mpi_transport late         rank 1 does not close its end; the others end the run, code 1
 //! mpirun -n 4 mpi_transport foreign      MPI is the program's, which finalises it
-//! mpirun -n 2 mpi_transport huge ROUTE   a block of 2.2 billion elements and one of 8 GB in two boxes, there and back; 9 GB of memory each
-//! mpirun -n 2 mpi_transport bandwidth    blocks from rank 0 to rank 1 and both ways, beside a plain copy
+//! mpirun -n 2 mpi_transport huge ROUTE   a block of 2.2 billion elements and one of 8 GB in two boxes (5.4 GB by message), there and back; 9 GB of memory each
+//! mpirun -n 2 mpi_transport bandwidth ROUTE   blocks from rank 0 to rank 1 and both ways, beside a plain copy
 //! ```
 //!
 //! With `tests/pmpi/count.c` preloaded and `PMPI_COUNT_FILE` set, the first one also compares the bytes that the endpoints
@@ -56,6 +57,7 @@ fn main() {
         "probe" => probe(&world),
         "short" | "long" | "more" | "fewer" => mismatch(&world, &scenario),
         "abort" => abort(&world),
+        "late" => late(&world),
         "panic" => panic_alone(&world),
         "huge" => huge(&world),
         "bandwidth" => bandwidth(&world),
@@ -66,6 +68,7 @@ fn main() {
             in_flight(&world, &mut moved);
             repeated(&world, &mut moved);
             dropped_alone(&world);
+            dropped_in_flight(&world);
         }
     }
     let (rank, ranks) = (world.rank(), world.size());
@@ -277,6 +280,30 @@ fn dropped_alone(world: &Communicator) {
     }
 }
 
+/// Transfers that nobody answers keep what they use, and do not keep MPI from being finalised. With `rma` as above.
+fn dropped_in_flight(world: &Communicator) {
+    if routes().0.near == Route::Rma {
+        return;
+    }
+    let (rank, ranks) = (world.rank(), world.size());
+    let mut end = endpoint(world, false, 1 << 30);
+    let target = store::<f32>(rank, &[100]);
+    end.recv(0, (rank + 1) % ranks, write(&target, &vec![vec![0..100]])).unwrap();
+    end.poll(&mut Vec::new()).unwrap();
+    end.close().unwrap();
+}
+
+/// Rank 1 comes too late to what all ranks do at an end, and the others do not wait for it.
+fn late(world: &Communicator) {
+    let end = endpoint(world, false, 1 << 30);
+    world.give_up_after(Some(Duration::from_millis(300)));
+    world.before_abort(|| eprintln!("this comes first"));
+    if world.rank() == 1 {
+        std::thread::sleep(Duration::from_secs(30));
+    }
+    end.close().unwrap();
+}
+
 fn agreement(world: &Communicator) {
     let (rank, ranks) = (world.rank(), world.size());
     world.barrier().unwrap();
@@ -480,6 +507,7 @@ fn bandwidth(world: &Communicator) {
                 rate(both)
             );
         }
+        end.close().unwrap();
     }
     let mut end = endpoint(world, true, 1 << 30);
     let mine = store::<f64>(rank, &[2]);
@@ -497,6 +525,7 @@ fn bandwidth(world: &Communicator) {
     if rank == 0 {
         println!("exchange of 8 bytes: {exchange:.2} us, agreement: {:.2} us", start.elapsed().as_secs_f64() * 1e3);
     }
+    end.close().unwrap();
 }
 
 /// Keeps so many transfers in flight, each posted again as soon as it is over, until all have been so often.

@@ -50,8 +50,7 @@ fn auto(communicator: &Communicator) -> Result<Endpoint> {
 fn remembered(communicator: &Communicator) -> Result<Routes> {
     let hosts = communicator.all_gather_bytes(host::name().as_bytes())?;
     let here = hosts.iter().filter(|name| **name == host::name().as_bytes()).count();
-    let library = ::mpi::environment::library_version().unwrap_or_default();
-    let library = if library.starts_with("Open MPI") { "openmpi" } else { "mpi" };
+    let library = if communicator.library() == "Open MPI" { "openmpi" } else { "mpi" };
     let file = cache::file(&format!("{}-{}-{here}-{library}-routes-{FORMAT}.toml", host::name(), communicator.size()));
     let known = file.as_ref().filter(|_| communicator.rank() == 0).and_then(|file| std::fs::read_to_string(file).ok());
     let told = communicator.broadcast_bytes(0, known.as_deref().map(str::as_bytes))?;

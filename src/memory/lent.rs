@@ -64,7 +64,7 @@ impl Lent {
 
 impl Remote {
     /// `None` if the box does not lie inside of what is mapped.
-    pub fn new(lent: Lent, mapping: Rc<Mapping>) -> Option<Remote> {
+    pub(crate) fn new(lent: Lent, mapping: Rc<Mapping>) -> Option<Remote> {
         (lent.segment.bytes <= mapping.bytes() && lent.is_inside()).then_some(Remote { lent, mapping })
     }
 }

@@ -17,9 +17,12 @@ mod bytes;
 mod explored;
 mod footprint;
 mod lease;
+#[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process lends anything"))]
 mod lent;
+#[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process lends anything"))]
 mod segment;
 mod store;
+#[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process lends anything"))]
 mod stream;
 mod strided;
 

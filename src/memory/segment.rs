@@ -6,11 +6,14 @@
 //! ```
 //!
 //! Invariants: while a segment lives, addresses inside it are known to the process ([`Segment::find`]). Its memory goes back to the
-//! system when its owner drops it, whoever still maps it. There are at most [`MOST`] at a time, as each is an open file; and none where the
-//! system counts memory that is asked for or has less: what it refuses of other memory is an error, here it would be a signal.
-//! Deliberately absent: systems other than Linux, and writing by others.
+//! system when its owner drops it, whoever still maps it. There are at most [`MOST`] at a time, as each is an open file; none where the
+//! system counts memory that is asked for or has less: what it refuses of other memory is an error, here it would be a signal; and none where
+//! addresses are limited (`ulimit -v`): segments that are gone stay mapped elsewhere for a while, and would count there.
+//! Deliberately absent: systems other than Linux, and writing by others. A process that is forked off shares segments with its parent, where
+//! other memory is copied: what either writes the other sees, and once the parent has dropped one, its child must not touch it.
 
 use std::collections::BTreeMap;
+use std::io::{Error, Result};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
@@ -105,9 +108,9 @@ impl Segment {
         if bytes > most || live().len() >= segments.min(MOST) {
             return None;
         }
-        let file = system::create(bytes)?;
-        let (_, identity) = system::size_and_identity(&file)?;
-        let start = system::map(&file, bytes, true)?;
+        let file = system::create(bytes).ok()?;
+        let (_, identity) = system::size_and_identity(&file).ok()?;
+        let start = system::map(&file, bytes, true).ok()?;
         let known = Known { id: NEXT.fetch_add(1, Ordering::Relaxed), file: system::number(&file), bytes, identity };
         live().insert(start.as_ptr() as usize, known);
         Some(Segment { start, bytes, process: std::process::id(), file })
@@ -149,13 +152,20 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps a segment of a process of this host; `None` where the system refuses, or has another file under its number.
-    pub fn of(process: u32, segment: Known) -> Option<Mapping> {
+    /// Maps a segment of a process of this host. Its bytes may be read while the other process lends them: elsewhere they change, or are gone,
+    /// which is a signal.
+    ///
+    /// # Errors
+    /// The system refuses, or has another file under its number.
+    pub(crate) fn of(process: u32, segment: Known) -> Result<Mapping> {
         let Known { file, bytes, identity, .. } = segment;
         let file = system::open(process, file)?;
-        system::size_and_identity(&file).filter(|there| there.0 >= bytes as u64 && there.1 == identity)?;
+        let (size, there) = system::size_and_identity(&file)?;
+        if size < bytes as u64 || there != identity {
+            return Err(Error::other("another file has its number"));
+        }
         let start = system::map(&file, bytes, false)?;
-        Some(Mapping { start, bytes })
+        Ok(Mapping { start, bytes })
     }
 
     pub(super) fn start(&self) -> NonNull<u8> {
@@ -176,6 +186,7 @@ impl Drop for Mapping {
 
 #[cfg(target_os = "linux")]
 mod system {
+    use std::io::{Error, Result};
     use std::os::fd::{AsRawFd, OwnedFd};
     use std::ptr::NonNull;
     use std::sync::OnceLock;
@@ -188,30 +199,33 @@ mod system {
 
     pub type File = OwnedFd;
 
-    pub fn create(bytes: usize) -> Option<File> {
-        let file = memfd_create("einsum-dist", MemfdFlags::CLOEXEC).ok()?;
-        ftruncate(&file, bytes as u64).ok()?;
-        Some(file)
+    pub fn create(bytes: usize) -> Result<File> {
+        let file = memfd_create("einsum-dist", MemfdFlags::CLOEXEC)?;
+        ftruncate(&file, bytes as u64)?;
+        Ok(file)
     }
 
-    pub fn open(process: u32, number: i32) -> Option<File> {
-        open_file(format!("/proc/{process}/fd/{number}"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()
+    pub fn open(process: u32, number: i32) -> Result<File> {
+        let path = format!("/proc/{process}/fd/{number}");
+        Ok(open_file(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
     }
 
     pub fn number(file: &File) -> i32 {
         file.as_raw_fd()
     }
 
-    pub fn size_and_identity(file: &File) -> Option<(u64, [u64; 2])> {
-        let found = fstat(file).ok()?;
-        Some((u64::try_from(found.st_size).ok()?, [found.st_dev, found.st_ino]))
+    pub fn size_and_identity(file: &File) -> Result<(u64, [u64; 2])> {
+        let found = fstat(file)?;
+        Ok((found.st_size.try_into().unwrap_or(0), [found.st_dev, found.st_ino]))
     }
 
     pub fn limits() -> Limits {
         let soft = |resource| getrlimit(resource).current.map_or(usize::MAX, |most| most as usize);
         // Memory files are not counted where everything else is.
         let counted = std::fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|text| text.trim() == "2");
-        let bytes = if counted { 0 } else { machine_bytes().unwrap_or(usize::MAX).min(soft(Resource::Fsize)) };
+        let few_addresses = getrlimit(Resource::As).current.is_some();
+        let bytes =
+            if counted || few_addresses { 0 } else { machine_bytes().unwrap_or(usize::MAX).min(soft(Resource::Fsize)) };
         Limits { segments: soft(Resource::Nofile) / 4, bytes }
     }
 
@@ -220,15 +234,15 @@ mod system {
         (found.totalram as usize).checked_mul(found.mem_unit as usize)
     }
 
-    pub fn map(file: &File, bytes: usize, write: bool) -> Option<NonNull<u8>> {
+    pub fn map(file: &File, bytes: usize, write: bool) -> Result<NonNull<u8>> {
         let access = if write { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
         // SAFETY: a new mapping, at an address of the system's choice, of a file that is as long or longer.
-        let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) }.ok()?;
+        let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) }?;
         if has_huge_pages() {
             // SAFETY: the mapping is new and ours; this advice changes the size of pages and nothing in them.
             let _ = unsafe { madvise(start, bytes, Advice::LinuxHugepage) };
         }
-        NonNull::new(start.cast())
+        NonNull::new(start.cast()).ok_or_else(|| Error::other("mapped at 0"))
     }
 
     /// # Safety
@@ -257,23 +271,24 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
+    use std::io::{ErrorKind, Result};
     use std::ptr::NonNull;
 
     pub type File = std::convert::Infallible;
 
-    pub fn create(_: usize) -> Option<File> {
-        None
+    pub fn create(_: usize) -> Result<File> {
+        Err(ErrorKind::Unsupported.into())
     }
 
-    pub fn open(_: u32, _: i32) -> Option<File> {
-        None
+    pub fn open(_: u32, _: i32) -> Result<File> {
+        Err(ErrorKind::Unsupported.into())
     }
 
     pub fn number(file: &File) -> i32 {
         match *file {}
     }
 
-    pub fn size_and_identity(file: &File) -> Option<(u64, [u64; 2])> {
+    pub fn size_and_identity(file: &File) -> Result<(u64, [u64; 2])> {
         match *file {}
     }
 
@@ -285,7 +300,7 @@ mod system {
         None
     }
 
-    pub fn map(file: &File, _: usize, _: bool) -> Option<NonNull<u8>> {
+    pub fn map(file: &File, _: usize, _: bool) -> Result<NonNull<u8>> {
         match *file {}
     }
 
@@ -335,9 +350,22 @@ mod tests {
         let segment = Segment::new(100_000).unwrap();
         let (known, _) = Segment::find(segment.start().as_ptr() as usize).unwrap();
         let of = |known| Mapping::of(std::process::id(), known);
-        assert!(of(known).is_some());
-        assert!(of(Known { bytes: 100_001, ..known }).is_none());
-        assert!(of(Known { identity: [known.identity[0], known.identity[1] + 1], ..known }).is_none());
+        assert!(of(known).is_ok());
+        assert!(of(Known { bytes: 100_001, ..known }).is_err());
+        assert!(of(Known { identity: [known.identity[0], known.identity[1] + 1], ..known }).is_err());
+    }
+
+    #[test]
+    fn there_are_none_where_addresses_are_limited() {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        // Other tests keep what was found before.
+        LIMITS.get_or_init(system::limits);
+        let before = getrlimit(Resource::As);
+        let limited = Rlimit { current: Some(before.current.unwrap_or(1 << 60)), ..before };
+        setrlimit(Resource::As, limited).unwrap();
+        let found = system::limits();
+        setrlimit(Resource::As, before).unwrap();
+        assert_eq!(found.bytes, 0);
     }
 
     #[test]

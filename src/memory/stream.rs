@@ -156,8 +156,8 @@ impl Outgoing {
 pub struct Foreign(Steps<Remote>);
 
 impl Foreign {
-    /// Fills `out` with the next bytes; there are at least as many.
-    pub fn read(&mut self, out: &mut [u8]) {
+    /// Fills `out` with the next bytes; there are at least as many, and their owner still lends them.
+    pub(crate) fn read(&mut self, out: &mut [u8]) {
         let mut done = 0;
         self.0.step(out.len(), |run, bytes| {
             // SAFETY: the run lies in memory that the other process keeps as it is until it hears that the boxes have been read; `out` is a
@@ -168,7 +168,7 @@ impl Foreign {
     }
 
     /// Begins with the first byte of the first box.
-    pub fn new(boxes: Vec<Remote>) -> Foreign {
+    pub(crate) fn new(boxes: Vec<Remote>) -> Foreign {
         Foreign(Steps::new(boxes))
     }
 

@@ -5,7 +5,8 @@
 //! has one worker, and memory is sequentially consistent: a fence that is missing is not found.
 //!
 //! Invariant: what `memory`, `comm`, `exec` and the start of ranks wait for or share has its name from here. Deliberately absent: locks
-//! that no two threads reach for at a time, and counters, which stay std's.
+//! that no two threads reach for at a time, counters, and the list of segments (`memory/segment.rs`), whose lock threads do share, but
+//! wait for nobody while they hold it: these stay std's.
 
 #[cfg(all(test, shuttle))]
 mod explored;

@@ -2,7 +2,8 @@
 //!
 //! Invariants: errors on the duplicate are returned, and the user's communicator keeps its error handler; the duplicate
 //! is freed when its last owner drops it, unless the thread is panicking (freeing is collective and the others may be
-//! elsewhere). Bound to the thread of its session.
+//! elsewhere), or requests of it are still under way. What is made out of a communicator gives up when that does. Bound to the thread of
+//! its session.
 //!
 //! MPI implementations have few communicators (MPICH about 2,048): a world has five at most, made at its start.
 
@@ -30,6 +31,16 @@ struct Duplicate {
     raw: ffi::MPI_Comm,
     rank: usize,
     size: usize,
+    /// MPI may still need it, so it is never freed.
+    kept: Cell<bool>,
+    end: Rc<End>,
+}
+
+/// When and how a rank ends the run: of a communicator and all that is made out of it.
+#[derive(Debug, Default)]
+struct End {
+    /// The rank, as it is told.
+    rank: Cell<usize>,
     /// How long to wait for others in a collective call.
     timeout: Cell<Option<Duration>>,
     before_abort: OnceCell<BeforeAbort>,
@@ -78,13 +89,15 @@ impl Communicator {
             return Err(CommError::Start("the communicator joins two groups; one group is needed".to_owned()));
         }
         // SAFETY: as above.
-        unsafe { duplicate(session, user) }
+        let ours = unsafe { duplicate(session, user, Rc::default()) }?;
+        ours.0.end.rank.set(ours.rank());
+        Ok(ours)
     }
 
     /// Another communicator of the same ranks, for messages of another purpose. Collective.
     pub(super) fn another(&self) -> Result<Communicator, CommError> {
         // SAFETY: our own duplicate is live until dropped.
-        unsafe { duplicate(self.0.session.clone(), self.0.raw) }
+        unsafe { duplicate(self.0.session.clone(), self.0.raw, self.0.end.clone()) }
     }
 
     /// The ranks that can share memory with this one. Collective.
@@ -117,7 +130,7 @@ impl Communicator {
         // SAFETY: reads a constant of the MPI library.
         let mut raw = unsafe { ffi::RSMPI_COMM_NULL };
         self.session().call(name, || call(self.rank() as c_int, &raw mut raw))?;
-        adopt(self.0.session.clone(), raw)
+        adopt(self.0.session.clone(), raw, self.0.end.clone())
     }
 
     pub fn rank(&self) -> usize {
@@ -136,18 +149,29 @@ impl Communicator {
         &self.0.session
     }
 
-    /// A collective call that waits longer than this for others ends the run; `None` waits for ever.
+    /// Which MPI this is; of one that is not known the first line that it says of itself.
+    pub fn library(&self) -> String {
+        self.session().library()
+    }
+
+    /// Requests of it are under way that nobody waits for: it stays for ever, without keeping MPI from being finalised.
+    pub(super) fn keep(&self) {
+        self.0.kept.set(true);
+    }
+
+    /// A collective call that waits longer than this for others ends the run; `None` waits for ever. So do those of all that was made out of
+    /// this communicator, or is.
     pub fn give_up_after(&self, timeout: Option<Duration>) {
-        self.0.timeout.set(timeout);
+        self.0.end.timeout.set(timeout);
     }
 
     pub(super) fn timeout(&self) -> Option<Duration> {
-        self.0.timeout.get()
+        self.0.end.timeout.get()
     }
 
     /// What [`Communicator::abort`] is to do first, also where a collective call gives up; only the first one that is said counts.
     pub fn before_abort(&self, act: impl Fn() + 'static) {
-        let _ = self.0.before_abort.set(BeforeAbort(Box::new(act)));
+        let _ = self.0.end.before_abort.set(BeforeAbort(Box::new(act)));
     }
 
     /// Ends every rank of the run with exit code `code`, after saying why on standard error. Only the thread that owns
@@ -156,12 +180,13 @@ impl Communicator {
     /// The whole world ends, which is more than the standard asks for and what MPI implementations do anyway. On another
     /// communicator, MPICH's `MPI_Abort` waits until the other ranks call MPI.
     pub fn abort(&self, code: i32, message: &str) -> ! {
-        if let Some(BeforeAbort(act)) = self.0.before_abort.get() {
+        if let Some(BeforeAbort(act)) = self.0.end.before_abort.get() {
             act();
         }
         let host = ::mpi::environment::processor_name().unwrap_or_default();
         // One call of the system: several ranks may have something to say.
-        let line = format!("einsum-dist: rank {} on {host}: {message}\n", self.rank());
+        let rank = self.0.end.rank.get();
+        let line = format!("einsum-dist: rank {rank} on {host}: {message}\n");
         eprint!("{line}");
         // MPICH's launcher drops what it has not forwarded when it learns of the end.
         std::thread::sleep(FORWARDING);
@@ -169,27 +194,26 @@ impl Communicator {
             // SAFETY: MPI is not finalised while a communicator lives.
             unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, code) }
         });
-        eprintln!("einsum-dist: rank {}: MPI_Abort returned: {returned:?}", self.rank());
+        eprintln!("einsum-dist: rank {rank}: MPI_Abort returned: {returned:?}");
         std::process::abort()
     }
 }
 
 /// # Safety
 /// `from` is the handle of a live intracommunicator.
-unsafe fn duplicate(session: Rc<Session>, from: ffi::MPI_Comm) -> Result<Communicator, CommError> {
+unsafe fn duplicate(session: Rc<Session>, from: ffi::MPI_Comm, end: Rc<End>) -> Result<Communicator, CommError> {
     // SAFETY: reads a constant of the MPI library.
     let mut raw = unsafe { ffi::RSMPI_COMM_NULL };
     // SAFETY: `from` is live (the caller's contract); `raw` outlives the call.
     session.call("MPI_Comm_dup", || unsafe { ffi::MPI_Comm_dup(from, &raw mut raw) })?;
-    adopt(session, raw)
+    adopt(session, raw, end)
 }
 
 /// Owns a communicator that has just been made.
-fn adopt(session: Rc<Session>, raw: ffi::MPI_Comm) -> Result<Communicator, CommError> {
+fn adopt(session: Rc<Session>, raw: ffi::MPI_Comm, end: Rc<End>) -> Result<Communicator, CommError> {
     // SAFETY: reads a constant of the MPI library.
     let errors_return = unsafe { ffi::RSMPI_ERRORS_RETURN };
-    let (timeout, before_abort) = (Cell::new(None), OnceCell::new());
-    let mut duplicate = Duplicate { session: session.clone(), raw, rank: 0, size: 0, timeout, before_abort };
+    let mut duplicate = Duplicate { session: session.clone(), raw, rank: 0, size: 0, kept: Cell::new(false), end };
     session.call("MPI_Comm_set_errhandler", || {
         // SAFETY: `raw` is the communicator just made.
         unsafe { ffi::MPI_Comm_set_errhandler(raw, errors_return) }
@@ -205,7 +229,7 @@ fn adopt(session: Rc<Session>, raw: ffi::MPI_Comm) -> Result<Communicator, CommE
 
 impl Drop for Duplicate {
     fn drop(&mut self) {
-        if std::thread::panicking() || ::mpi::environment::is_finalized() {
+        if self.kept.get() || std::thread::panicking() || ::mpi::environment::is_finalized() {
             return;
         }
         // A communicator that cannot be freed is lost; nobody could do better with the error.

@@ -4,11 +4,13 @@
 //! words    process | per box: segment, file, bytes, its identity, offset, element, dimensions, extents .., strides ..
 //! ```
 //!
-//! Invariant: what [`Mapped::read`] makes of anything lies inside of what is mapped, or there is nothing. Segments stay mapped for later
+//! Invariant: what [`Mapped::read`] makes of words that a rank of this run has written lies inside of what is mapped, or there is an error;
+//! other ranks are trusted, as words could be made up that overflow. Segments stay mapped for later
 //! transfers: of all peers together those that were used last, as many as the tables of their pages are worth. Deliberately absent:
 //! boxes of so many dimensions, or so many boxes, that a slot does not hold them; these are copied through slots.
 
 use std::collections::VecDeque;
+use std::io::{Error, ErrorKind, Result};
 use std::rc::Rc;
 
 use crate::memory::{Foreign, Known, Lent, Mapping, Remote, Strided, machine_bytes};
@@ -49,41 +51,46 @@ impl Mapped {
     }
 
     /// The boxes that some bytes tell of.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> Option<Foreign> {
+    ///
+    /// # Errors
+    /// The system does not let this process read them, or they are no boxes.
+    pub(super) fn read(&mut self, bytes: &[u8]) -> Result<Foreign> {
+        let no_box = || Error::from(ErrorKind::InvalidData);
         let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
-        let (process, mut rest) = words.split_first()?;
+        let (process, mut rest) = words.split_first().ok_or_else(no_box)?;
         let mut boxes = Vec::new();
         while let Some((&[id, file, bytes, system, number, offset, element, dims], behind)) =
             rest.split_first_chunk::<FIXED>()
         {
-            let (extents, behind) = behind.split_at_checked(dims as usize)?;
-            let (strides, behind) = behind.split_at_checked(dims as usize)?;
+            let (extents, behind) = behind.split_at_checked(dims as usize).ok_or_else(no_box)?;
+            let (strides, behind) = behind.split_at_checked(dims as usize).ok_or_else(no_box)?;
             let segment = Known { id, file: file as i32, bytes: bytes as usize, identity: [system, number] };
             let extents = extents.iter().map(|&extent| extent as usize).collect();
             let strides = strides.iter().map(|&stride| stride as isize).collect();
             let strided = Strided { extents, strides };
             let lent = Lent { segment, offset: offset as usize, element: element as usize, strided };
-            boxes.push(Remote::new(lent, self.mapping(*process as u32, segment)?)?);
+            let mapping = self.mapping(*process as u32, segment)?;
+            boxes.push(Remote::new(lent, mapping).ok_or_else(no_box)?);
             rest = behind;
         }
-        Some(Foreign::new(boxes))
+        Ok(Foreign::new(boxes))
     }
 
-    fn mapping(&mut self, process: u32, segment: Known) -> Option<Rc<Mapping>> {
+    fn mapping(&mut self, process: u32, segment: Known) -> Result<Rc<Mapping>> {
         let name = (process, segment.id);
-        if let Some(at) = self.kept.iter().position(|(kept, _)| *kept == name) {
-            let (_, mapping) = self.kept.remove(at)?;
+        let known = self.kept.iter().position(|(kept, _)| *kept == name);
+        if let Some((_, mapping)) = known.and_then(|at| self.kept.remove(at)) {
             self.kept.push_front((name, mapping.clone()));
-            return Some(mapping);
+            return Ok(mapping);
         }
         self.shrink(self.segments.saturating_sub(1), self.bytes.saturating_sub(segment.bytes));
-        let mapping = Mapping::of(process, segment).or_else(|| {
+        let mapping = Mapping::of(process, segment).or_else(|_| {
             self.shrink(0, 0);
             Mapping::of(process, segment)
         })?;
         let mapping = Rc::new(mapping);
         self.kept.push_front((name, mapping.clone()));
-        Some(mapping)
+        Ok(mapping)
     }
 
     /// Gives back what nobody reads, the longest unused first, until so much is left.

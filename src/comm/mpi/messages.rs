@@ -16,7 +16,7 @@
 //!
 //! Invariants: a lease is held until its transfer is complete; a buffer for sending is a copy, so its leases end at once.
 //! An endpoint that is dropped with transfers in flight, which happens only after a failure, leaks their leases and
-//! buffers and its communicator: MPI may still use the memory, and cancelling is not reliable. Deliberately absent:
+//! buffers and keeps its communicator: MPI may still use the memory, and cancelling is not reliable. Deliberately absent:
 //! packing of one piece while another travels.
 
 use std::collections::HashMap;
@@ -210,7 +210,7 @@ impl Drop for Messages {
     fn drop(&mut self) {
         if !self.requests.is_empty() || !self.transfers.is_empty() {
             std::mem::forget(std::mem::take(&mut self.transfers));
-            std::mem::forget(self.communicator.clone());
+            self.communicator.keep();
         }
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! Endpoint    ranks of its node  ---> shared     slots in memory that all of the node load and store (channel, bell)
 //!             others             ---> messages   Isend and Irecv
-//!             either, on request ---> rma        Rget out of a window
+//!             either             ---> rma        Rget out of a window, where it is asked for or found to be quicker (probe)
 //! ```
 //!
 //! Everything here belongs to the thread that called [`Mpi::init`]: no type is `Send`, but for what wakes that thread.

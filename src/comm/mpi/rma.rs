@@ -16,6 +16,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use ::mpi::environment::is_finalized;
+
 use super::Communicator;
 use super::packing::Pool;
 use super::requests::{Outcome, Piece, Requests};
@@ -185,6 +187,17 @@ impl Rma {
     }
 
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
+        let mut any = self.look(done)?;
+        if any && self.is_idle() {
+            // Nobody polls after the last transfer of a run, and its last word is most often on its way at once.
+            any |= self.look(done)?;
+        }
+        self.tell()?;
+        Ok(any)
+    }
+
+    /// Takes note of what has ended; whether anything has.
+    fn look(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let finished = self.requests.take_finished(&self.communicator)?;
         let any = !finished.is_empty();
         for end in finished {
@@ -198,7 +211,6 @@ impl Rma {
                 Call::Get { peer } => self.got(peer, end.piece.transfer, done)?,
             }
         }
-        self.tell()?;
         Ok(any)
     }
 
@@ -351,11 +363,15 @@ fn pieces(bytes: usize, slot: usize) -> usize {
 
 impl Drop for Rma {
     fn drop(&mut self) {
+        // Its user may have finalised MPI before; nothing is under way then.
+        if is_finalized() {
+            return;
+        }
         self.say_all();
         if !self.requests.is_empty() {
             std::mem::forget(std::mem::take(&mut self.calls));
             std::mem::forget(std::mem::take(&mut self.peers));
-            std::mem::forget(self.communicator.clone());
+            self.communicator.keep();
         }
     }
 }

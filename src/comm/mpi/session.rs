@@ -1,6 +1,6 @@
 //! MPI in this process: started once, used from one thread, ended on the good path only.
 //!
-//! Invariants: every call of MPI, other than those that ask for its state or the text of an error, goes through
+//! Invariants: every call of MPI, other than those that ask for its state, a name of the host or the text of an error, goes through
 //! [`Session::call`], which checks its return code and, in debug builds, that it is made from the thread that started the
 //! session (`MPI_THREAD_FUNNELED` allows no other). MPI that the user's program initialised is never finalised, and its
 //! world keeps its error handler. A world initialised here returns its errors: MPICH reports failed requests of any
@@ -13,7 +13,7 @@ use std::ffi::c_int;
 use std::rc::Rc;
 use std::thread::ThreadId;
 
-use ::mpi::environment::{is_finalized, is_initialized, library_version};
+use ::mpi::environment::{is_finalized, is_initialized};
 use ::mpi::ffi;
 
 use crate::comm::CommError;
@@ -47,10 +47,10 @@ impl Mpi {
         if ours && launchers.is_empty() {
             return Err(start("no launcher started this process; use mpirun"));
         }
-        if ours {
-            refuse_hydra(&launchers)?;
-        }
         let session = Rc::new(Session { thread: std::thread::current().id(), ours });
+        if ours {
+            session.refuse_hydra(&launchers)?;
+        }
         session.require_threads()?;
         if ours {
             session.return_errors()?;
@@ -136,9 +136,35 @@ impl Session {
         self.call("MPI_Comm_size", || unsafe { ffi::MPI_Comm_size(ffi::RSMPI_COMM_WORLD, &raw mut world) })?;
         let fits = |launcher: &Launcher| launcher.size.is_none_or(|size| size as i64 == i64::from(world));
         match launchers.first() {
-            Some(launcher) if !launchers.iter().any(fits) => Err(start(&foreign(launcher, &library()))),
+            Some(launcher) if !launchers.iter().any(fits) => Err(start(&foreign(launcher, &self.library()))),
             _ => Ok(()),
         }
+    }
+
+    /// Open MPI under MPICH's own launcher can only become separate runs, and starting several of them at once sometimes fails
+    /// inside Open MPI: refused before it is initialised. Other launchers that speak the same protocol may well serve it.
+    fn refuse_hydra(&self, launchers: &[Launcher]) -> Result<(), CommError> {
+        let hydra = std::env::var_os("HYDI_CONTROL_FD").is_some();
+        match launchers {
+            [launcher] if hydra && launcher.kind == LauncherKind::Mpich && self.library() == "Open MPI" => {
+                Err(start(&foreign(launcher, "Open MPI")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The name of the MPI that this program is built with.
+    pub(super) fn library(&self) -> String {
+        let mut text = [0u8; ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize];
+        let mut length = 0;
+        let asked = self.call("MPI_Get_library_version", || {
+            // SAFETY: `text` has the room that MPI asks for, and both outlive the call, which may come before all others.
+            unsafe { ffi::MPI_Get_library_version(text.as_mut_ptr().cast(), &raw mut length) }
+        });
+        let version = asked.ok().and_then(|()| text.get(..length as usize)).map(String::from_utf8_lossy);
+        let version = version.unwrap_or_default();
+        let known = ["Open MPI", "MPICH", "Intel(R) MPI", "MVAPICH"].into_iter().find(|name| version.starts_with(name));
+        known.or(version.lines().next()).unwrap_or("another MPI").to_owned()
     }
 
     fn finalise(&self) -> Result<(), CommError> {
@@ -147,27 +173,8 @@ impl Session {
     }
 }
 
-/// Open MPI under MPICH's own launcher can only become separate runs, and starting several of them at once sometimes fails
-/// inside Open MPI: refused before it is initialised. Other launchers that speak the same protocol may well serve it.
-fn refuse_hydra(launchers: &[Launcher]) -> Result<(), CommError> {
-    let hydra = std::env::var_os("HYDI_CONTROL_FD").is_some();
-    match launchers {
-        [launcher] if hydra && launcher.kind == LauncherKind::Mpich && library() == "Open MPI" => {
-            Err(start(&foreign(launcher, "Open MPI")))
-        }
-        _ => Ok(()),
-    }
-}
-
 fn start(message: &str) -> CommError {
     CommError::Start(message.to_owned())
-}
-
-/// The name of the MPI that this program is built with.
-fn library() -> String {
-    let version = library_version().unwrap_or_default();
-    let known = ["Open MPI", "MPICH", "Intel(R) MPI", "MVAPICH"].into_iter().find(|name| version.starts_with(name));
-    known.or(version.lines().next()).unwrap_or("another MPI").to_owned()
 }
 
 fn foreign(launcher: &Launcher, library: &str) -> String {

@@ -1,8 +1,8 @@
 //! Transfers between ranks of one node through memory that both can load and store.
 //!
 //! ```text
-//! rank 0   box of 700 KiB --copy--> slots [256][256][188] of the channel 0 -> 1        complete when all is in slots
-//! rank 1                                 \----copy----> boxes of any shape             while rank 0 fills the next slot
+//! rank 0   box of 100 KiB --copy--> slots [32][32][32][4] of the channel 0 -> 1        complete when all is in slots
+//! rank 1                                  \----copy----> boxes of any shape            while rank 0 fills the next slot
 //! ```
 //!
 //! The first slot of a transfer says how large it is, so ends that disagree find out. Each end maps its boxes in its own way, without
@@ -16,6 +16,7 @@
 //! absent: reading while packing, ranks of other nodes.
 
 use std::collections::VecDeque;
+use std::io::{Error, ErrorKind};
 use std::time::Duration;
 
 use super::Communicator;
@@ -241,8 +242,12 @@ impl Peer {
                 return Ok(true);
             }
             if recv.foreign.is_none() {
-                let foreign = mapped.read(bytes).filter(|foreign| foreign.left() == total);
-                recv.foreign = Some(foreign.ok_or(CommError::NoSharedMemory(format!("of rank {from}")))?);
+                let refused = |error: Error| CommError::NoSharedMemory(format!("of rank {from}: {error}"));
+                let foreign = mapped.read(bytes).map_err(refused)?;
+                if foreign.left() != total {
+                    return Err(refused(ErrorKind::InvalidData.into()));
+                }
+                recv.foreign = Some(foreign);
             }
             if let Some(foreign) = &mut recv.foreign {
                 recv.into.copy(foreign, foreign.left().min(AT_ONCE));
@@ -331,11 +336,12 @@ fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     let read = |bytes: &Vec<u8>| {
         let (token, told) = bytes.split_at(token.len());
         let mut there = vec![0; token.len()];
-        let foreign = Mapped::new(node.size()).read(told).filter(|foreign| foreign.left() == SAMPLE);
-        foreign.is_some_and(|mut foreign| {
-            foreign.read(&mut there);
-            there == token
-        })
+        let Ok(mut foreign) = Mapped::new(node.size()).read(told) else { return false };
+        if foreign.left() != SAMPLE {
+            return false;
+        }
+        foreign.read(&mut there);
+        there == token
     };
     let failed = u64::from(!all.iter().all(read));
     let well = node.all_reduce(Reduce::Max, &[failed])? == [0];

@@ -29,6 +29,7 @@ const PLACE: &str = "/dev/shm";
 const SPARE: u64 = 1 << 20;
 
 /// Whether there is room on this node for windows of so many bytes for each of its ranks; why not, otherwise. Where nobody can tell, there is.
+/// What another run has been promised and has not touched yet counts as free: two that start at once where little is left can end by that signal.
 #[cfg(target_os = "linux")]
 pub(super) fn room(ranks: usize, bytes: usize) -> Result<(), String> {
     let Some(place) = rustix::fs::statvfs(PLACE).ok().filter(|place| place.f_blocks > 0) else { return Ok(()) };
