@@ -167,6 +167,8 @@ fn what_is_played_can_be_drawn() {
             && svg.contains(">\nrank 4\n</text>"),
         "{svg}"
     );
+    let turns = ["mk,kn->mn", "-s600", "-n5", "-t1", "--algorithm", "ring-mn", "--simulate", "--no-overlap"];
+    assert!(run(&folder, &turns).well().out.contains(", computing during 0 % of the time of receiving\n"));
     played("none/t.svg").refused("none/t.svg: the directory none does not exist");
     run(&folder, &["mk,kn->mn", "--explain", "--timeline", "u.svg"]).refused("--simulate");
     run(&folder, &["mk,kn->mn", "-s2000", "-n2000", "--simulate", "--timeline", "u.svg"])
@@ -194,6 +196,11 @@ fn runs_are_traced_and_drawn() {
         assert!(out.contains(line), "{line}: {out}");
     }
     assert!(out.contains("\nsteps       mk,kn->mn  ring-mn, cut along m  ") && out.contains("s predicted\n"), "{out}");
+    assert!(out.contains("\nlast run    all of steps, received, "), "{out}");
+    // Predictions are of runs with overlap.
+    let out = run(&folder, &[&ring[..5], &shown, &["--no-overlap"]].concat()).well().out;
+    assert!(!out.contains("predicted") && !read("t.svg").contains("predicted"), "{out}");
+    assert!(out.contains(", 0 % of the transfer time hidden, 0 % simulated\n") && !out.contains("last run"), "{out}");
     // One rank, and a result in parts.
     run(&folder, &[&["iij->j", "-s9", "-q"][..], &shown].concat()).well();
     assert_eq!((arrows(&read("t.json"), 1, 0.0), read("t.svg").contains("rank 0")), (0, true));

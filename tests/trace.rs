@@ -91,6 +91,22 @@ fn every_algorithm_is_traced_as_it_is_played_and_as_it_runs() {
 }
 
 #[test]
+fn without_overlap_nothing_is_hidden() {
+    for algorithm in AlgorithmName::ALL {
+        for ranks in [1, 3, 4] {
+            let options = Options { algorithm: Some(algorithm), idle: true, ..Options::default() };
+            let machine = Machine { link_bandwidth: 1e7, ..Machine::new(ranks, 1) };
+            let plan = plan("cmk,ckn->mcn", &[vec![3, 21, 13], vec![3, 13, 17]], &machine, options);
+            let (both, turns) = (plan.simulate().unwrap(), plan.simulate_in_turns().unwrap());
+            sound(&turns);
+            assert_eq!(turns.spans.len(), tasks(&plan).0, "{} on {ranks}", algorithm.name());
+            assert!(turns.hidden_share().is_none_or(|share| share < 1e-9), "{} on {ranks}", algorithm.name());
+            assert!(turns.seconds >= both.seconds * (1.0 - 1e-9), "{} on {ranks}", algorithm.name());
+        }
+    }
+}
+
+#[test]
 fn slices_and_what_runs_leave_out() {
     let shapes = [vec![12, 14], vec![14, 16], vec![12, 16]];
     for ranks in [1, 2, 3] {

@@ -3,8 +3,15 @@
 pub use super::topology::{allowed, topology};
 
 /// The host's name, or nothing where the system does not tell.
+#[cfg(unix)]
 pub fn name() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned()).unwrap_or_default()
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// The host's name, or nothing where the system does not tell.
+#[cfg(not(unix))]
+pub fn name() -> String {
+    String::new()
 }
 
 /// The cores that this process may use, of those that are there.

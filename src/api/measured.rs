@@ -3,6 +3,8 @@
 //! Invariant: every process gets the same numbers, those of all ranks in order. Deliberately absent: the gathering of a result that
 //! every process wants as a whole ([`Program::run`] under MPI), and what lies between slices and parts.
 
+use std::iter::repeat_n;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -105,6 +107,8 @@ impl<T: Element> Program<T> {
         if shown == 0 {
             return Ok(None);
         }
+        let ranks = |process: &[Vec<Ran>]| process.first().map_or(0, Vec::len);
+        let hosts = hosts.into_iter().zip(&all).flat_map(|(host, slices)| repeat_n(host, ranks(slices))).collect();
         let mut slices: Vec<Vec<Ran>> = vec![Vec::new(); shown];
         for (process, ahead) in all.into_iter().zip(ahead) {
             for (slice, ranks) in slices.iter_mut().zip(process) {
@@ -117,7 +121,7 @@ impl<T: Element> Program<T> {
         Ok(Some(Timeline {
             seconds,
             workers: threads.max(lanes),
-            hosts: self.world.hosts()?,
+            hosts,
             slices: shown,
             clock_error: error as f64 / 1e9,
             spans,

@@ -85,7 +85,7 @@ pub struct Args {
     #[arg(long)]
     pub no_layout: bool,
 
-    /// Let transfers and computation take turns
+    /// Let transfers and computation take turns, in runs and in what --simulate plays; predicted times overlap all the same
     #[arg(long)]
     pub no_overlap: bool,
 
@@ -158,7 +158,7 @@ pub struct Args {
     #[arg(long)]
     pub json: bool,
 
-    /// Show the plan before it runs, on standard error
+    /// Show the plan before it runs, the topology and every rank's cores, on standard error
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
 

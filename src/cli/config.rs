@@ -10,6 +10,7 @@ use einsum_dist::dtype::Dtype;
 use einsum_dist::exec::{Contractor, kernel_name};
 use einsum_dist::local::Target;
 use einsum_dist::plan::{AlgorithmName, Fixed, MOST_PLAYED, PipelineChoice};
+use einsum_dist::timeline::Timeline;
 use einsum_dist::tree::Tree;
 use einsum_dist::{Machine, Options, Plan, Problem, Shaped, World};
 
@@ -41,6 +42,8 @@ pub struct RunConfig {
     pub check: bool,
     pub explain: bool,
     pub simulate: bool,
+    /// Transfers run while workers compute, which predicted times assume.
+    pub overlap: bool,
     pub trace: Option<PathBuf>,
     pub timeline: Option<PathBuf>,
     pub json: bool,
@@ -78,6 +81,11 @@ impl RunConfig {
     pub fn kernel(&self) -> &'static str {
         let ranks = self.plan.looked_at();
         kernel_name(self.contractor, self.plan.dtype, ranks.iter().map(|&rank| self.plan.schedule(rank)))
+    }
+
+    /// The plan, played without data as it runs; `None` where there are very many ranks.
+    pub fn played(&self) -> Option<Timeline> {
+        if self.overlap { self.plan.simulate() } else { self.plan.simulate_in_turns() }
     }
 
     /// What one rank can find out by itself. `target`: what the kernels of rank 0 have.
@@ -141,6 +149,10 @@ impl RunConfig {
         if args.dtype.is_some() && !args.operands.is_empty() && !args.quiet && world.is_root() {
             eprintln!("warning: --dtype is for random operands; these files make it {dtype}");
         }
+        let printed = args.explain || args.simulate || args.verbose;
+        if args.no_overlap && printed && !args.quiet && world.is_root() {
+            eprintln!("warning: what is predicted overlaps; --no-overlap is for runs and for what --simulate plays");
+        }
         Ok(RunConfig {
             tree,
             plan,
@@ -157,6 +169,7 @@ impl RunConfig {
             check: args.check,
             explain: args.explain || args.simulate,
             simulate: args.simulate,
+            overlap: !args.no_overlap,
             trace: args.trace,
             timeline: args.timeline,
             json: args.json,

@@ -36,7 +36,7 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
         )
     };
     let wanted = shown::wanted(config) || !config.json;
-    let played = (config.simulate && wanted && world.is_root()).then(|| plan.simulate()).flatten();
+    let played = (config.simulate && wanted && world.is_root()).then(|| config.played()).flatten();
     let unshown = shown::write(world, config, played.as_ref())?;
     if !world.is_root() {
         return Ok((None, unshown));

@@ -96,8 +96,8 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     for (at, ((node, text), how)) in steps.iter().zip(&texts).zip(&hows).enumerate() {
         let step = match node.seconds.filter(|_| report.ranks > 1) {
             Some(took) => {
-                let predicted = seconds(node.predicted_seconds);
-                format!("{text:<width$}  {how:<wide$}  {}, {predicted} predicted", seconds(took))
+                let predicted = predicted(config, node.predicted_seconds);
+                format!("{text:<width$}  {how:<wide$}  {}{predicted}", seconds(took))
             }
             None => format!("{text:<width$}  {how}"),
         };
@@ -107,18 +107,24 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
         let more = counted(report.nodes.len() - steps.len(), "smaller step");
         lines.push(("", format!("and {more} (--explain and --json have all)")));
     }
-    lines.push(("time", time(plan, outcome)));
+    lines.push(("time", time(config, outcome)));
     if let Some(gflops) = report.gflops.filter(|&gflops| gflops > 0.0) {
         let flop = format!("{} GFLOP", digits(plan.total_gflop()));
         lines.push(("rate", format!("{} GFLOP/s ({flop})", digits(gflops))));
     }
     if report.ranks > 1 {
-        let played = (report.ranks <= PLAYED).then(|| plan.simulate()).flatten();
+        let played = (report.ranks <= PLAYED).then(|| config.played()).flatten();
         lines.push(("received", received(&report, outcome, played.as_ref())));
         let sum = |bytes: fn(&ByLink) -> u64| outcome.measured.iter().map(|rank| bytes(&rank.by_link)).sum::<u64>();
         let [near, far] = [sum(|link| link.same_node), sum(|link| link.other_nodes)].map(|sum| bytes(sum as f64));
         lines.push(("links", format!("{near} within nodes, {far} between nodes, all ranks together")));
         lines.push(("idle", idle(plan, outcome, played.as_ref())));
+        if outcome.seconds.runs > 1 {
+            lines.push((
+                "last run",
+                "all of steps, received, links and idle; time and rate are of the median".to_owned(),
+            ));
+        }
     }
     let shape: Vec<String> = report.output.shape.iter().map(usize::to_string).collect();
     let shape = if shape.is_empty() { "one number".to_owned() } else { shape.join(" x ") };
@@ -175,7 +181,7 @@ fn shortened(text: String) -> String {
 }
 
 /// Measured, and what was predicted of it.
-fn time(plan: &Plan, outcome: &Outcome) -> String {
+fn time(config: &RunConfig, outcome: &Outcome) -> String {
     let times = &outcome.seconds;
     let measured = match times.runs {
         1 => seconds(times.median),
@@ -186,7 +192,12 @@ fn time(plan: &Plan, outcome: &Outcome) -> String {
             seconds(times.max)
         ),
     };
-    format!("{measured}, {} predicted", seconds(plan.seconds()))
+    measured + &predicted(config, config.plan.seconds())
+}
+
+/// What was predicted, which is of runs with overlap.
+fn predicted(config: &RunConfig, predicted: f64) -> String {
+    if config.overlap { format!(", {} predicted", seconds(predicted)) } else { String::new() }
 }
 
 /// Seconds that workers had nothing to do.

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use einsum_dist::io::npy::NpyError;
 use einsum_dist::timeline::Timeline;
-use einsum_dist::{Error, Plan, World};
+use einsum_dist::{Error, World};
 
 use super::Result;
 use super::config::RunConfig;
 use super::units::{counted, seconds};
 
 /// Characters of an expression that the title of a picture has.
-const TITLE: usize = 80;
+const TITLE: usize = 40;
 
 /// Whether there is anything to write.
 pub fn wanted(config: &RunConfig) -> bool {
@@ -27,7 +27,7 @@ pub fn wanted(config: &RunConfig) -> bool {
 pub fn write(world: &World, config: &RunConfig, timeline: Option<&Timeline>) -> Result<Option<Error>> {
     let write = |timeline: &Timeline| {
         config.trace.as_ref().map_or(Ok(()), |path| replace(path, &timeline.trace()))?;
-        config.timeline.as_ref().map_or(Ok(()), |path| replace(path, &picture(&config.plan, timeline)))
+        config.timeline.as_ref().map_or(Ok(()), |path| replace(path, &picture(config, timeline)))
     };
     match world.agree(timeline.filter(|_| world.is_root()).map_or(Ok(()), write)) {
         Ok(()) => Ok(None),
@@ -36,7 +36,8 @@ pub fn write(world: &World, config: &RunConfig, timeline: Option<&Timeline>) -> 
     }
 }
 
-fn picture(plan: &Plan, timeline: &Timeline) -> String {
+fn picture(config: &RunConfig, timeline: &Timeline) -> String {
+    let plan = &config.plan;
     let slices = match (timeline.slices, plan.slice_count()) {
         (_, 1) => String::new(),
         (1, _) => ", one slice".to_owned(),
@@ -49,7 +50,9 @@ fn picture(plan: &Plan, timeline: &Timeline) -> String {
     };
     let how = match timeline.hosts.is_empty() {
         true => " simulated".to_owned(),
-        false if timeline.slices == plan.slice_count() => format!(", {} predicted", seconds(plan.seconds())),
+        false if config.overlap && timeline.slices == plan.slice_count() => {
+            format!(", {} predicted", seconds(plan.seconds()))
+        }
         false => String::new(),
     };
     let (ranks, took) = (counted(plan.ranks(), "rank"), seconds(timeline.seconds));

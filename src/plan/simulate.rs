@@ -2,7 +2,8 @@
 //!
 //! A rank has its three lanes, each of which does one task after the other. Work takes what [`super::cost`] says; a transfer begins
 //! when both lanes are free and both sides ready, as nothing is buffered, and occupies them for its bytes; its
-//! latency passes beside what follows. Links do not share anything.
+//! latency passes beside what follows. Links do not share anything. In turns, as without overlap, work waits for all transfers before
+//! it in the rank's schedule, and a transfer for all work before it.
 //!
 //! Invariant: a schedule that verifies is played to its end. Deliberately absent: contention in the network and of transfers with
 //! computing, what starting a run takes (all of which prices have), and more ranks than schedules fit into memory for
@@ -20,12 +21,21 @@ impl Plan {
     /// Plays one slice of the plan on its machine; `None` where there are more than a thousand ranks. Cost: linear in the tasks
     /// of all ranks.
     pub fn simulate(&self) -> Option<Timeline> {
+        self.played(true)
+    }
+
+    /// As [`Plan::simulate`], of a run without overlap, in which transfers and computation take turns.
+    pub fn simulate_in_turns(&self) -> Option<Timeline> {
+        self.played(false)
+    }
+
+    fn played(&self, overlap: bool) -> Option<Timeline> {
         if self.ranks() > MOST_PLAYED {
             return None;
         }
         let schedules: Vec<Schedule> = (0..self.ranks()).map(|rank| self.schedule(rank)).collect();
         let cost = self.rates();
-        let mut stage = Stage::new(&schedules, &cost);
+        let mut stage = Stage::new(&schedules, &cost, overlap);
         stage.play();
         Some(Timeline { seconds: stage.end(), spans: stage.spans, ..self.blank_timeline() })
     }
@@ -67,27 +77,42 @@ struct Lanes {
     tasks: [Vec<TaskId>; 3],
     next: [usize; 3],
     free: [f64; 3],
+    /// When all tasks so far were over, by lane.
+    over: [f64; 3],
     /// When each task was over.
     done: Vec<Option<f64>>,
+}
+
+impl Lanes {
+    /// When all earlier tasks of the lanes that take turns with this one were over, once they are. None of them has done a later
+    /// one, which waits for this task.
+    fn turn(&self, lane: Lane, task: TaskId) -> Option<f64> {
+        let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
+        others.iter().try_fold(0.0, |turn: f64, &other| {
+            let next = self.tasks[other as usize].get(self.next[other as usize]);
+            next.is_none_or(|&next| next > task).then(|| turn.max(self.over[other as usize]))
+        })
+    }
 }
 
 struct Stage<'a> {
     schedules: &'a [Schedule],
     cost: &'a Cost<'a>,
+    overlap: bool,
     lanes: Vec<Lanes>,
     spans: Vec<Span>,
 }
 
 impl<'a> Stage<'a> {
-    fn new(schedules: &'a [Schedule], cost: &'a Cost<'a>) -> Stage<'a> {
+    fn new(schedules: &'a [Schedule], cost: &'a Cost<'a>, overlap: bool) -> Stage<'a> {
         let lanes = schedules.iter().map(|schedule| {
             let mut tasks = [Vec::new(), Vec::new(), Vec::new()];
             for (id, task) in schedule.tasks.iter().enumerate() {
                 tasks[task.action.lane() as usize].push(id);
             }
-            Lanes { tasks, next: [0; 3], free: [0.0; 3], done: vec![None; schedule.tasks.len()] }
+            Lanes { tasks, next: [0; 3], free: [0.0; 3], over: [0.0; 3], done: vec![None; schedule.tasks.len()] }
         });
-        Stage { schedules, cost, lanes: lanes.collect(), spans: Vec::new() }
+        Stage { schedules, cost, overlap, lanes: lanes.collect(), spans: Vec::new() }
     }
 
     fn end(&self) -> f64 {
@@ -135,10 +160,11 @@ impl<'a> Stage<'a> {
     fn head(&self, rank: usize, lane: Lane) -> Option<(TaskId, f64)> {
         let lanes = &self.lanes[rank];
         let task = *lanes.tasks[lane as usize].get(lanes.next[lane as usize])?;
+        let turn = if self.overlap { 0.0 } else { lanes.turn(lane, task)? };
         let after = &self.schedules[rank].tasks[task].after;
         after
             .iter()
-            .try_fold(lanes.free[lane as usize], |ready, &before| Some(lanes.done[before]?.max(ready)))
+            .try_fold(lanes.free[lane as usize].max(turn), |ready, &before| Some(lanes.done[before]?.max(ready)))
             .map(|ready| (task, ready))
     }
 
@@ -171,6 +197,7 @@ impl<'a> Stage<'a> {
         let lanes = &mut self.lanes[rank];
         lanes.done[task] = Some(done);
         lanes.free[lane as usize] = free;
+        lanes.over[lane as usize] = lanes.over[lane as usize].max(done);
         lanes.next[lane as usize] += 1;
         let schedule = &self.schedules[rank];
         let Task { node, ref action, .. } = schedule.tasks[task];

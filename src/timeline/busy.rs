@@ -17,13 +17,15 @@ impl Busy {
     /// Of the times from and to which tasks and transfers were under way, in any order. Cost: that of sorting them.
     pub fn of(work: Vec<(f64, f64)>, transfers: Vec<(f64, f64)>) -> Busy {
         let [work, transfers] = [work, transfers].map(merged);
-        let seconds = |spans: &[(f64, f64)]| spans.iter().map(|(start, end)| end - start).sum();
+        // `sum` makes -0 of nothing, which would be shown.
+        let added = |sum: f64, more: f64| sum + more;
+        let seconds = |spans: &[(f64, f64)]| spans.iter().map(|(start, end)| end - start).fold(0.0, added);
         let hidden = transfers.iter().map(|&(start, end)| {
             let first = work.partition_point(|&(_, over)| over <= start);
             let during = work[first..].iter().take_while(|&&(begins, _)| begins < end);
             during.map(|&(begins, over)| over.min(end) - begins.max(start)).sum::<f64>()
         });
-        Busy { working: seconds(&work), transferring: seconds(&transfers), hidden: hidden.sum() }
+        Busy { working: seconds(&work), transferring: seconds(&transfers), hidden: hidden.fold(0.0, added) }
     }
 
     /// Adds those of another run, or of another rank.
@@ -61,6 +63,7 @@ mod tests {
         let work = vec![(4.0, 6.0), (0.0, 2.0), (1.0, 3.0)];
         let busy = Busy::of(work.clone(), vec![(2.5, 3.5), (2.0, 5.0), (7.0, 8.0)]);
         assert_eq!(busy, Busy { working: 5.0, transferring: 4.0, hidden: 2.0 });
+        assert!(Busy::of(Vec::new(), vec![(0.0, 1.0)]).hidden_share().is_some_and(f64::is_sign_positive));
         assert_eq!((busy.hidden_share(), Busy::of(work, Vec::new()).hidden_share()), (Some(0.5), None));
     }
 }

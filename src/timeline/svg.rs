@@ -90,10 +90,11 @@ impl Timeline {
     /// What the picture cannot say.
     fn caption(&self) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
-        let first = if self.ranks > MOST_RANKS { format!("the first {MOST_RANKS} ranks; ") } else { String::new() };
+        let some =
+            if self.ranks > MOST_RANKS { format!("{MOST_RANKS} of {} ranks; ", self.ranks) } else { String::new() };
         let hidden =
             self.hidden_share().map_or(String::new(), |share| format!(", hiding {} of receiving", percent(share)));
-        format!("{first}workers busy for {} of the time{hidden}", percent(self.working_share()))
+        format!("{some}workers busy {}{hidden}", percent(self.working_share()))
     }
 }
 
@@ -215,7 +216,10 @@ mod tests {
     fn of_many_ranks_some_are_drawn() {
         let drawn = |ranks: usize| {
             let svg = timeline(1.0, ranks, vec![span(ranks - 1, Doing::Contract, 0.0, 0.5)]).svg("");
-            (svg.matches("text-anchor=\"end\"").count() - 1, svg.contains("the first 64 ranks; workers busy for 1 %"))
+            (
+                svg.matches("text-anchor=\"end\"").count() - 1,
+                svg.contains(&format!("64 of {ranks} ranks; workers busy 1 %")),
+            )
         };
         assert_eq!((drawn(64), drawn(65), drawn(1000).0), ((64, false), (64, true), 64));
     }

@@ -11,8 +11,13 @@
 //!   receive             |from 0   v|                   an arrow from each send to the receive of the same bytes
 //! ```
 //!
-//! Invariants: a process of the trace is a rank; what is on one track does not overlap; the n-th send from a rank to another belongs
-//! to the n-th receive there. Times are microseconds, of the clock of rank 0. Deliberately absent: the share of each worker in a task, which nobody measures.
+//! An arrow of Perfetto joins whole slices, and leads from the one that begins first. Receives begin before the sends that they wait
+//! for, so each has in it its last nanosecond as a slice, "arrived", to which the arrow leads.
+//!
+//! Invariants: a process of the trace is a rank; tracks of all ranks have different numbers, none that of a process; what is on one
+//! track does not overlap, but for what arrives at the end of its receive; the n-th send from a rank to another belongs to the n-th
+//! receive there. Times are microseconds, of the clock of rank 0. Deliberately absent: the share of each worker in a task, which
+//! nobody measures.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -28,16 +33,16 @@ const MOST_ON_TRACKS: usize = 1 << 20;
 /// As many tracks as there are transfers under way together.
 #[derive(Default)]
 struct Tracks {
-    /// When each is free again.
+    /// The nanosecond from which each is free again.
     free: Vec<f64>,
 }
 
 impl Tracks {
-    /// The first track that has room for a span that begins after all before.
-    fn place(&mut self, span: &Span) -> usize {
-        let at = self.free.iter().position(|&free| free <= span.start).unwrap_or(self.free.len());
+    /// The first track that has room for what begins after all before.
+    fn place(&mut self, [start, end]: [f64; 2]) -> usize {
+        let at = self.free.iter().position(|&free| free <= start).unwrap_or(self.free.len());
         self.free.resize(self.free.len().max(at + 1), 0.0);
-        self.free[at] = span.end;
+        self.free[at] = end;
         at
     }
 }
@@ -46,7 +51,7 @@ impl Tracks {
 struct End {
     rank: usize,
     track: usize,
-    seconds: f64,
+    nanoseconds: f64,
 }
 
 impl Timeline {
@@ -56,49 +61,55 @@ impl Timeline {
         let sharing = if work * self.workers > MOST_ON_TRACKS { 1 } else { self.workers };
         let mut events = Vec::new();
         let mut arrows: BTreeMap<[usize; 2], [Vec<End>; 2]> = BTreeMap::new();
+        // A track with the number of its process is that of a main thread, which viewers put on top.
+        let mut base = self.ranks;
         for (rank, spans) in self.by_rank().into_iter().enumerate() {
             let of = |lane: Lane| spans.iter().copied().filter(move |span| span.doing.lane() == lane);
             for span in of(Lane::Work) {
                 let tracks = span.worker.map_or(0..sharing, |worker| worker..worker + 1);
-                events.extend(tracks.map(|track| self.event(span, track)));
+                events.extend(tracks.map(|track| self.event(span, base + track)));
             }
             let mut names: Vec<String> = (0..self.workers).map(|worker| format!("worker {worker}")).collect();
             if sharing < self.workers {
                 names[0] = "all workers, worker 0".to_owned();
             }
             for (lane, name) in [(Lane::Recv, "receive"), (Lane::Send, "send")] {
-                let first = names.len();
+                let first = base + names.len();
                 let mut tracks = Tracks::default();
                 for span in of(lane) {
-                    let track = first + tracks.place(span);
+                    let [start, end] = rounded(span);
+                    let track = first + tracks.place([start, end]);
                     events.push(self.event(span, track));
-                    // An arrow begins and ends inside of what it joins.
-                    let (pair, seconds) = match span.doing {
-                        Doing::Send(peer) => ([rank, peer], span.start),
-                        Doing::Recv(peer) => ([peer, rank], (span.end - 1e-9).max(span.start)),
+                    let (pair, nanoseconds) = match span.doing {
+                        Doing::Send(peer) => ([rank, peer], start),
+                        Doing::Recv(peer) => ([peer, rank], end - 1.0),
                         Doing::Contract | Doing::Arrange => continue,
                     };
+                    if lane == Lane::Recv {
+                        events.push(arrived(rank, track, nanoseconds));
+                    }
                     let ends = arrows.entry(pair).or_default();
-                    ends[usize::from(lane == Lane::Recv)].push(End { rank, track, seconds });
+                    ends[usize::from(lane == Lane::Recv)].push(End { rank, track, nanoseconds });
                 }
                 let number = |at: usize| if at == 0 { name.to_owned() } else { format!("{name} {}", at + 1) };
                 names.extend((0..tracks.free.len().max(1)).map(number));
             }
-            self.name(rank, &names, &mut events);
+            self.name(rank, base, &names, &mut events);
+            base += names.len();
         }
         let pairs = arrows.into_values().flat_map(|[sends, receives]| sends.into_iter().zip(receives));
         for (id, (send, receive)) in pairs.enumerate() {
-            for (phase, End { rank, track, seconds }) in [("s", send), ("f", receive)] {
+            for (phase, End { rank, track, nanoseconds }) in [("s", send), ("f", receive)] {
                 let mut event = json!({
-                    "ph": phase, "id": id, "pid": rank, "tid": track, "ts": microseconds(seconds), "name": "transfer", "cat": "transfer",
+                    "ph": phase, "id": id, "pid": rank, "tid": track, "ts": nanoseconds / 1e3, "name": "transfer", "cat": "transfer",
                 });
                 if phase == "f" {
                     event["bp"] = "e".into();
                 }
-                events.push((seconds, event));
+                events.push((nanoseconds, event));
             }
         }
-        // Names come first, as they have no time; of a send and its receive at one moment, the send.
+        // Names come first, as they have no time. At one moment: a receive, what arrives in it, the send, the arrow.
         events.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let mut text = String::from("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
         for (at, (_, event)) in events.iter().enumerate() {
@@ -134,29 +145,44 @@ impl Timeline {
         if span.doing.lane() != Lane::Work {
             args["bytes"] = span.bytes.into();
         }
-        // Both ends are rounded, so that neighbours on a track do not overlap.
-        let [start, end] = [span.start, span.end].map(nanoseconds);
+        let [start, end] = rounded(span);
         let event = json!({
             "ph": "X", "pid": span.rank, "tid": track, "ts": start / 1e3, "dur": (end - start) / 1e3,
             "name": name, "cat": kind, "args": args,
         });
-        (span.start, event)
+        (start, event)
     }
 
-    /// Names of a rank and its tracks, in the order in which they are shown.
-    fn name(&self, rank: usize, tracks: &[String], events: &mut Vec<(f64, Value)>) {
+    /// Names of a rank and its tracks, in the order in which they are shown; `base` is the number of the first.
+    fn name(&self, rank: usize, base: usize, tracks: &[String], events: &mut Vec<(f64, Value)>) {
         let host =
             self.hosts.get(rank).filter(|host| !host.is_empty()).map_or(String::new(), |host| format!(" ({host})"));
         let mut add = |tid: usize, what: &str, args: Value| {
             events.push((f64::NEG_INFINITY, json!({"ph": "M", "pid": rank, "tid": tid, "name": what, "args": args})));
         };
-        add(0, "process_name", json!({"name": format!("rank {rank}{host}")}));
-        add(0, "process_sort_index", json!({"sort_index": rank}));
+        add(base, "process_name", json!({"name": format!("rank {rank}{host}")}));
+        add(base, "process_sort_index", json!({"sort_index": rank}));
         for (track, name) in tracks.iter().enumerate() {
-            add(track, "thread_name", json!({"name": name}));
-            add(track, "thread_sort_index", json!({"sort_index": track}));
+            add(base + track, "thread_name", json!({"name": name}));
+            add(base + track, "thread_sort_index", json!({"sort_index": track}));
         }
     }
+}
+
+/// The last nanosecond of a receive.
+fn arrived(rank: usize, track: usize, start: f64) -> (f64, Value) {
+    let event = json!({
+        "ph": "X", "pid": rank, "tid": track, "ts": start / 1e3, "dur": 1e-3, "name": "arrived", "cat": "arrived",
+    });
+    (start, event)
+}
+
+/// Start and end of a span in nanoseconds: both are rounded, so that neighbours on a track do not overlap. Arrows need transfers that
+/// last a nanosecond.
+fn rounded(span: &Span) -> [f64; 2] {
+    let [start, end] = [span.start, span.end].map(nanoseconds);
+    let least = if span.doing.lane() == Lane::Work { 0.0 } else { 1.0 };
+    [start, end.max(start + least)]
 }
 
 fn nanoseconds(seconds: f64) -> f64 {
@@ -182,6 +208,7 @@ mod tests {
             span(1, Doing::Recv(0), 2.0, 2.0),
             span(1, Doing::Recv(0), 4.0, 5.0),
         ];
+        // Tracks of rank 0: a worker, one for receives, two for sends; then those of rank 1.
         let trace: Value = serde_json::from_str(&timeline(5.0, 2, spans).trace()).unwrap();
         let of = |phase: &str, first: &str| {
             let events = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == phase);
@@ -193,10 +220,11 @@ mod tests {
         };
         assert_eq!(
             of("X", "pid"),
-            "0 2 0.000, 0 3 1000000.000, 0 3 3000000.000, 1 1 2000000.000, 1 1 4000000.000, 1 2 2000000.000"
+            "0 4 0.000, 0 5 1000000.000, 0 5 3000000.000, \
+             1 7 2000000.000, 1 7 3999999.999, 1 7 4000000.000, 1 7 4999999.999, 1 8 2000000.000, 1 8 2000000.000"
         );
-        assert_eq!(of("s", "id"), "0 2 0.000, 1 3 1000000.000, 2 3 3000000.000");
-        assert_eq!(of("f", "id"), "0 1 3999999.999, 1 2 2000000.000, 2 1 4999999.999");
+        assert_eq!(of("s", "id"), "0 4 0.000, 1 5 1000000.000, 2 5 3000000.000");
+        assert_eq!(of("f", "id"), "0 7 3999999.999, 1 8 2000000.000, 2 7 4999999.999");
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Reads a trace as its viewers do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+
+/// Microseconds by which sums of rounded numbers may be off.
+const ROUNDED: f64 = 1e-4;
 
 /// What lies on a track of a trace.
 struct Slice {
@@ -15,8 +18,9 @@ struct Slice {
 
 /// How many arrows a trace of so many ranks has. Clocks may be off by `late` microseconds.
 ///
-/// Every rank is a process with a name, every track has one; what lies on a track does not overlap; events are in order of time;
-/// every arrow begins in a send and ends in the receive of the same bytes by its peer, not earlier.
+/// Every rank is a process with a name, every track has one and a number that no other and no process has; what lies on a track does
+/// not overlap, but for the end of a receive in it; events are in order of time. Every arrow joins the innermost slices at its ends:
+/// a send, and the end of the receive of the same bytes by its peer, which does not begin earlier.
 #[track_caller]
 pub fn arrows(text: &str, ranks: usize, late: f64) -> usize {
     let trace: Value = serde_json::from_str(text).unwrap();
@@ -47,7 +51,8 @@ pub fn arrows(text: &str, ranks: usize, late: f64) -> usize {
                 let text = |key: &str| event[key].as_str().unwrap().to_owned();
                 let bytes = event["args"]["bytes"].as_u64();
                 let slice = Slice { start, end: start + lasts, kind: text("cat"), name: text("name"), bytes };
-                assert!(lasts >= 0.0 && number(&event["args"], "predicted_seconds") >= 0.0, "{event}");
+                let arrived = slice.kind == "arrived";
+                assert!(lasts >= 0.0 && (arrived || number(&event["args"], "predicted_seconds") >= 0.0), "{event}");
                 tracks.entry(place(event)).or_default().push(slice);
             }
             "s" | "f" => {
@@ -59,31 +64,45 @@ pub fn arrows(text: &str, ranks: usize, late: f64) -> usize {
     }
     assert_eq!(processes.keys().copied().collect::<Vec<_>>(), (0..ranks).collect::<Vec<_>>());
     assert!(processes.iter().all(|(rank, name)| name.starts_with(&format!("rank {rank}"))), "{processes:?}");
+    let numbers: BTreeSet<u64> = threads.keys().map(|(_, tid)| *tid).collect();
+    assert!(numbers.len() == threads.len() && numbers.first() >= Some(&(ranks as u64)), "{:?}", threads.keys());
     for (place, slices) in &tracks {
         let kind = slices[0].kind.as_str();
         let kind = if ["contract", "arrange"].contains(&kind) { "worker" } else { kind };
         assert!(threads[place].contains(kind), "{kind} on {}", threads[place]);
-        for pair in slices.windows(2) {
-            // Sums of rounded numbers.
-            assert!(pair[0].end <= pair[1].start + 1e-4, "{} after {} on {place:?}", pair[1].start, pair[0].end);
+        let mut outer: Option<&Slice> = None;
+        for slice in slices {
+            match outer.filter(|outer| outer.end > slice.start + ROUNDED) {
+                None => outer = Some(slice),
+                Some(outer) => assert!(
+                    outer.kind == "receive" && slice.kind == "arrived" && slice.end <= outer.end + ROUNDED,
+                    "{} {} in {} {} until {} on {place:?}",
+                    slice.kind,
+                    slice.start,
+                    outer.kind,
+                    outer.start,
+                    outer.end
+                ),
+            }
         }
     }
     let mut transfers = tracks.values().flatten().filter(|slice| slice.kind == "send").count();
     assert_eq!(transfers, ends.len());
     for [sent, received] in ends.values() {
         let ([sent], [received]) = (&sent[..], &received[..]) else { panic!("{sent:?} to {received:?}") };
+        // What is under an end, from the outside in.
         let [from, to] = [sent, received].map(|end| {
             let at = number(end, "ts");
-            let inside = |slice: &&Slice| slice.start <= at + 1e-4 && at <= slice.end + 1e-4;
-            let found: Vec<_> = tracks[&place(end)].iter().filter(inside).collect();
-            assert!(!found.is_empty(), "{end} is nowhere");
-            found
+            let inside = |slice: &&Slice| slice.start <= at + ROUNDED && at + ROUNDED < slice.end;
+            tracks[&place(end)].iter().filter(inside).collect::<Vec<_>>()
         });
+        let ([from], [to, arrived]) = (&from[..], &to[..]) else { panic!("{sent} to {received}") };
         let (source, target) = (place(sent).0, place(received).0);
-        let sends = |slice: &&&Slice| slice.kind == "send" && slice.name == format!("to {target}");
-        let receives = |slice: &&&Slice| slice.kind == "receive" && slice.name == format!("from {source}");
-        let (from, to) = (from.iter().rfind(sends).unwrap(), to.iter().find(receives).unwrap());
+        assert!(from.kind == "send" && from.name == format!("to {target}"), "{sent} is in {}", from.name);
+        assert!(to.kind == "receive" && to.name == format!("from {source}"), "{received} is in {}", to.name);
         assert!(from.bytes > Some(0) && from.bytes == to.bytes, "{:?} to {:?} bytes", from.bytes, to.bytes);
+        // Viewers let arrows lead from the slice that begins first.
+        assert!(arrived.kind == "arrived" && from.start <= arrived.start + late + ROUNDED, "{sent} to {received}");
         assert!(number(sent, "ts") <= number(received, "ts") + late, "{sent} to {received}");
         transfers -= 1;
     }
