@@ -180,6 +180,8 @@ impl Contracted<'_> {
         // Ranks begin with what they hold of one operand; a part of the other has nothing to hide behind.
         let both = !links[0].is_empty() && !links[1].is_empty();
         let exposed = if both || rounds < 2.0 { gather / rounds } else { 0.0 };
-        self.cost.hidden([compute, compute / rounds], [gather, exposed]) + receive(out, &links[2], 1.0) + adds
+        self.cost.hidden([compute, compute / rounds], [gather, exposed])
+            + receive(out, &links[2], grid.pieces.max(1) as f64)
+            + adds
     }
 }

@@ -114,8 +114,10 @@ impl Fit<'_> {
         let shared = self.shared(&cuts);
         let [left, right, out] = volumes.tensors();
         let summed = out / parts[3] as f64;
-        // One for the parts of each of those who share an operand; in more, out is gone through once more for each.
-        let deep = (volumes.tile[3] / DEEP) as usize;
+        // One for the parts of each of those who share an operand; in more, out is gone through once more for each. Where nobody shares
+        // any, nothing comes in rounds.
+        let shares = parts[1] > 1 || parts[2] > 1;
+        let deep = if shares { (volumes.tile[3] / DEEP) as usize } else { 1 };
         let summed_indices = (volumes.tile[3] as usize).max(1);
         let mut rounds = most_pieces(left.max(right)).min(deep.max(parts[1]).max(parts[2])).min(summed_indices);
         let mut pieces = most_pieces(summed);
@@ -142,7 +144,8 @@ impl Fit<'_> {
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
         let rounds = PIECES.min(summed);
-        (self.memory.is_none() && rounds > grid.rounds).then(|| Grid { rounds, ..grid.clone() })
+        let shares = grid.cuts.iter().any(|(label, _)| self.kinds.m.contains(label) || self.kinds.n.contains(label));
+        (shares && self.memory.is_none() && rounds > grid.rounds).then(|| Grid { rounds, ..grid.clone() })
     }
 
     /// How many ranks may be idle where that moves less: one, and of more than 33 ranks 3 %.
