@@ -190,6 +190,9 @@ for mpi in mpich openmpi; do
         done
     done
     step "a rank ends the run, $mpi" exits 3 "$run" -n 4 "$path" abort
+    for route in message shared rma; do
+        step "a rank is late at the end, $route, $mpi" exits any "$run" -n 4 "$path" late $route
+    done
     step "a rank panics, $mpi" exits any "$run" -n 4 "$path" panic
     step "example 05_mpi_communicator, $mpi, build" \
         with $mpi cargo build --profile test --features $full --example 05_mpi_communicator
