@@ -457,8 +457,10 @@ fn bandwidth(world: &Communicator) {
         seconds.sort_by(f64::total_cmp);
         seconds[seconds.len() / 2]
     };
-    for bytes in [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20] {
-        let mut end = endpoint(world, false, 1 << 30);
+    let sizes = [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20];
+    // Ends that sleep, and ends that have a core of their own.
+    for (spin, bytes) in [false, true].into_iter().flat_map(|spin| sizes.map(|bytes| (spin, bytes))) {
+        let mut end = endpoint(world, spin, 1 << 30);
         let elements = bytes / 8;
         let mine: Vec<_> = (0..WINDOW).map(|_| store::<f64>(rank, &[1, elements])).collect();
         let target: Vec<_> = (0..WINDOW).map(|_| store::<f64>(9, &[1, elements])).collect();
@@ -499,7 +501,8 @@ fn bandwidth(world: &Communicator) {
             let [copied, one, both] = [copied, one, both].map(median);
             let rate = |seconds: f64| bytes as f64 / seconds / 1e9;
             println!(
-                "{:>6} KiB  copy {:>6.2}  one way {:>6.2} ({:.2})  both ways {:>6.2} each",
+                "{} {:>6} KiB  copy {:>6.2}  one way {:>6.2} ({:.2})  both ways {:>6.2} each",
+                if spin { "looking " } else { "sleeping" },
                 bytes >> 10,
                 rate(copied),
                 rate(one),
