@@ -3,8 +3,8 @@
 //! ```text
 //! two domains of four cores      0 1 2 3 | 4 5 6 7
 //! two ranks of three workers     w w w c | w w w c      w: a worker, c: the thread that communicates
-//! three ranks of one worker      w c|w c | . . . .      a rank never has cores of two domains while there are ranks enough;
-//!                                                       the last one's threads go where they like among its four
+//! three ranks of one worker      w c|w c | . . . .      each keeps to a domain where that leaves less than a quarter of the
+//!                                                       cores idle; the last one's threads go where they like among its four
 //! one rank of eight workers      w w w w | w w w w      it straddles both
 //! ```
 //!

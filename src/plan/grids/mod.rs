@@ -133,19 +133,25 @@ impl Fit<'_> {
     /// The same grid with no more rounds than the parts that an operand comes in, if it has more: they only hide more, of transfers
     /// that take as long as computing, and hold smaller pieces, so `None` where memory is short.
     pub fn few_rounds(&self, grid: &Grid) -> Option<Grid> {
-        let parts = |labels: &[Label]| -> usize {
-            grid.cuts.iter().filter(|(label, _)| labels.contains(label)).map(|&(_, parts)| parts).product()
-        };
-        let rounds = parts(&self.kinds.m).max(parts(&self.kinds.n));
+        let rounds = self.sharing_most(grid);
         (self.memory.is_none() && rounds < grid.rounds).then(|| Grid { rounds, ..grid.clone() })
     }
 
     /// The same grid with as many rounds as rings have pieces, if it has fewer: where links are slow, the less has nothing to hide behind.
+    /// `None` where memory is short, or nobody shares an operand.
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
         let rounds = PIECES.min(summed);
-        let shares = grid.cuts.iter().any(|(label, _)| self.kinds.m.contains(label) || self.kinds.n.contains(label));
-        (shares && self.memory.is_none() && rounds > grid.rounds).then(|| Grid { rounds, ..grid.clone() })
+        let wanted = self.memory.is_none() && self.sharing_most(grid) > 1 && rounds > grid.rounds;
+        wanted.then(|| Grid { rounds, ..grid.clone() })
+    }
+
+    /// Ranks that share a tile of the operand which most ranks share.
+    fn sharing_most(&self, grid: &Grid) -> usize {
+        let parts = |labels: &[Label]| -> usize {
+            grid.cuts.iter().filter(|(label, _)| labels.contains(label)).map(|&(_, parts)| parts).product()
+        };
+        parts(&self.kinds.m).max(parts(&self.kinds.n))
     }
 
     /// How many ranks may be idle where that moves less: one, and of more than 33 ranks 3 %.
