@@ -13,7 +13,7 @@
 //! mpirun -n 4 mpi_transport late         rank 1 does not close its end; the others end the run, code 1
 //! mpirun -n 4 mpi_transport foreign      MPI is the program's, which finalises it
 //! mpirun -n 2 mpi_transport huge ROUTE   a block of 2.2 billion elements and one of 8 GB in two boxes (5.4 GB by message), there and back; 9 GB of memory each
-//! mpirun -n 2 mpi_transport bandwidth ROUTE   blocks from rank 0 to rank 1 and both ways, beside a plain copy
+//! mpirun -n 2 mpi_transport bandwidth ROUTE [KIB]   blocks from rank 0 to rank 1 and both ways, beside a plain copy
 //! ```
 //!
 //! With `tests/pmpi/count.c` preloaded and `PMPI_COUNT_FILE` set, the first one also compares the bytes that the endpoints
@@ -457,19 +457,21 @@ fn bandwidth(world: &Communicator) {
         seconds.sort_by(f64::total_cmp);
         seconds[seconds.len() / 2]
     };
+    let only = std::env::args().nth(3).map(|kib| kib.parse::<usize>().unwrap() << 10);
     let sizes = [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20];
+    let sizes = sizes.into_iter().filter(|&bytes| only.is_none_or(|only| only == bytes));
     // Ends that sleep, and ends that have a core of their own.
-    for (spin, bytes) in [false, true].into_iter().flat_map(|spin| sizes.map(|bytes| (spin, bytes))) {
+    for (spin, bytes) in [false, true].into_iter().flat_map(|spin| sizes.clone().map(move |bytes| (spin, bytes))) {
         let mut end = endpoint(world, spin, 1 << 30);
         let elements = bytes / 8;
         let mine: Vec<_> = (0..WINDOW).map(|_| store::<f64>(rank, &[1, elements])).collect();
         let target: Vec<_> = (0..WINDOW).map(|_| store::<f64>(9, &[1, elements])).collect();
         let boxes: Boxes = vec![vec![0..1, 0..elements]];
         let (mut copied, mut one, mut both) = (Vec::new(), Vec::new(), Vec::new());
-        let repeats = ((8 << 20) / bytes).clamp(1, 25);
+        let repeats = ((32 << 20) / bytes).clamp(1, 500);
         let each = |start: Instant| start.elapsed().as_secs_f64() / (WINDOW * repeats) as f64;
         for _ in 0..ROUNDS {
-            world.barrier().unwrap();
+            world.line_up().unwrap();
             if rank == 1 {
                 let start = Instant::now();
                 for at in (0..WINDOW).cycle().take(WINDOW * repeats) {
@@ -478,7 +480,7 @@ fn bandwidth(world: &Communicator) {
                 }
                 copied.push(each(start));
             }
-            world.barrier().unwrap();
+            world.line_up().unwrap();
             let start = Instant::now();
             if rank < 2 {
                 flow(&mut end, WINDOW, repeats, |end, at| match rank {
@@ -487,7 +489,7 @@ fn bandwidth(world: &Communicator) {
                 });
             }
             one.push(each(start));
-            world.barrier().unwrap();
+            world.line_up().unwrap();
             let start = Instant::now();
             if rank < 2 {
                 flow(&mut end, 2 * WINDOW, repeats, |end, at| match at.checked_sub(WINDOW) {

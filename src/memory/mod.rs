@@ -13,6 +13,8 @@
 mod aligned;
 mod array;
 mod bytes;
+#[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process reads what is written"))]
+mod copy;
 #[cfg(all(test, shuttle))]
 mod explored;
 mod footprint;
@@ -29,6 +31,7 @@ mod strided;
 pub use aligned::{Aligned, OutOfMemory};
 pub use array::Array;
 pub use bytes::{bytes_of, bytes_of_mut};
+pub use copy::Stores;
 pub use footprint::Footprint;
 pub use lease::{LeaseError, ReadLease, WriteLease};
 pub use lent::{Lent, Remote};

@@ -9,6 +9,7 @@
 //! Invariant: steps are consecutive; together they are what [`ReadLease::pack`] and [`WriteLease::unpack`] move at once. Cost:
 //! that of copying, and a few operations for each dense run.
 
+use super::copy::Stores;
 use super::lease::{ReadLease, WriteLease};
 use super::lent::Remote;
 use super::strided::{PerDim, Strided};
@@ -141,11 +142,11 @@ impl Outgoing {
     }
 
     /// Fills `out` with the next bytes; there are at least as many.
-    pub fn read(&mut self, out: &mut [u8]) {
+    pub fn read(&mut self, out: &mut [u8], stores: Stores) {
         let mut done = 0;
         self.0.step(out.len(), |run, bytes| {
             // SAFETY: the run is leased for reading; `out` is a distinct exclusive slice, and steps add up to its length.
-            unsafe { std::ptr::copy_nonoverlapping(run.cast_const(), out[done..done + bytes].as_mut_ptr(), bytes) };
+            unsafe { stores.copy(run.cast_const(), out[done..done + bytes].as_mut_ptr(), bytes) };
             done += bytes;
         });
     }
@@ -194,20 +195,20 @@ impl Incoming {
     }
 
     /// Copies the next bytes of another process's boxes to where they belong.
-    pub fn copy(&mut self, from: &mut Foreign, bytes: usize) {
+    pub fn copy(&mut self, from: &mut Foreign, bytes: usize, stores: Stores) {
         from.0.step(bytes, |run, bytes| {
             // SAFETY: the run lies in memory that the other process keeps as it is until it hears that the boxes have been copied.
-            self.write(unsafe { std::slice::from_raw_parts(run.cast_const(), bytes) });
+            self.write(unsafe { std::slice::from_raw_parts(run.cast_const(), bytes) }, stores);
         });
     }
 
     /// Puts `from` where it belongs; there is room for at least as many bytes.
-    pub fn write(&mut self, from: &[u8]) {
+    pub fn write(&mut self, from: &[u8], stores: Stores) {
         let mut done = 0;
         self.0.step(from.len(), |run, bytes| {
             // SAFETY: the run is leased for writing, so nobody else touches it; `from` is a distinct slice, and steps add
             // up to its length.
-            unsafe { std::ptr::copy_nonoverlapping(from[done..done + bytes].as_ptr(), run, bytes) };
+            unsafe { stores.copy(from[done..done + bytes].as_ptr(), run, bytes) };
             done += bytes;
         });
     }
@@ -235,7 +236,9 @@ mod tests {
     #[test]
     fn steps_of_any_size_are_the_whole() {
         let boxes = [vec![1..4, 0..5, 2..6], vec![0..1, 1..2, 0..7], vec![2..2, 0..5, 0..7], vec![4..6, 0..5, 0..7]];
-        for step in [1, 3, 4, 7, 28, 100, 10_000] {
+        for (step, stores) in
+            [1, 3, 4, 7, 28, 100, 10_000].into_iter().zip([Stores::Cached, Stores::Streaming].into_iter().cycle())
+        {
             let (from, into) = (numbered(&[6, 5, 7], 1.0), numbered(&[6, 5, 7], 0.0));
             let read = || boxes.iter().map(|bounds| from.read(0, bounds).unwrap()).collect::<Vec<_>>();
             let whole: Vec<u8> = read().iter().flat_map(packed).collect();
@@ -245,8 +248,8 @@ mod tests {
             let mut seen = Vec::new();
             while source.left() > 0 {
                 let mut part = vec![0; step.min(source.left())];
-                source.read(&mut part);
-                target.write(&part);
+                source.read(&mut part, stores);
+                target.write(&part, stores);
                 seen.extend(part);
             }
             assert!(seen == whole && target.left() == 0, "steps of {step} bytes");

@@ -64,6 +64,15 @@ impl Communicator {
         self.complete("MPI_Ibarrier", |request| unsafe { ffi::MPI_Ibarrier(self.raw(), request) })
     }
 
+    /// Waits until every rank has come here, and is awake: for measurements. A rank that has waited for long sleeps (`pause`), and leaves
+    /// hundreds of microseconds after the last has come; ranks so far apart sleep shortly in a second barrier, and not in a third.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub fn line_up(&self) -> Result<(), CommError> {
+        (0..3).try_for_each(|_| self.barrier())
+    }
+
     /// Combines the values of all ranks, place by place; every rank has equally many and gets the same.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use crate::dtype::Dtype;
 use crate::memory::{Aligned, Slot, Store};
 
 /// Bytes of the blocks, and how often each moves.
-const BLOCKS: [(usize, usize); 3] = [(4 << 10, 8), (256 << 10, 4), (2 << 20, 2)];
+const BLOCKS: [(usize, usize); 3] = [(4 << 10, 8), (256 << 10, 6), (2 << 20, 4)];
 /// How long a block may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Who comes later in the list has to be quicker by this: others may have been in the way.
@@ -65,7 +65,7 @@ fn exchange(communicator: &Communicator, endpoint: &mut AnyEndpoint, peer: Optio
         let store = Store::open(vec![slot(0), slot(bytes)]);
         let mut quickest = f64::INFINITY;
         for _ in 0..times {
-            communicator.barrier()?;
+            communicator.line_up()?;
             let started = Instant::now();
             // After a failure only the others' barriers are left.
             if let Some(peer) = peer.filter(|_| f64::is_finite(all))

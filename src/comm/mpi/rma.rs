@@ -23,7 +23,7 @@ use super::packing::Pool;
 use super::requests::{Outcome, Piece, Requests};
 use super::window::Window;
 use crate::comm::{CommError, Completion};
-use crate::memory::{Aligned, Footprint, Incoming, Outgoing, ReadLease, WriteLease};
+use crate::memory::{Aligned, Footprint, Incoming, Outgoing, ReadLease, Stores, WriteLease};
 
 const SLOTS: usize = 16;
 /// Slots that one transfer may hold.
@@ -232,7 +232,7 @@ impl Rma {
                 let bytes = send.from.left().min(size);
                 // SAFETY: the slot lies in this rank's segment; it is free, so no call of another rank reads it.
                 let memory = unsafe { std::slice::from_raw_parts_mut(window.own().as_ptr().add(slot * size), bytes) };
-                send.from.read(memory);
+                send.from.read(memory, Stores::Streaming);
                 send.untold -= 1;
                 send.held.push(slot);
                 notes.push([FILLED, slot as u64, bytes as u64, send.total as u64]);
@@ -307,7 +307,7 @@ impl Rma {
         let slot = get.slot;
         while theirs.gets.front().is_some_and(|get| get.done) {
             let (Some(get), Some(recv)) = (theirs.gets.pop_front(), theirs.recvs.front_mut()) else { break };
-            recv.into.write(&get.buffer.as_slice()[..get.bytes]);
+            recv.into.write(&get.buffer.as_slice()[..get.bytes], Stores::Cached);
             self.pool.give_back(get.buffer);
             if recv.into.left() == 0 {
                 done.push(Completion { ticket: recv.ticket, bytes: recv.total as u64 });

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The first slot of a transfer says how large it is, so ends that disagree find out. Each end maps its boxes in its own way, without
-//! other buffers. Two cores copy at the same time, the slots stay in a cache that both reach.
+//! other buffers. Two cores copy at the same time; slots are filled past the caches, as the two may share none (`Stores`).
 //!
 //! Where processes may read each other's segments, and all boxes of a transfer lie in some, its only slot says where, and the receiver
 //! copies them from there: one copy. The slot counts as emptied when that is done; a count says that it goes on.
@@ -27,7 +27,7 @@ use super::lending::{self, Mapped};
 use super::node::Node;
 use super::window::Window;
 use crate::comm::{CommError, Completion, Waker};
-use crate::memory::{Aligned, Foreign, Incoming, Lent, Outgoing, ReadLease, WantedSegments, WriteLease};
+use crate::memory::{Aligned, Foreign, Incoming, Lent, Outgoing, ReadLease, Stores, WantedSegments, WriteLease};
 
 /// Slots in each direction that a peer has its turn for; then the next has.
 const TURN: usize = 2;
@@ -37,6 +37,8 @@ const AT_ONCE: usize = 512 << 10;
 const WORTH_LENDING: usize = 16 << 10;
 /// Bytes of what ranks try to read of each other.
 const SAMPLE: usize = 64 << 10;
+/// Larger transfers are not in a cache any more when the last byte comes.
+const CACHED: usize = 8 << 20;
 /// Turns of all peers until the caller looks after other things.
 const TURNS: usize = 4;
 
@@ -44,6 +46,8 @@ const TURNS: usize = 4;
 #[derive(Debug)]
 pub(super) struct Shared {
     rank: usize,
+    /// Its number in the system.
+    process: u32,
     peers: Vec<Peer>,
     /// The peers that have anything in flight.
     active: Vec<usize>,
@@ -109,8 +113,8 @@ impl Shared {
             Ok(peers) => {
                 // SAFETY: `peers` has begun it; it lives as long as the window.
                 let bell = unsafe { Bell::new(window.own()) };
-                let mapped = Mapped::new(communicator.size());
-                Ok(Shared { rank, peers, active: Vec::new(), lends, mapped, bell, window })
+                let (process, mapped) = (std::process::id(), Mapped::new(communicator.size()));
+                Ok(Shared { rank, process, peers, active: Vec::new(), lends, mapped, bell, window })
             }
             Err(error) => {
                 if matches!(error, CommError::NoSharedMemory(_)) {
@@ -144,7 +148,7 @@ impl Shared {
         let from = Outgoing::new(from);
         let peers = &mut self.peers[peer];
         let lend = self.lends.is_some() && from.left() >= WORTH_LENDING;
-        let told = if lend { from.lend().map(|boxes| lending::write(&boxes)) } else { None };
+        let told = if lend { from.lend().map(|boxes| lending::write(self.process, &boxes)) } else { None };
         let told = told.filter(|told| told.len() <= peers.outlet.slot_bytes());
         peers.sends.push_back(Send { ticket, total: from.left(), from, told });
         self.activate(peer);
@@ -238,7 +242,7 @@ impl Peer {
             }
             recv.begun = true;
             if !told {
-                recv.into.write(bytes);
+                recv.into.write(bytes, stores(total));
                 return Ok(true);
             }
             if recv.foreign.is_none() {
@@ -250,7 +254,7 @@ impl Peer {
                 recv.foreign = Some(foreign);
             }
             if let Some(foreign) = &mut recv.foreign {
-                recv.into.copy(foreign, foreign.left().min(AT_ONCE));
+                recv.into.copy(foreign, foreign.left().min(AT_ONCE), stores(total));
             }
             Ok(recv.into.left() == 0)
         })?;
@@ -266,7 +270,7 @@ impl Peer {
         let (total, left) = (send.total, send.from.left());
         let slot = match &send.told {
             Some(told) => self.outlet.tell(total, told),
-            None => self.outlet.fill(total, left, |slot| send.from.read(slot)),
+            None => self.outlet.fill(total, left, |slot| send.from.read(slot, Stores::Streaming)),
         };
         let Some(slot) = slot else { return false };
         if send.told.is_some() {
@@ -289,6 +293,11 @@ impl Peer {
             _ => false,
         }
     }
+}
+
+/// How the bytes of a transfer are stored where they belong.
+fn stores(total: usize) -> Stores {
+    if total > CACHED { Stores::Streaming } else { Stores::Cached }
 }
 
 /// The ends of all channels of this rank, which begin here.
@@ -327,11 +336,12 @@ fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     let mut sample = Aligned::zeroed(SAMPLE, &Default::default()).ok();
     // What another process of the same number, elsewhere, would hardly have.
     let address = sample.as_ref().map_or(0, |sample| sample.as_ptr() as u64);
-    let token = [u64::from(std::process::id()), address, node.rank() as u64].map(u64::to_ne_bytes).concat();
+    let process = std::process::id();
+    let token = [u64::from(process), address, node.rank() as u64].map(u64::to_ne_bytes).concat();
     if let Some(sample) = &mut sample {
         sample.as_mut_slice()[..token.len()].copy_from_slice(&token);
     }
-    let told = sample.as_ref().and_then(Lent::sample).map(|lent| lending::write(&[lent])).unwrap_or_default();
+    let told = sample.as_ref().and_then(Lent::sample).map(|lent| lending::write(process, &[lent])).unwrap_or_default();
     let all = node.all_gather_bytes(&[token.as_slice(), &told].concat())?;
     let read = |bytes: &Vec<u8>| {
         let (token, told) = bytes.split_at(token.len());
