@@ -8,7 +8,7 @@ use crate::comm::{CommError, Transport};
 use super::{Error, Result, cache, host};
 
 /// Of files, one more whenever they say something else.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The end of this process. Collective. Where processes ask for different transports, something else is wrong with what they were told, and
 /// messages serve until that comes out.

@@ -14,6 +14,8 @@ use crate::memory::{Aligned, Slot, Store};
 
 /// Bytes of the blocks, and how often each moves.
 const BLOCKS: [(usize, usize); 3] = [(4 << 10, 8), (256 << 10, 6), (2 << 20, 4)];
+/// Who comes later has to be clearly quicker, and twice.
+const CANDIDATES: [Route; 3] = [Route::Shared, Route::Message, Route::Rma];
 /// How long a block may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Who comes later in the list has to be quicker by this: others may have been in the way.
@@ -25,10 +27,20 @@ impl Routes {
     /// # Errors
     /// MPI fails.
     pub fn probe(communicator: &Communicator) -> Result<Routes, CommError> {
+        let first = Self::measured(communicator)?;
+        if first == (Routes { near: CANDIDATES[0], far: Route::Message }) {
+            return Ok(first);
+        }
+        // Something else may have run during one of two measurements; of what they say, what comes first in the list.
+        let second = Self::measured(communicator)?;
+        let either = |one, other| CANDIDATES.into_iter().find(|route| [one, other].contains(route)).unwrap_or(one);
+        Ok(Routes { near: either(first.near, second.near), far: either(first.far, second.far) })
+    }
+
+    fn measured(communicator: &Communicator) -> Result<Routes, CommError> {
         let mut routes = Routes::of(Route::Message);
-        let candidates = [Route::Shared, Route::Message, Route::Rma];
         let mut best = [f64::INFINITY; 2];
-        for route in candidates {
+        for route in CANDIDATES {
             let endpoint = match Endpoint::new(communicator, Routes::of(route), Arc::default()) {
                 Ok(endpoint) => endpoint,
                 Err(CommError::NoSharedMemory(_)) => continue,
