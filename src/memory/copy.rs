@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! cached      core 0 stores a line --> its cache --> asked for by core 1, line by line       quick where both have one cache
-//! streaming   core 0 stores a line ---> memory ----> fetched ahead by core 1                 quick everywhere
+//! streaming   core 0 stores a line ---> memory ----> fetched ahead by core 1                 alike in both cases
 //! ```
 //!
 //! Where two cores share no cache, lines that one has written and the other asks for were measured at 2.5 GB/s, streamed ones at 15 to 22;
 //! where they share one, 16 and 13 (Zen 4, pieces of 256 KiB).
 //!
 //! Invariant: streaming stores are ordered before every later store of the thread when the copy returns, so a flag that is stored behind
-//! them with release says that they are there. Deliberately absent: copies of elements by any order (`strided`), and streaming stores where
-//! the processor's memory model has none worth it: elsewhere than on x86-64 both ways are one.
+//! them with release says that they are there. Deliberately absent: copies of elements by any order (`strided`), and streaming stores elsewhere than on
+//! x86-64, where both ways are one: not measured there.
 
 /// Which way stores go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,9 +22,9 @@ const TIMES: usize = 4;
 /// Words of a box besides its extents and strides.
 const FIXED: usize = 8;
 
-/// Bytes that say where boxes of a process lie.
-pub(super) fn write(process: u32, boxes: &[Lent]) -> Vec<u8> {
-    let mut words = vec![u64::from(process)];
+/// Bytes that say where boxes of this process lie.
+pub(super) fn write(boxes: &[Lent]) -> Vec<u8> {
+    let mut words = vec![u64::from(std::process::id())];
     for Lent { segment, offset, element, strided } in boxes {
         let [bytes, offset, element] = [segment.bytes, *offset, *element].map(|number| number as u64);
         words.extend([segment.id, segment.file as u64, bytes, segment.identity[0], segment.identity[1]]);
@@ -121,8 +121,7 @@ mod tests {
     fn what_was_used_last_stays_mapped() {
         let _wanted = WantedSegments::default();
         let memory: Vec<_> = (0..5).map(|_| Aligned::zeroed(BYTES, &Default::default()).unwrap()).collect();
-        let told: Vec<_> =
-            memory.iter().map(|memory| write(std::process::id(), &[Lent::sample(memory).unwrap()])).collect();
+        let told: Vec<_> = memory.iter().map(|memory| write(&[Lent::sample(memory).unwrap()])).collect();
         let ids: Vec<_> = memory.iter().map(|memory| Lent::sample(memory).unwrap().segment.id).collect();
         for (segments, bytes) in [(3, usize::MAX), (MOST, 3 * BYTES)] {
             let mut mapped = Mapped { segments, bytes, ..Mapped::new(2) };

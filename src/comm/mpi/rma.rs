@@ -232,7 +232,7 @@ impl Rma {
                 let bytes = send.from.left().min(size);
                 // SAFETY: the slot lies in this rank's segment; it is free, so no call of another rank reads it.
                 let memory = unsafe { std::slice::from_raw_parts_mut(window.own().as_ptr().add(slot * size), bytes) };
-                send.from.read(memory, Stores::Streaming);
+                send.from.read(memory, Stores::Cached);
                 send.untold -= 1;
                 send.held.push(slot);
                 notes.push([FILLED, slot as u64, bytes as u64, send.total as u64]);

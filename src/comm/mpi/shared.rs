@@ -46,8 +46,6 @@ const TURNS: usize = 4;
 #[derive(Debug)]
 pub(super) struct Shared {
     rank: usize,
-    /// Its number in the system.
-    process: u32,
     peers: Vec<Peer>,
     /// The peers that have anything in flight.
     active: Vec<usize>,
@@ -113,8 +111,8 @@ impl Shared {
             Ok(peers) => {
                 // SAFETY: `peers` has begun it; it lives as long as the window.
                 let bell = unsafe { Bell::new(window.own()) };
-                let (process, mapped) = (std::process::id(), Mapped::new(communicator.size()));
-                Ok(Shared { rank, process, peers, active: Vec::new(), lends, mapped, bell, window })
+                let mapped = Mapped::new(communicator.size());
+                Ok(Shared { rank, peers, active: Vec::new(), lends, mapped, bell, window })
             }
             Err(error) => {
                 if matches!(error, CommError::NoSharedMemory(_)) {
@@ -148,7 +146,7 @@ impl Shared {
         let from = Outgoing::new(from);
         let peers = &mut self.peers[peer];
         let lend = self.lends.is_some() && from.left() >= WORTH_LENDING;
-        let told = if lend { from.lend().map(|boxes| lending::write(self.process, &boxes)) } else { None };
+        let told = if lend { from.lend().map(|boxes| lending::write(&boxes)) } else { None };
         let told = told.filter(|told| told.len() <= peers.outlet.slot_bytes());
         peers.sends.push_back(Send { ticket, total: from.left(), from, told });
         self.activate(peer);
@@ -336,12 +334,11 @@ fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     let mut sample = Aligned::zeroed(SAMPLE, &Default::default()).ok();
     // What another process of the same number, elsewhere, would hardly have.
     let address = sample.as_ref().map_or(0, |sample| sample.as_ptr() as u64);
-    let process = std::process::id();
-    let token = [u64::from(process), address, node.rank() as u64].map(u64::to_ne_bytes).concat();
+    let token = [u64::from(std::process::id()), address, node.rank() as u64].map(u64::to_ne_bytes).concat();
     if let Some(sample) = &mut sample {
         sample.as_mut_slice()[..token.len()].copy_from_slice(&token);
     }
-    let told = sample.as_ref().and_then(Lent::sample).map(|lent| lending::write(process, &[lent])).unwrap_or_default();
+    let told = sample.as_ref().and_then(Lent::sample).map(|lent| lending::write(&[lent])).unwrap_or_default();
     let all = node.all_gather_bytes(&[token.as_slice(), &told].concat())?;
     let read = |bytes: &Vec<u8>| {
         let (token, told) = bytes.split_at(token.len());
