@@ -28,7 +28,10 @@ pub struct Lent {
 /// A box of another process.
 #[derive(Debug)]
 pub struct Remote {
-    lent: Lent,
+    /// Bytes from the start of the mapping.
+    offset: usize,
+    element: usize,
+    strided: Strided,
     mapping: Rc<Mapping>,
 }
 
@@ -58,28 +61,30 @@ impl Lent {
             let way = stride as i128 * (extent as i128 - 1).max(0) * self.element as i128;
             *(if way < 0 { &mut first } else { &mut last }) += way;
         }
-        self.strided.elements() == 0 || (first >= 0 && last <= self.segment.bytes as i128)
+        first >= 0 && last <= self.segment.bytes as i128
     }
 }
 
 impl Remote {
     /// `None` if the box does not lie inside of what is mapped.
     pub(crate) fn new(lent: Lent, mapping: Rc<Mapping>) -> Option<Remote> {
-        (lent.segment.bytes <= mapping.bytes() && lent.is_inside()).then_some(Remote { lent, mapping })
+        let is_inside = lent.segment.bytes <= mapping.bytes() && lent.is_inside();
+        let Lent { offset, element, strided, .. } = lent;
+        is_inside.then_some(Remote { offset, element, strided, mapping })
     }
 }
 
 impl Placed for Remote {
     fn start(&self) -> *mut u8 {
         // SAFETY: the offset lies inside of the mapping, which `new` has checked.
-        unsafe { self.mapping.start().as_ptr().add(self.lent.offset) }
+        unsafe { self.mapping.start().as_ptr().add(self.offset) }
     }
 
     fn strided(&self) -> &Strided {
-        &self.lent.strided
+        &self.strided
     }
 
     fn element(&self) -> usize {
-        self.lent.element
+        self.element
     }
 }

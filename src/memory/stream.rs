@@ -14,13 +14,20 @@ use super::lease::{ReadLease, WriteLease};
 use super::lent::Remote;
 use super::strided::{PerDim, Strided};
 
+/// A dimension outside the dense runs of a box.
+#[derive(Debug)]
+struct Outer {
+    extent: usize,
+    /// In bytes.
+    stride: isize,
+    /// Of the run that is next, or under way.
+    index: usize,
+}
+
 /// The dense runs of a box in row-major order, cut where a step ends.
 #[derive(Debug)]
 struct Runs {
-    /// Extents and strides, in bytes, of the dimensions outside a run.
-    extents: PerDim<usize>,
-    strides: PerDim<isize>,
-    index: PerDim<usize>,
+    outer: PerDim<Outer>,
     /// Of the run that is next, or under way, from the start of the box.
     offset: isize,
     run: usize,
@@ -31,11 +38,9 @@ struct Runs {
 impl Runs {
     fn of(strided: &Strided, size: usize) -> Runs {
         let (dims, run) = strided.dense_suffix();
-        let leading = strided.extents.len() - dims;
+        let outer = strided.extents.iter().zip(&strided.strides).take(strided.extents.len() - dims);
         Runs {
-            extents: strided.extents[..leading].into(),
-            strides: strided.strides[..leading].iter().map(|stride| stride * size as isize).collect(),
-            index: PerDim::from_elem(0, leading),
+            outer: outer.map(|(&extent, stride)| Outer { extent, stride: stride * size as isize, index: 0 }).collect(),
             offset: 0,
             run: run * size,
             done: 0,
@@ -58,14 +63,14 @@ impl Runs {
     /// Goes to the next run.
     fn advance(&mut self) {
         self.done = 0;
-        for d in (0..self.index.len()).rev() {
-            self.index[d] += 1;
-            self.offset += self.strides[d];
-            if self.index[d] < self.extents[d] {
+        for Outer { extent, stride, index } in self.outer.iter_mut().rev() {
+            *index += 1;
+            self.offset += *stride;
+            if index < extent {
                 return;
             }
-            self.offset -= self.strides[d] * self.index[d] as isize;
-            self.index[d] = 0;
+            self.offset -= *stride * *index as isize;
+            *index = 0;
         }
     }
 }
@@ -85,38 +90,34 @@ pub(super) trait Placed {
 #[derive(Debug)]
 struct Steps<L> {
     boxes: std::vec::IntoIter<L>,
-    now: Option<(L, Runs)>,
+    /// Of the first box, once it is begun.
+    runs: Option<Runs>,
     left: usize,
 }
 
 impl<L: Placed> Steps<L> {
     fn new(boxes: Vec<L>) -> Steps<L> {
         let left = boxes.iter().map(|placed| placed.strided().elements() * placed.element()).sum();
-        Steps { boxes: boxes.into_iter(), now: None, left }
+        Steps { boxes: boxes.into_iter(), runs: None, left }
     }
 
     /// Goes so many bytes further, run by run: where each is, and its bytes. Leases of boxes that are over end.
     fn step(&mut self, mut bytes: usize, mut visit: impl FnMut(*mut u8, usize)) {
         assert!(bytes <= self.left, "the boxes have as many bytes");
         self.left -= bytes;
-        while bytes > 0 {
-            match &mut self.now {
-                Some((placed, runs)) if runs.left > 0 => {
-                    let (offset, run) = runs.next(bytes);
-                    // SAFETY: the run lies inside the box, which has an element.
-                    visit(unsafe { placed.start().offset(offset) }, run);
-                    bytes -= run;
-                }
-                now => {
-                    *now = self.boxes.next().map(|placed| {
-                        let runs = Runs::of(placed.strided(), placed.element());
-                        (placed, runs)
-                    });
-                }
+        while let Some(first) = self.boxes.as_slice().first() {
+            let runs = self.runs.get_or_insert_with(|| Runs::of(first.strided(), first.element()));
+            let start = first.start();
+            while bytes > 0 && runs.left > 0 {
+                let (offset, run) = runs.next(bytes);
+                // SAFETY: the run lies inside the box, which has an element.
+                visit(unsafe { start.offset(offset) }, run);
+                bytes -= run;
             }
-        }
-        if self.left == 0 {
-            (self.boxes, self.now) = (Vec::new().into_iter(), None);
+            if runs.left > 0 {
+                return;
+            }
+            (self.runs, _) = (None, self.boxes.next());
         }
     }
 }
@@ -136,7 +137,7 @@ impl Outgoing {
         self.0.left
     }
 
-    /// The boxes that have not been begun.
+    /// The boxes that are not over.
     pub(super) fn boxes(&self) -> &[ReadLease] {
         self.0.boxes.as_slice()
     }

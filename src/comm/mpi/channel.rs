@@ -19,6 +19,7 @@
 
 use std::ptr::NonNull;
 
+use crate::kernel::prefetch;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that counts are apart: two cache lines, as neighbours are fetched together.
@@ -28,6 +29,8 @@ const COUNTS: usize = 3 * APART;
 /// In front of the bytes of a slot.
 const HEADER: usize = 64;
 const SLOTS: usize = 8;
+/// Lines of the next slot that are asked for ahead: header, and all of where a box lies.
+const ASKED: usize = 3;
 /// Bytes of a slot: the most and the least.
 const MOST: usize = 256 << 10;
 const LEAST: usize = 4 << 10;
@@ -218,10 +221,15 @@ impl Inlet {
 
     /// Hands the next slot to `take`, if one is filled, which says whether it is done with it.
     pub(super) fn empty<E>(&mut self, take: impl FnOnce(Filled) -> Result<bool, E>) -> Result<bool, E> {
-        if !self.has_bytes() {
+        let filled = self.channel.filled().load(Ordering::Acquire);
+        if filled == self.emptied {
             return Ok(false);
         }
-        // SAFETY: the slot is inside the channel, and filled, as `has_bytes` saw with acquire; the sender does not touch it
+        if filled > self.emptied + 1 {
+            let next = self.channel.header(self.emptied + 1).cast::<u8>().as_ptr();
+            (0..ASKED).for_each(|line| prefetch(next.wrapping_add(line * HEADER)));
+        }
+        // SAFETY: the slot is inside the channel, and filled, as was seen with acquire; the sender does not touch it
         // before `emptied` is counted below. Its header is what `fill` wrote, so it has as many bytes.
         let filled = unsafe {
             let [bytes, total, told] = self.channel.header(self.emptied).read();

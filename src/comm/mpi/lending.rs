@@ -1,7 +1,7 @@
 //! How a rank tells another one of its node which boxes to read where they lie.
 //!
 //! ```text
-//! words    process | per box: segment, file, bytes, its identity, offset, element, dimensions, extents .., strides ..
+//! words    process | per box: segment, file, its identity, bytes, offset, element, dimensions, extents .., strides ..
 //! ```
 //!
 //! Invariant: what [`Mapped::read`] makes of words that a rank of this run has written lies inside of what is mapped, or there is an error;
@@ -22,17 +22,20 @@ const TIMES: usize = 4;
 /// Words of a box besides its extents and strides.
 const FIXED: usize = 8;
 
-/// Bytes that say where boxes of this process lie.
-pub(super) fn write(boxes: &[Lent]) -> Vec<u8> {
-    let mut words = vec![u64::from(std::process::id())];
+/// Bytes that say where boxes of this process, whose number is given, lie.
+pub(super) fn write(process: u32, boxes: &[Lent]) -> Vec<u8> {
+    let words = 1 + boxes.iter().map(|lent| FIXED + 2 * lent.strided.extents.len()).sum::<usize>();
+    let mut told = Vec::with_capacity(words * size_of::<u64>());
+    let mut word = |word: u64| told.extend(word.to_ne_bytes());
+    word(u64::from(process));
     for Lent { segment, offset, element, strided } in boxes {
-        let [bytes, offset, element] = [segment.bytes, *offset, *element].map(|number| number as u64);
-        words.extend([segment.id, segment.file as u64, bytes, segment.identity[0], segment.identity[1]]);
-        words.extend([offset, element, strided.extents.len() as u64]);
-        words.extend(strided.extents.iter().map(|&extent| extent as u64));
-        words.extend(strided.strides.iter().map(|&stride| stride as u64));
+        let Known { id, file, bytes, identity: [system, node] } = *segment;
+        let fixed = [bytes, *offset, *element, strided.extents.len()].map(|number| number as u64);
+        [id, file as u64, system, node].into_iter().chain(fixed).for_each(&mut word);
+        strided.extents.iter().for_each(|&extent| word(extent as u64));
+        strided.strides.iter().for_each(|&stride| word(stride as u64));
     }
-    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    told
 }
 
 /// What a process has mapped of others, by process and segment, the last used first.
@@ -56,20 +59,20 @@ impl Mapped {
     /// The system does not let this process read them, or they are no boxes.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Result<Foreign> {
         let no_box = || Error::from(ErrorKind::InvalidData);
-        let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+        let words = bytes.as_chunks().0;
+        let number = |word: &[u8; 8]| u64::from_ne_bytes(*word);
         let (process, mut rest) = words.split_first().ok_or_else(no_box)?;
-        let mut boxes = Vec::new();
-        while let Some((&[id, file, bytes, system, number, offset, element, dims], behind)) =
-            rest.split_first_chunk::<FIXED>()
-        {
+        let mut boxes = Vec::with_capacity(1);
+        while let Some((fixed, behind)) = rest.split_first_chunk::<FIXED>() {
+            let [id, file, system, node, bytes, offset, element, dims] = fixed.each_ref().map(number);
             let (extents, behind) = behind.split_at_checked(dims as usize).ok_or_else(no_box)?;
             let (strides, behind) = behind.split_at_checked(dims as usize).ok_or_else(no_box)?;
-            let segment = Known { id, file: file as i32, bytes: bytes as usize, identity: [system, number] };
-            let extents = extents.iter().map(|&extent| extent as usize).collect();
-            let strides = strides.iter().map(|&stride| stride as isize).collect();
+            let segment = Known { id, file: file as i32, bytes: bytes as usize, identity: [system, node] };
+            let extents = extents.iter().map(|extent| number(extent) as usize).collect();
+            let strides = strides.iter().map(|stride| number(stride) as isize).collect();
             let strided = Strided { extents, strides };
             let lent = Lent { segment, offset: offset as usize, element: element as usize, strided };
-            let mapping = self.mapping(*process as u32, segment)?;
+            let mapping = self.mapping(number(process) as u32, segment)?;
             boxes.push(Remote::new(lent, mapping).ok_or_else(no_box)?);
             rest = behind;
         }
@@ -121,7 +124,8 @@ mod tests {
     fn what_was_used_last_stays_mapped() {
         let _wanted = WantedSegments::default();
         let memory: Vec<_> = (0..5).map(|_| Aligned::zeroed(BYTES, &Default::default()).unwrap()).collect();
-        let told: Vec<_> = memory.iter().map(|memory| write(&[Lent::sample(memory).unwrap()])).collect();
+        let told: Vec<_> =
+            memory.iter().map(|memory| write(std::process::id(), &[Lent::sample(memory).unwrap()])).collect();
         let ids: Vec<_> = memory.iter().map(|memory| Lent::sample(memory).unwrap().segment.id).collect();
         for (segments, bytes) in [(3, usize::MAX), (MOST, 3 * BYTES)] {
             let mut mapped = Mapped { segments, bytes, ..Mapped::new(2) };
