@@ -12,7 +12,7 @@
 use super::copy::Stores;
 use super::lease::{ReadLease, WriteLease};
 use super::lent::Remote;
-use super::strided::{PerDim, Strided};
+use super::strided::Strided;
 
 /// A dimension outside the dense runs of a box.
 #[derive(Debug)]
@@ -27,7 +27,8 @@ struct Outer {
 /// The dense runs of a box in row-major order, cut where a step ends.
 #[derive(Debug)]
 struct Runs {
-    outer: PerDim<Outer>,
+    /// None where a box is one run.
+    outer: Box<[Outer]>,
     /// Of the run that is next, or under way, from the start of the box.
     offset: isize,
     run: usize,

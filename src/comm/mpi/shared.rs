@@ -245,18 +245,21 @@ impl Peer {
                 recv.into.write(bytes, stores(total));
                 return Ok(true);
             }
-            if recv.foreign.is_none() {
-                let refused = |error: Error| CommError::NoSharedMemory(format!("of rank {from}: {error}"));
-                let foreign = mapped.read(bytes).map_err(refused)?;
-                if foreign.left() != total {
-                    return Err(refused(ErrorKind::InvalidData.into()));
-                }
-                recv.foreign = Some(foreign);
+            let refused = |error: Error| CommError::NoSharedMemory(format!("of rank {from}: {error}"));
+            let mut foreign = match recv.foreign.take() {
+                Some(foreign) => foreign,
+                None => mapped.read(bytes).map_err(refused)?,
+            };
+            if foreign.left() != recv.into.left() {
+                return Err(refused(ErrorKind::InvalidData.into()));
             }
-            if let Some(foreign) = &mut recv.foreign {
-                recv.into.copy(foreign, foreign.left().min(AT_ONCE), stores(total));
+            let bytes = foreign.left().min(AT_ONCE);
+            recv.into.copy(&mut foreign, bytes, stores(total));
+            if foreign.left() == 0 {
+                return Ok(true);
             }
-            Ok(recv.into.left() == 0)
+            recv.foreign = Some(foreign);
+            Ok(false)
         })?;
         if taken && recv.into.left() == 0 {
             done.push(Completion { ticket: recv.ticket, bytes: expected });
