@@ -205,6 +205,8 @@ pub(super) struct Inlet {
     channel: Channel,
     emptied: u64,
     copied: u64,
+    /// `filled` as it was last looked at: a look takes the count away from the sender.
+    seen: u64,
 }
 
 impl Inlet {
@@ -212,7 +214,7 @@ impl Inlet {
     /// As [`Channel::new`], of the sender's segment; there is one inlet of a channel, in the process that it leads to.
     pub(super) unsafe fn new(layout: Layout, theirs: NonNull<u8>, to: usize) -> Inlet {
         // SAFETY: the caller's contract.
-        Inlet { channel: unsafe { Channel::new(layout, theirs, to) }, emptied: 0, copied: 0 }
+        Inlet { channel: unsafe { Channel::new(layout, theirs, to) }, emptied: 0, copied: 0, seen: 0 }
     }
 
     pub(super) fn has_bytes(&self) -> bool {
@@ -221,11 +223,13 @@ impl Inlet {
 
     /// Hands the next slot to `take`, if one is filled, which says whether it is done with it.
     pub(super) fn empty<E>(&mut self, take: impl FnOnce(Filled) -> Result<bool, E>) -> Result<bool, E> {
-        let filled = self.channel.filled().load(Ordering::Acquire);
-        if filled == self.emptied {
+        if self.seen <= self.emptied + 1 {
+            self.seen = self.channel.filled().load(Ordering::Acquire);
+        }
+        if self.seen == self.emptied {
             return Ok(false);
         }
-        if filled > self.emptied + 1 {
+        if self.seen > self.emptied + 1 {
             let next = self.channel.header(self.emptied + 1).cast::<u8>().as_ptr();
             (0..ASKED).for_each(|line| prefetch(next.wrapping_add(line * HEADER)));
         }
