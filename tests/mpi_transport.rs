@@ -345,6 +345,7 @@ fn mismatch(world: &Communicator, scenario: &str) {
     if world.rank() == 1 {
         end.recv(0, 0, write(&mine, &vec![vec![0..expected]])).unwrap();
         let error = finish(&mut end, 1).unwrap_err();
+        assert!(matches!(error, CommError::Size { .. } | CommError::Longer { .. }), "{error}");
         world.abort(3, &format!("found: {error}"));
     }
     end.send(0, 1, read(&mine, &vec![vec![0..sent]])).unwrap();

@@ -9,8 +9,8 @@
 //! where they share one, 16 and 13 (Zen 4, pieces of 256 KiB).
 //!
 //! Invariant: streaming stores are ordered before every later store of the thread when the copy returns, so a flag that is stored behind
-//! them with release says that they are there. Deliberately absent: copies of elements by any order (`strided`), and streaming stores elsewhere than on
-//! x86-64, where both ways are one: not measured there.
+//! them with release says that they are there. Deliberately absent: copies of elements by any order (`strided`), and streaming stores
+//! elsewhere than on x86-64, where both ways are one: not measured there.
 
 /// Which way stores go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -56,7 +56,7 @@ impl Lent {
 
     /// Whether all elements lie inside of the segment.
     fn is_inside(&self) -> bool {
-        let (mut first, mut last) = (self.offset as i128, (self.offset + self.element) as i128);
+        let (mut first, mut last) = (self.offset as i128, self.offset as i128 + self.element as i128);
         for (&extent, &stride) in self.strided.extents.iter().zip(&self.strided.strides) {
             let way = stride as i128 * (extent as i128 - 1).max(0) * self.element as i128;
             *(if way < 0 { &mut first } else { &mut last }) += way;

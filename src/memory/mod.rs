@@ -39,3 +39,7 @@ pub use segment::{Known, Mapping, WantedSegments, machine_bytes};
 pub use store::{Slot, Store};
 pub use stream::{Foreign, Incoming, Outgoing};
 pub use strided::Strided;
+
+// Whoever reads memory of other processes asks ahead for it, and knows of no kernels.
+#[cfg(feature = "mpi")]
+pub(crate) use crate::kernel::prefetch;

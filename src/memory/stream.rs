@@ -27,7 +27,7 @@ struct Outer {
 /// The dense runs of a box in row-major order, cut where a step ends.
 #[derive(Debug)]
 struct Runs {
-    /// None where a box is one run.
+    /// Empty where a box is one run.
     outer: Box<[Outer]>,
     /// Of the run that is next, or under way, from the start of the box.
     offset: isize,
@@ -120,6 +120,7 @@ impl<L: Placed> Steps<L> {
             }
             (self.runs, _) = (None, self.boxes.next());
         }
+        debug_assert!(bytes == 0, "boxes have as many bytes as they had");
     }
 }
 
@@ -138,8 +139,9 @@ impl Outgoing {
         self.0.left
     }
 
-    /// The boxes that are not over.
+    /// The boxes, before the first step.
     pub(super) fn boxes(&self) -> &[ReadLease] {
+        debug_assert!(self.0.runs.is_none(), "a part has been read");
         self.0.boxes.as_slice()
     }
 
@@ -259,6 +261,20 @@ mod tests {
             let came: Vec<u8> = boxes.iter().flat_map(|bounds| packed(&into.read(0, bounds).unwrap())).collect();
             assert!(came == whole, "steps of {step} bytes");
         }
+    }
+
+    #[test]
+    fn a_lease_ends_with_the_last_byte_of_its_box() {
+        let store = numbered(&[4, 6], 1.0);
+        let boxes = [[0..1, 0..6], [1..1, 0..6], [1..3, 1..4]];
+        let mut source = Outgoing::new(boxes.iter().map(|bounds| store.read(0, bounds).unwrap()).collect());
+        let free = |number: usize| store.write(0, &boxes[number]).is_ok();
+        source.read(&mut [0; 23], Stores::Cached);
+        assert!(!free(0));
+        source.read(&mut [0; 1], Stores::Cached);
+        assert!(free(0) && !free(2));
+        source.read(&mut [0; 24], Stores::Cached);
+        assert!(free(2));
     }
 
     fn packed(lease: &ReadLease) -> Vec<u8> {

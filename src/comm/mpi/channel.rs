@@ -19,7 +19,7 @@
 
 use std::ptr::NonNull;
 
-use crate::kernel::prefetch;
+use crate::memory::prefetch;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that counts are apart: two cache lines, as neighbours are fetched together.
@@ -29,8 +29,9 @@ const COUNTS: usize = 3 * APART;
 /// In front of the bytes of a slot.
 const HEADER: usize = 64;
 const SLOTS: usize = 8;
-/// Lines of the next slot that are asked for ahead: header, and all of where a box lies.
+/// Cache lines of the next slot that are asked for ahead: its header, and where a box of up to three dimensions lies.
 const ASKED: usize = 3;
+const LINE: usize = 64;
 /// Bytes of a slot: the most and the least.
 const MOST: usize = 256 << 10;
 const LEAST: usize = 4 << 10;
@@ -231,10 +232,10 @@ impl Inlet {
         }
         if self.seen > self.emptied + 1 {
             let next = self.channel.header(self.emptied + 1).cast::<u8>().as_ptr();
-            (0..ASKED).for_each(|line| prefetch(next.wrapping_add(line * HEADER)));
+            (0..ASKED).for_each(|line| prefetch(next.wrapping_add(line * LINE)));
         }
         // SAFETY: the slot is inside the channel, and filled, as was seen with acquire; the sender does not touch it
-        // before `emptied` is counted below. Its header is what `fill` wrote, so it has as many bytes.
+        // before `emptied` is counted below. Its header is what `put` wrote, so it has as many bytes.
         let filled = unsafe {
             let [bytes, total, told] = self.channel.header(self.emptied).read();
             let bytes = (bytes as usize).min(self.channel.slot);

@@ -115,17 +115,23 @@ impl Mapped {
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use crate::memory::{Aligned, WantedSegments};
+    use crate::dtype::Dtype;
+    use crate::memory::{Aligned, Incoming, Outgoing, Slot, Store, Stores, WantedSegments};
 
     const BYTES: usize = 64 << 10;
+
+    fn told(boxes: &[Lent]) -> Vec<u8> {
+        write(std::process::id(), boxes)
+    }
 
     #[test]
     fn what_was_used_last_stays_mapped() {
         let _wanted = WantedSegments::default();
         let memory: Vec<_> = (0..5).map(|_| Aligned::zeroed(BYTES, &Default::default()).unwrap()).collect();
-        let told: Vec<_> =
-            memory.iter().map(|memory| write(std::process::id(), &[Lent::sample(memory).unwrap()])).collect();
+        let told: Vec<_> = memory.iter().map(|memory| told(&[Lent::sample(memory).unwrap()])).collect();
         let ids: Vec<_> = memory.iter().map(|memory| Lent::sample(memory).unwrap().segment.id).collect();
         for (segments, bytes) in [(3, usize::MAX), (MOST, 3 * BYTES)] {
             let mut mapped = Mapped { segments, bytes, ..Mapped::new(2) };
@@ -142,5 +148,73 @@ mod tests {
             mapped.shrink(0, 0);
             assert!(mapped.kept.is_empty());
         }
+    }
+
+    #[test]
+    fn boxes_are_copied_in_parts_of_any_size() {
+        let _wanted = WantedSegments::default();
+        let mut memory = Aligned::zeroed(2 * BYTES, &Default::default()).unwrap();
+        memory.as_mut_slice().iter_mut().enumerate().for_each(|(at, byte)| *byte = (at * 7 % 251) as u8);
+        let extents = [32, 32, 32];
+        let store = Store::open(vec![Some(Slot::owned(Arc::new(memory), 0, Dtype::Float32, &extents))]);
+        let boxes = [[1..20, 0..32, 3..30], [4..4, 0..32, 0..32], [30..32, 0..32, 0..32], [20..21, 5..9, 0..32]];
+        let read = || boxes.iter().map(|bounds| store.read(0, bounds).unwrap()).collect::<Vec<_>>();
+        let mut expected = Vec::new();
+        for lease in read() {
+            let start = expected.len();
+            expected.resize(start + lease.bytes(), 0);
+            lease.pack(&mut expected[start..]);
+        }
+        let told = told(&Outgoing::new(read()).lend().unwrap());
+        let mut mapped = Mapped::new(2);
+        let elements = expected.len() / 4;
+        for step in [1, 7, 500, 100_000, expected.len()] {
+            let memory = Aligned::zeroed(expected.len(), &Default::default()).unwrap();
+            let slot = Slot::owned(Arc::new(memory), 0, Dtype::Float32, &[1, elements]);
+            let into = Store::open(vec![Some(slot)]);
+            let parts = [0..1000, 1000..elements].map(|part| into.write(0, &[0..1, part]).unwrap());
+            let mut incoming = Incoming::new(parts.into());
+            let mut foreign = mapped.read(&told).unwrap();
+            while foreign.left() > 0 {
+                let bytes = step.min(foreign.left());
+                incoming.copy(&mut foreign, bytes, Stores::Cached);
+            }
+            assert_eq!(incoming.left(), 0);
+            let mut came = vec![0; expected.len()];
+            into.read(0, &[0..1, 0..elements]).unwrap().pack(&mut came);
+            assert!(came == expected, "steps of {step} bytes");
+        }
+    }
+
+    #[test]
+    fn what_is_no_box_is_refused() {
+        let _wanted = WantedSegments::default();
+        let memory = Aligned::zeroed(BYTES, &Default::default()).unwrap();
+        let good = Lent::sample(&memory).unwrap();
+        let mut mapped = Mapped::new(2);
+        let mut left = |lent: Lent| mapped.read(&told(&[lent])).map_or(0, |foreign| foreign.left());
+        assert_eq!(left(good.clone()), BYTES);
+        for (offset, extent, stride) in [
+            (1, BYTES, 1),
+            (0, BYTES + 1, 1),
+            (0, 2, -1),
+            (BYTES, 1, 1),
+            (usize::MAX, 1, 1),
+            (usize::MAX, 2, isize::MIN),
+            (0, 2, isize::MAX),
+        ] {
+            let strided = Strided { extents: [extent].as_slice().into(), strides: [stride].as_slice().into() };
+            assert_eq!(left(Lent { offset, strided, ..good.clone() }), 0, "{offset} {extent} {stride}");
+        }
+        let larger = Known { bytes: 2 * BYTES, ..good.segment };
+        assert_eq!(left(Lent { segment: larger, ..good.clone() }), 0);
+        let words = told(&[good]);
+        for bytes in (0..words.len()).step_by(size_of::<u64>()) {
+            assert_eq!(mapped.read(&words[..bytes]).map_or(0, |foreign| foreign.left()), 0, "{bytes} bytes");
+        }
+        let mut words = words;
+        let dims = FIXED * size_of::<u64>();
+        words[dims..][..size_of::<u64>()].copy_from_slice(&u64::MAX.to_ne_bytes());
+        assert!(mapped.read(&words).is_err());
     }
 }

@@ -11,9 +11,9 @@
 //! Where processes may read each other's segments, and all boxes of a transfer lie in some, its only slot says where, and the receiver
 //! copies them from there: one copy. The slot counts as emptied when that is done; a count says that it goes on.
 //!
-//! Invariants: transfers of a pair follow one another in their channel; the leases of a box end when its bytes have been copied. An end that is
-//! dropped with transfers in flight, which happens only after a failure, leaks the leases of what it has told others to read. Deliberately
-//! absent: reading while packing, ranks of other nodes.
+//! Invariants: transfers of a pair follow one another in their channel; the leases of a box end when its bytes have been copied, those of
+//! boxes that the receiver copies when all have. An end that is dropped with transfers in flight, which happens only after a failure,
+//! leaks the leases of what it has told others to read. Deliberately absent: reading while packing, ranks of other nodes.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind};
@@ -46,7 +46,7 @@ const TURNS: usize = 4;
 #[derive(Debug)]
 pub(super) struct Shared {
     rank: usize,
-    /// Of this process: asking the system takes as long as all else that tells of a box.
+    /// The number of this process: asking the system takes as long as all else that tells of a box.
     process: u32,
     peers: Vec<Peer>,
     /// The peers that have anything in flight.
@@ -255,11 +255,8 @@ impl Peer {
             }
             let bytes = foreign.left().min(AT_ONCE);
             recv.into.copy(&mut foreign, bytes, stores(total));
-            if foreign.left() == 0 {
-                return Ok(true);
-            }
-            recv.foreign = Some(foreign);
-            Ok(false)
+            recv.foreign = (foreign.left() > 0).then_some(foreign);
+            Ok(recv.into.left() == 0)
         })?;
         if taken && recv.into.left() == 0 {
             done.push(Completion { ticket: recv.ticket, bytes: expected });
