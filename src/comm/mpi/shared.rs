@@ -334,17 +334,14 @@ fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     let wanted = WantedSegments::default();
     // Who has no memory tells of none, which is read by nobody.
     let mut sample = Aligned::zeroed(SAMPLE, &Default::default()).ok();
+    let process = std::process::id();
     // What another process of the same number, elsewhere, would hardly have.
     let address = sample.as_ref().map_or(0, |sample| sample.as_ptr() as u64);
-    let token = [u64::from(std::process::id()), address, node.rank() as u64].map(u64::to_ne_bytes).concat();
+    let token = [u64::from(process), address, node.rank() as u64].map(u64::to_ne_bytes).concat();
     if let Some(sample) = &mut sample {
         sample.as_mut_slice()[..token.len()].copy_from_slice(&token);
     }
-    let told = sample
-        .as_ref()
-        .and_then(Lent::sample)
-        .map(|lent| lending::write(std::process::id(), &[lent]))
-        .unwrap_or_default();
+    let told = sample.as_ref().and_then(Lent::sample).map(|lent| lending::write(process, &[lent])).unwrap_or_default();
     let all = node.all_gather_bytes(&[token.as_slice(), &told].concat())?;
     let read = |bytes: &Vec<u8>| {
         let (token, told) = bytes.split_at(token.len());
