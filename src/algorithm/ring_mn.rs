@@ -16,6 +16,16 @@
 //! Large blocks may travel in pieces, which leave for the next rank as they come, and of which the last block is contracted
 //! piece by piece: where transfers take as long as computing, only one of them has nothing to hide behind. All others are
 //! contracted as a whole, for which the operand that stays is packed once.
+//!
+//! A block is cut into pieces along its outermost dimension, so each is one run of memory that nobody has to pack:
+//!
+//! ```text
+//! kn, n0 travels    along k    aaaa      along n    aabb
+//!                              bbbb                 aabb
+//! ```
+//!
+//! Along a summed dimension the last block is added to out piece by piece, and of the operand that stays each is contracted with a
+//! part of its own. Pieces that would be too thin for that are cut along the dimension that travels.
 
 use super::contraction::{Contraction, contract, most_pieces};
 use crate::dims::Label;
@@ -29,14 +39,14 @@ pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: 
     let mirrored = right.labels.contains(&cut);
     let (stays, travels) = if mirrored { (right, left) } else { (left, right) };
     let ranks = out.distribution.ranks();
-    let (Some(stay), Some(_)) = (stays.own(rank, &[]), travels.own(rank, &[])) else { return };
+    let (Some(_), Some(_)) = (stays.own(rank, &[]), travels.own(rank, &[])) else { return };
     let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
     let largest = travels.distribution.largest_block(&travels.shape);
     let exchange: Vec<BufferId> = (1..ranks.min(3)).map(|_| travels.scratch(builder, largest.clone())).collect();
     let accumulate = if *onto { Accumulate::Beta } else { Accumulate::Overwrite };
-    let dim = travels.dim(travel);
-    let many = most_pieces(largest.iter().product::<usize>() as f64).min(largest[dim]).min(most);
-    let pieces = if ranks == 1 { 1 } else { many.max(1) };
+    let many = most_pieces(largest.iter().product::<usize>() as f64).min(most);
+    let dim = outermost(&travels.labels, &largest, &out.labels, many).unwrap_or(travels.dim(travel));
+    let pieces = if ranks == 1 { 1 } else { many.min(largest[dim]).max(1) };
 
     // Of so many pieces of the block of a step one: as a box of the tensor, and where it is on this rank.
     let piece = |step: usize, pieces: usize, which: usize| -> (Bounds, Option<View>) {
@@ -45,7 +55,7 @@ pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: 
         let tile = tile_bounds(bounds[dim].len(), pieces, which);
         bounds[dim] = start + tile.start..start + tile.end;
         if step == 0 {
-            let own = travels.own(rank, &[(travel, bounds[dim].clone())]);
+            let own = travels.own(rank, &[(travels.labels[dim], bounds[dim].clone())]);
             return (bounds, own);
         }
         let mut place: Bounds = bounds.iter().map(|range| 0..range.len()).collect();
@@ -60,10 +70,26 @@ pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: 
         let contracted = if step + 1 < ranks { 1 } else { pieces };
         for which in 0..contracted {
             let (bounds, Some(here)) = piece(step, contracted, which) else { return };
-            if let Some(out) = out.own(rank, &[(travel, bounds[dim].clone())]) {
-                let (left, right) = if mirrored { (here, stay.clone()) } else { (stay.clone(), here) };
-                contract(builder, left, right, out, accumulate);
+            let part = [travels.dim(travel), dim].map(|dim| (travels.labels[dim], bounds[dim].clone()));
+            if let (Some(stay), Some(part_of_out)) = (stays.own(rank, &part), out.own(rank, &part)) {
+                let (left, right) = if mirrored { (here, stay) } else { (stay, here) };
+                let begun = which > 0 && !out.labels.contains(&travels.labels[dim]);
+                contract(builder, left, right, part_of_out, if begun { Accumulate::Add } else { accumulate });
             }
         }
     }
+}
+
+/// Indices of the summed dimensions in a piece, at least: with fewer, adding to out would cost more than packing.
+const DEEP_ENOUGH: usize = 256;
+
+/// The outermost dimension of a travelling block of these extents, if as many pieces along it are deep enough; `None` for the
+/// dimension that travels.
+pub fn outermost(labels: &[Label], extents: &[usize], out: &[Label], pieces: usize) -> Option<usize> {
+    let dim = extents.iter().position(|&extent| extent > 1)?;
+    let summed = |dim: &usize| !out.contains(&labels[*dim]);
+    let depth: usize = (0..extents.len()).filter(summed).map(|dim| extents[dim]).product();
+    let once = labels.iter().filter(|&&label| label == labels[dim]).count() == 1;
+    let deep = !summed(&dim) || depth / extents[dim] * (extents[dim] / pieces.max(1)) >= DEEP_ENOUGH;
+    (once && deep && extents[dim] >= pieces).then_some(dim)
 }

@@ -5,7 +5,7 @@
 
 use super::super::grids::DEEP;
 use super::Cost;
-use crate::algorithm::{Algorithm, Grid, most_pieces};
+use crate::algorithm::{Algorithm, Grid, most_pieces, outermost};
 use crate::dims::Label;
 use crate::dist::tile_bounds;
 use crate::machine::Link;
@@ -100,18 +100,39 @@ impl Contracted<'_> {
     fn ring_mn(&self, cut: Label, travel: Label, pieces: usize) -> f64 {
         let (share, block) = (self.cost.tile(cut, self.ranks()), self.cost.tile(travel, self.ranks()));
         let ([a, b, c], ranks) = (self.elements, self.ranks() as f64);
-        let (stays, travels) = if self.tensors[0].contains(&cut) { (a, b) } else { (b, a) };
-        let pieces = most_pieces(travels * block).min(pieces).max(1) as f64;
+        let left = self.tensors[0].contains(&cut);
+        let (stays, travels) = if left { (a, b) } else { (b, a) };
+        let pieces = most_pieces(travels * block).min(pieces).max(1);
+        let (along, depth) = self.outermost(self.tensors[usize::from(left)], travel, pieces);
+        let pieces = pieces as f64;
+        // The last block comes in pieces. Each packs what stays again, or its part alone and goes through out, or neither.
+        let again = match along {
+            _ if along == travel => (pieces - 1.0) * stays * share,
+            _ if self.tensors[2].contains(&along) => 0.0,
+            _ => (pieces - (depth / DEEP).ceil()).max(0.0) * c * share * block,
+        };
         let blocks = ranks * block;
         let whole = self.cost.product_of(
             ranks,
             self.multiply_adds * share * blocks,
             stays * share + (travels + c * share) * blocks,
         );
-        // The last block in pieces, all others whole.
-        let piece = whole / (ranks * pieces) + self.cost.again(stays * share);
-        let compute = whole + (ranks + pieces - 2.0) * self.cost.again(stays * share);
+        let piece = whole / (ranks * pieces) + self.cost.again(again / (pieces - 1.0).max(1.0));
+        let compute = whole + self.cost.again((ranks - 1.0) * stays * share + again);
         self.cost.ring(compute, travels * block, pieces, piece)
+    }
+
+    /// The dimension along which `ring-mn` cuts the blocks of the operand that travels into pieces, and how many indices are summed.
+    fn outermost(&self, labels: &[Label], travel: Label, pieces: usize) -> (Label, f64) {
+        let extent = |label: Label| self.cost.extents[label.0 as usize];
+        let tile = |&label: &Label| {
+            if label == travel { tile_bounds(extent(label), self.ranks(), 0).len() } else { extent(label) }
+        };
+        let extents: Vec<usize> = labels.iter().map(tile).collect();
+        let out = self.tensors[2];
+        let summed = labels.iter().filter(|label| !out.contains(label));
+        let along = outermost(labels, &extents, out, pieces).map_or(travel, |dim| labels[dim]);
+        (along, summed.map(|&label| extent(label) as f64).product())
     }
 
     fn ring_k(&self, cut: Label, out: Label, split: Label, pieces: usize) -> f64 {
