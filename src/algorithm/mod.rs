@@ -36,7 +36,7 @@ mod unary;
 pub use contraction::{Contraction, PIECES, Tensor, most_pieces};
 pub use grid::{Grid, Sharing};
 pub use redistribute::redistribute;
-pub use ring_mn::outermost;
+pub use ring_mn::dim_and_pieces;
 pub use slicing::{Chunks, Reorder, Stationary};
 pub use unary::{carried, unary};
 

@@ -17,7 +17,8 @@
 //! piece by piece: where transfers take as long as computing, only one of them has nothing to hide behind. All others are
 //! contracted as a whole, for which the operand that stays is packed once.
 //!
-//! A block is cut into pieces along its outermost dimension, so each is one run of memory that nobody has to pack:
+//! A block is cut into pieces along its outermost dimension, so that where it is dense and others are as large, each is one run of
+//! memory that nobody has to pack:
 //!
 //! ```text
 //! kn, n0 travels    along k    aaaa      along n    aabb
@@ -25,7 +26,10 @@
 //! ```
 //!
 //! Along a summed dimension the last block is added to out piece by piece, and of the operand that stays each is contracted with a
-//! part of its own. Pieces that would be too thin for that are cut along the dimension that travels.
+//! part of its own. Where the outermost dimension is too short, or the pieces would be too thin for that, they are cut along the dimension
+//! that travels.
+
+use std::ops::Range;
 
 use super::contraction::{Contraction, contract, most_pieces};
 use crate::dims::Label;
@@ -42,11 +46,12 @@ pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: 
     let (Some(_), Some(_)) = (stays.own(rank, &[]), travels.own(rank, &[])) else { return };
     let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
     let largest = travels.distribution.largest_block(&travels.shape);
-    let exchange: Vec<BufferId> = (1..ranks.min(3)).map(|_| travels.scratch(builder, largest.clone())).collect();
+    // Of two ranks each receives one block, which is dense in a buffer of its size.
+    let received = if ranks == 2 { travels.block(next).iter().map(Range::len).collect() } else { largest.clone() };
+    let exchange: Vec<BufferId> = (1..ranks.min(3)).map(|_| travels.scratch(builder, received.clone())).collect();
     let accumulate = if *onto { Accumulate::Beta } else { Accumulate::Overwrite };
-    let many = most_pieces(largest.iter().product::<usize>() as f64).min(most);
-    let dim = outermost(&travels.labels, &largest, &out.labels, many).unwrap_or(travels.dim(travel));
-    let pieces = if ranks == 1 { 1 } else { many.min(largest[dim]).max(1) };
+    let (dim, many) = dim_and_pieces(&travels.labels, &largest, &out.labels, travel, most);
+    let pieces = if ranks == 1 { 1 } else { many };
 
     // Of so many pieces of the block of a step one: as a box of the tensor, and where it is on this rank.
     let piece = |step: usize, pieces: usize, which: usize| -> (Bounds, Option<View>) {
@@ -80,16 +85,26 @@ pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: 
     }
 }
 
-/// Indices of the summed dimensions in a piece, at least: with fewer, adding to out would cost more than packing.
-const DEEP_ENOUGH: usize = 256;
+/// Summed indices of a piece, at least. Local products go through out once for every 512 or so: with much fewer, that would cost more
+/// than packing pieces and, for each, what stays.
+const LEAST_DEPTH: usize = 256;
 
-/// The outermost dimension of a travelling block of these extents, if as many pieces along it are deep enough; `None` for the
-/// dimension that travels.
-pub fn outermost(labels: &[Label], extents: &[usize], out: &[Label], pieces: usize) -> Option<usize> {
-    let dim = extents.iter().position(|&extent| extent > 1)?;
-    let summed = |dim: &usize| !out.contains(&labels[*dim]);
-    let depth: usize = (0..extents.len()).filter(summed).map(|dim| extents[dim]).product();
-    let once = labels.iter().filter(|&&label| label == labels[dim]).count() == 1;
-    let deep = !summed(&dim) || depth / extents[dim] * (extents[dim] / pieces.max(1)) >= DEEP_ENOUGH;
-    (once && deep && extents[dim] >= pieces).then_some(dim)
+/// Along which dimension a travelling block of these labels and extents is cut, and into how many pieces, `most` at most.
+pub fn dim_and_pieces(
+    labels: &[Label],
+    extents: &[usize],
+    out: &[Label],
+    travel: Label,
+    most: usize,
+) -> (usize, usize) {
+    let pieces = most_pieces(extents.iter().product::<usize>() as f64).min(most).max(1);
+    let summed = |dim: usize| !out.contains(&labels[dim]);
+    let depth: usize = (0..extents.len()).filter(|&dim| summed(dim)).map(|dim| extents[dim]).product();
+    let deep = |dim: usize| !summed(dim) || depth / extents[dim] * (extents[dim] / pieces) >= LEAST_DEPTH;
+    let outermost = extents.iter().position(|&extent| extent > 1);
+    if let Some(dim) = outermost.filter(|&dim| extents[dim] >= pieces && deep(dim)) {
+        return (dim, pieces);
+    }
+    let dim = labels.iter().position(|&label| label == travel).unwrap_or_else(|| panic!("the block has the dimension"));
+    (dim, pieces.min(extents[dim]).max(1))
 }

@@ -5,7 +5,7 @@
 
 use super::super::grids::DEEP;
 use super::Cost;
-use crate::algorithm::{Algorithm, Grid, most_pieces, outermost};
+use crate::algorithm::{Algorithm, Grid, dim_and_pieces, most_pieces};
 use crate::dims::Label;
 use crate::dist::tile_bounds;
 use crate::machine::Link;
@@ -102,13 +102,21 @@ impl Contracted<'_> {
         let ([a, b, c], ranks) = (self.elements, self.ranks() as f64);
         let left = self.tensors[0].contains(&cut);
         let (stays, travels) = if left { (a, b) } else { (b, a) };
-        let pieces = most_pieces(travels * block).min(pieces).max(1);
-        let (along, depth) = self.outermost(self.tensors[usize::from(left)], travel, pieces);
-        let pieces = pieces as f64;
-        // The last block comes in pieces. Each packs what stays again, or its part alone and goes through out, or neither.
+        let [staying, travelling] = [usize::from(!left), usize::from(left)].map(|tensor| self.tensors[tensor]);
+        let out = self.tensors[2];
+        let extent = |label: Label| self.cost.extents[label.0 as usize];
+        let tile = |&label: &Label| {
+            if label == travel { tile_bounds(extent(label), self.ranks(), 0).len() } else { extent(label) }
+        };
+        let extents: Vec<usize> = travelling.iter().map(tile).collect();
+        let (dim, pieces) = dim_and_pieces(travelling, &extents, out, travel, pieces);
+        let (along, pieces) = (travelling[dim], pieces as f64);
+        let summed = travelling.iter().filter(|label| !out.contains(label));
+        let depth: f64 = summed.map(|&label| extent(label) as f64).product();
+        // The last block comes in pieces. Each packs what stays again, or its part alone and may go through out, or neither.
         let again = match along {
-            _ if along == travel => (pieces - 1.0) * stays * share,
-            _ if self.tensors[2].contains(&along) => 0.0,
+            _ if !staying.contains(&along) => (pieces - 1.0) * stays * share,
+            _ if out.contains(&along) => 0.0,
             _ => (pieces - (depth / DEEP).ceil()).max(0.0) * c * share * block,
         };
         let blocks = ranks * block;
@@ -117,22 +125,9 @@ impl Contracted<'_> {
             self.multiply_adds * share * blocks,
             stays * share + (travels + c * share) * blocks,
         );
-        let piece = whole / (ranks * pieces) + self.cost.again(again / (pieces - 1.0).max(1.0));
+        let last = whole / ranks + self.cost.again((ranks - 1.0) / ranks * stays * share + again);
         let compute = whole + self.cost.again((ranks - 1.0) * stays * share + again);
-        self.cost.ring(compute, travels * block, pieces, piece)
-    }
-
-    /// The dimension along which `ring-mn` cuts the blocks of the operand that travels into pieces, and how many indices are summed.
-    fn outermost(&self, labels: &[Label], travel: Label, pieces: usize) -> (Label, f64) {
-        let extent = |label: Label| self.cost.extents[label.0 as usize];
-        let tile = |&label: &Label| {
-            if label == travel { tile_bounds(extent(label), self.ranks(), 0).len() } else { extent(label) }
-        };
-        let extents: Vec<usize> = labels.iter().map(tile).collect();
-        let out = self.tensors[2];
-        let summed = labels.iter().filter(|label| !out.contains(label));
-        let along = outermost(labels, &extents, out, pieces).map_or(travel, |dim| labels[dim]);
-        (along, summed.map(|&label| extent(label) as f64).product())
+        self.cost.ring(compute, travels * block, pieces, last / pieces)
     }
 
     fn ring_k(&self, cut: Label, out: Label, split: Label, pieces: usize) -> f64 {
