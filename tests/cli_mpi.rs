@@ -6,25 +6,10 @@
 mod command;
 mod traces;
 
-use std::process::Command;
 use std::time::Duration;
 
-use command::{Folder, PRODUCT, PROGRAM, REFUSED, Ran, TOO_LITTLE, files, in_parts, product, program, ran};
+use command::{Folder, PRODUCT, PROGRAM, REFUSED, Ran, TOO_LITTLE, files, in_parts, launcher, product, program, ran};
 use traces::arrows;
-
-/// The launcher with its options, or nothing where these tests cannot run.
-fn launcher(folder: &Folder) -> Option<Command> {
-    let Ok(launcher) = std::env::var("EINSUM_DIST_MPIRUN") else {
-        eprintln!("skipped: EINSUM_DIST_MPIRUN names no launcher");
-        return None;
-    };
-    let mut words = launcher.split_whitespace();
-    let mut command = Command::new(words.next()?);
-    command.args(words).current_dir(folder.path());
-    // Plans that are the same on every host.
-    command.env("EINSUM_DIST_RATES", "default");
-    Some(command)
-}
 
 fn run(folder: &Folder, ranks: &str, arguments: &[&str]) -> Option<Ran> {
     let mut command = launcher(folder)?;

@@ -9,19 +9,11 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use command::{Folder, PROGRAM, Ran, program, ran};
+use command::{Folder, PROGRAM, Ran, alone, launcher, program, ran};
 
 const SOON: Duration = Duration::from_secs(10);
 
 const TRANSPORTS: [&str; 3] = ["shared", "message", "rma"];
-
-fn launcher(folder: &Folder) -> Option<Command> {
-    let launcher = std::env::var("EINSUM_DIST_MPIRUN").ok()?;
-    let mut words = launcher.split_whitespace();
-    let mut command = Command::new(words.next()?);
-    command.args(words).current_dir(folder.path()).env("EINSUM_DIST_RATES", "default");
-    Some(command)
-}
 
 /// Ends as a failed run does; nothing is left in the folder but `files`.
 #[track_caller]
@@ -156,6 +148,7 @@ fn a_full_disk_leaves_no_part_of_a_file() {
         );
         let mut shell = Command::new("unshare");
         shell.args(["-m", "sh", "-c", &script, "sh"]).current_dir(folder.path()).env("EINSUM_DIST_RATES", "default");
+        alone(&mut shell, &folder);
         shell
     };
     if ran(&mut mounted("true")).code != Some(0) {
@@ -219,6 +212,7 @@ fn little_memory_to_share_is_an_error_of_all_or_none() {
         let script = format!("mount -t tmpfs -o size=32m none /dev/shm && {command}");
         let mut shell = Command::new("unshare");
         shell.args(["-m", "sh", "-c", &script, "sh"]).current_dir(folder.path()).env("EINSUM_DIST_RATES", "default");
+        alone(&mut shell, &folder);
         shell
     };
     if ran(&mut mounted("true")).code != Some(0) {

@@ -30,6 +30,11 @@ impl Folder {
         &self.0
     }
 
+    /// Beside it, where a launcher has its own files.
+    fn session(&self) -> PathBuf {
+        self.0.with_extension("mpi")
+    }
+
     /// Names of the files in it.
     pub fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.0).unwrap();
@@ -59,6 +64,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(self.session());
     }
 }
 
@@ -90,6 +96,27 @@ pub fn program(folder: &Folder, arguments: &[&str]) -> Command {
     }
     command.current_dir(folder.path()).args(arguments);
     command
+}
+
+/// The launcher of the MPI that is tested, in a folder; none where `EINSUM_DIST_MPIRUN` names none.
+pub fn launcher(folder: &Folder) -> Option<Command> {
+    let Ok(launcher) = std::env::var("EINSUM_DIST_MPIRUN") else {
+        eprintln!("skipped: EINSUM_DIST_MPIRUN names no launcher");
+        return None;
+    };
+    let mut words = launcher.split_whitespace();
+    let mut command = Command::new(words.next()?);
+    // Plans that are the same on every host.
+    command.args(words).current_dir(folder.path()).env("EINSUM_DIST_RATES", "default");
+    alone(&mut command, folder);
+    Some(command)
+}
+
+/// Open MPI's launchers of one user share a directory, which the last to end removes, maybe just as another is about to use it: those of
+/// this command have their own.
+pub fn alone(command: &mut Command, folder: &Folder) {
+    std::fs::create_dir_all(folder.session()).unwrap();
+    command.env("OMPI_MCA_orte_tmpdir_base", folder.session());
 }
 
 impl Ran {
