@@ -218,26 +218,29 @@ fn messages() {
     let scratch = Scratch::new("messages");
     let path = scratch.0.join("x.npy");
     let at = path.display().to_string();
-    let line = |to: &str| format!("convert it: np.save(\"{at}\", np.load(\"{at}\").astype(np.{to}))");
+    let beside = |what: &str| format!("{}-{what}.npy", at.strip_suffix(".npy").unwrap());
+    let line = |to: &str| format!("convert it: np.save(\"{}\", np.load(\"{at}\").astype(np.{to}))", beside(to));
+    let large = " (whole numbers beyond 2^53 are rounded)";
+    let fine = " (digits beyond double precision are lost)";
     let check = |bytes: &[u8], want: &str| {
         fs::write(&path, bytes).unwrap();
         assert_eq!(read_header(&path).unwrap_err().to_string(), format!("{at}: {want}"));
     };
-    for (descr, found, to) in [
-        ("<i8", "int64", "float64"),
-        ("<i4", "int32", "float64"),
-        ("|u1", "uint8", "float64"),
-        (">i2", "big-endian int16", "float64"),
-        ("|b1", "bool", "float64"),
-        ("<f2", "float16", "float32"),
-        ("<f16", "float128", "float64"),
-        ("<c32", "complex256", "complex128"),
-        (">f4", "big-endian float32", "float32"),
-        (">f8", "big-endian float64", "float64"),
-        (">c8", "big-endian complex64", "complex64"),
-        (">c16", "big-endian complex128", "complex128"),
+    for (descr, found, to, loss) in [
+        ("<i8", "int64", "float64", large),
+        ("<i4", "int32", "float64", ""),
+        ("|u1", "uint8", "float64", ""),
+        (">i2", "big-endian int16", "float64", ""),
+        ("|b1", "bool", "float64", ""),
+        ("<f2", "float16", "float32", ""),
+        ("<f16", "float128", "float64", fine),
+        ("<c32", "complex256", "complex128", fine),
+        (">f4", "big-endian float32", "float32", ""),
+        (">f8", "big-endian float64", "float64", ""),
+        (">c8", "big-endian complex64", "complex64", ""),
+        (">c16", "big-endian complex128", "complex128", ""),
     ] {
-        check(&file(1, descr, false, &[2], &[0; 64]), &format!("holds {found}; {}", line(to)));
+        check(&file(1, descr, false, &[2], &[0; 64]), &format!("holds {found}; {}{loss}", line(to)));
     }
     check(&file(1, "<U5", false, &[1], &[0; 20]), "holds strings (<U5), not numbers");
     check(&file(1, "|S5", false, &[1], &[0; 5]), "holds strings (|S5), not numbers");
@@ -246,13 +249,16 @@ fn messages() {
     check(&file(1, "|V3", false, &[1], &[0; 3]), "holds raw bytes (|V3), not numbers");
     check(
         &file(1, "[('a', '<f8'), ('shape', '<i4')]", false, &[1], &[0; 12]),
-        &format!("is a structured array; save one field: np.save(\"{at}\", np.load(\"{at}\")[\"a\"])"),
+        &format!(
+            "is a structured array of \"a\", \"shape\"; save each field that is an operand: np.save(\"{}\", np.load(\"{at}\")[\"a\"])",
+            beside("a")
+        ),
     );
 
     check(b"", "is not an .npy file: it does not begin with \\x93NUMPY");
     check(b"1.0 2.0 3.0 4.0\n", "is not an .npy file: it does not begin with \\x93NUMPY");
     let archive = "is an .npz archive; save one of its arrays alone: ";
-    check(b"PK\x03\x04 and so on", &format!("{archive}np.save(\"NAME.npy\", np.load(\"{at}\")[\"NAME\"])"));
+    check(b"PK\x03\x04 and so on", &format!("{archive}np.save(\"{}\", np.load(\"{at}\")[\"NAME\"])", beside("NAME")));
     check(b"\x93NUMPY\x04\x00\x10\x00{}          ", "has .npy version 4.0; 1.0, 2.0 and 3.0 are known");
     check(b"\x93NUMPY\x01\x00", "is truncated: 12 bytes expected, 8 found");
     check(b"\x93NUMPY\x01\x00\x76\x00{'descr'", "is truncated: 128 bytes expected, 18 found");
@@ -279,6 +285,89 @@ fn messages() {
     assert_eq!(read_header(&path).unwrap_err().to_string(), format!("{at}: cannot open: No such file or directory"));
     fs::create_dir(&path).unwrap();
     assert_eq!(read_header(&path).unwrap_err().to_string(), format!("{at}: is a directory"));
+}
+
+/// A header of this text, with the elements that it needs.
+fn with_text(version: u8, text: &[u8], bytes: usize) -> Vec<u8> {
+    let mut file = b"\x93NUMPY".to_vec();
+    file.extend([version, 0]);
+    match version {
+        1 => file.extend((text.len() as u16).to_le_bytes()),
+        _ => file.extend((text.len() as u32).to_le_bytes()),
+    }
+    file.extend(text);
+    file.extend(vec![0; bytes]);
+    file
+}
+
+/// Headers that NumPy reads, of programs other than NumPy of today.
+#[test]
+fn what_numpy_reads() {
+    let scratch = Scratch::new("spellings");
+    let path = scratch.0.join("a.npy");
+    for (descr, shape) in [
+        ("'<f8'", "(3L, 4L)"),
+        ("'=f8'", "(3, 4)"),
+        ("'f8'", "(3,4,)"),
+        ("'float64'", "( 3 ,\n4 )"),
+        ("'double'", "(0x3, 0b100)"),
+        ("u'|f8'", "(3l, 4)"),
+        ("'<' 'd'", "(3, # rows\n 4)"),
+        ("\"\\x3cf8\"", "(3, 4)"),
+    ] {
+        for (version, text) in [
+            (1, format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}          \n")),
+            (2, format!("{{ 'shape':{shape} ,'descr' :{descr},\t'fortran_order':False}}")),
+            (3, format!("{{u'fortran_order': False, \"descr\": {descr},\n'shape': {shape}}}")),
+        ] {
+            fs::write(&path, with_text(version, text.as_bytes(), 96)).unwrap();
+            let header = read_header(&path).unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!((header.dtype, header.shape.as_slice(), header.fortran), (Dtype::Float64, &[3, 4][..], false));
+            assert_eq!(header.data_offset, (text.len() + if version == 1 { 10 } else { 12 }) as u64);
+        }
+    }
+}
+
+/// Nor does NumPy read these; what is wrong is said in one line.
+#[test]
+fn what_numpy_does_not_read() {
+    let scratch = Scratch::new("unreadable");
+    let path = scratch.0.join("a.npy");
+    for (text, says) in [
+        ("{'descr': '<f8', 'fortran_order': False, 'shape': (3)}", "its shape is not a tuple of extents"),
+        ("{'descr': '<f8', 'fortran_order': False, 'shape': (-3,)}", "its shape is not a tuple of extents"),
+        ("{'descr': '<f8', 'fortran_order': 0, 'shape': (3,)}", "its fortran_order is neither True nor False"),
+        ("{'descr': '<f7', 'fortran_order': False, 'shape': (3,)}", "its descr `<f7` is no element type"),
+        ("{'descr': '<f8', 'shape': (3,)}", "it has no fortran_order"),
+        ("{'descr': '<f8', 'fortran_order': False, 'shape': (3,), 'x': 1}", "it has another key than"),
+        ("{'descr': '<f8\n', 'fortran_order': False, 'shape': (3,)}", "a string does not end"),
+        ("['descr']", "it is not a Python dictionary"),
+    ] {
+        fs::write(&path, with_text(1, text.as_bytes(), 24)).unwrap();
+        let error = read_header(&path).unwrap_err().to_string();
+        assert!(error.contains("has a damaged .npy header: ") && error.contains(says), "{text}: {error}");
+        assert!(!error.contains('\n'), "{error:?}");
+    }
+}
+
+/// What a message says to type loses neither the file nor another one.
+#[test]
+fn advice_overwrites_nothing() {
+    let scratch = Scratch::new("advice");
+    let path = scratch.0.join("a \"b\"\n.npy");
+    let integers = with_text(1, b"{'descr': '<i4', 'fortran_order': False, 'shape': (3,)}", 12);
+    fs::write(&path, &integers).unwrap();
+    let advised = || {
+        let error = read_header(&path).unwrap_err();
+        assert!(error.to_string().contains("a \\\"b\\\"\\n.npy\").astype"), "{error}");
+        let NpyError::Convert { saved, .. } = error else { panic!("{error}") };
+        saved
+    };
+    for name in ["a \"b\"\n-float64.npy", "a \"b\"\n-float64-2.npy", "a \"b\"\n-float64-3.npy"] {
+        let saved = advised();
+        assert_eq!(saved, scratch.0.join(name));
+        fs::write(saved, b"").unwrap();
+    }
 }
 
 /// Whatever the bytes: an error or a header, no panic.

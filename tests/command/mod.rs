@@ -183,7 +183,7 @@ pub const REFUSED: &[(&[&str], &str)] = &[
     (&["mk,kn->mn", "a.npy", "short.npy"], "short.npy: is truncated: 176 bytes expected, 150 found"),
     (
         &["mk,kn->mn", "a.npy", "int.npy"],
-        "int.npy: holds int64; convert it: np.save(\"int.npy\", np.load(\"int.npy\").astype(np.float64))",
+        "int.npy: holds int64; convert it: np.save(\"int-float64.npy\", np.load(\"int.npy\").astype(np.float64)) (whole",
     ),
     (&["mk,kn->mn", "a.npy", "b.npy", "-s", "m=7"], "--size gives `m` extent 7, but the file of operand 0 has 2"),
     (&["mk,kn->mn", "-o", "none/c.npy"], "none/c.npy: the directory none does not exist"),

@@ -6,6 +6,9 @@ use crate::dtype::Dtype;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+/// Fields of a structured array that a message names.
+const LISTED: usize = 8;
+
 /// Why a file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -25,9 +28,9 @@ pub enum NpyError {
     #[error("{}: is not an .npy file: it does not begin with \\x93NUMPY", path.display())]
     NotNpy { path: PathBuf },
 
-    #[error("{}: is an .npz archive; save one of its arrays alone: np.save(\"NAME.npy\", np.load({})[\"NAME\"])",
-        path.display(), python(path))]
-    IsArchive { path: PathBuf },
+    #[error("{}: is an .npz archive; save one of its arrays alone: np.save({}, np.load({})[\"NAME\"])",
+        path.display(), python(saved), python(path))]
+    IsArchive { path: PathBuf, saved: PathBuf },
 
     #[error("{}: has .npy version {major}.{minor}; 1.0, 2.0 and 3.0 are known", path.display())]
     Version { path: PathBuf, major: u8, minor: u8 },
@@ -35,13 +38,14 @@ pub enum NpyError {
     #[error("{}: has a damaged .npy header: {problem}", path.display())]
     Header { path: PathBuf, problem: String },
 
-    /// Numbers of a type that is not computed with; NumPy converts them.
-    #[error("{}: holds {found}; convert it: np.save({1}, np.load({1}).astype(np.{to}))", path.display(), python(path))]
-    Convert { path: PathBuf, found: String, to: Dtype },
+    /// Numbers of a type that is not computed with; NumPy converts them into a file of another name.
+    #[error("{}: holds {found}; convert it: np.save({}, np.load({}).astype(np.{to})){}",
+        path.display(), python(saved), python(path), noted(*loss))]
+    Convert { path: PathBuf, found: String, to: Dtype, saved: PathBuf, loss: Option<&'static str> },
 
-    #[error("{}: is a structured array; save one field: np.save({1}, np.load({1})[{field}])",
-        path.display(), python(path))]
-    Structured { path: PathBuf, field: String },
+    #[error("{}: is a structured array of {}; save each field that is an operand: np.save({}, np.load({})[{}])",
+        path.display(), listed(fields), python(saved), python(path), quoted(fields.first().map_or("", String::as_str)))]
+    Structured { path: PathBuf, fields: Vec<String>, saved: PathBuf },
 
     #[error("{}: holds {found}, not numbers", path.display())]
     NotNumbers { path: PathBuf, found: String },
@@ -74,9 +78,43 @@ fn without_code(cause: &std::io::Error) -> String {
     }
 }
 
-/// The path as a Python string.
+/// The path as a Python string. A byte that is no UTF-8 is the surrogate that Python gives it.
 fn python(path: &Path) -> String {
-    format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
+    let mut text = String::from("\"");
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        text.push_str(&escaped(chunk.valid()));
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\udc{byte:02x}")));
+    }
+    text + "\""
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", escaped(text))
+}
+
+/// Inside a Python string between double quotes.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => escaped.extend(['\\', c]),
+            '\n' => escaped.push_str("\\n"),
+            c if c.is_control() => escaped.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// The names of some fields.
+fn listed(fields: &[String]) -> String {
+    let names: Vec<String> = fields.iter().take(LISTED).map(|name| quoted(name)).collect();
+    let more = if fields.len() > LISTED { ", ..." } else { "" };
+    format!("{}{more}", names.join(", "))
+}
+
+fn noted(loss: Option<&str>) -> String {
+    loss.map_or(String::new(), |loss| format!(" ({loss})"))
 }
 
 /// The shape as NumPy prints it.

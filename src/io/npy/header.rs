@@ -1,20 +1,19 @@
-//! The header of an `.npy` file: read, checked against the file's length, written.
+//! The header of an `.npy` file: read as NumPy reads it, checked against the file's length, written.
 //!
-//! npyz parses the dictionary, but multiplies extents without a check and allocates whatever length a damaged file
-//! claims; what it is given is therefore bounded first.
+//! Invariants: what a header claims is checked before memory is taken for it, and advice on how to convert a file never
+//! names a file that is there.
 
 use super::NpyError;
+use super::descr::Elements;
+use super::literal::Literal;
 use crate::dtype::Dtype;
-use npyz::{DType, Endianness, Order, TypeChar, TypeStr, WriteOptions, WriterBuilder};
+use npyz::{DType, TypeStr, WriteOptions, WriterBuilder};
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Longer than any header of plain numbers; bounds the memory that a damaged length can ask for.
 const MAX_TEXT: usize = 1 << 16;
-
-/// Deeper than any header nests; bounds the parser's recursion on a damaged one.
-const MAX_DEPTH: usize = 64;
 
 /// What an `.npy` file says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +44,9 @@ impl NpyHeader {
 }
 
 /// Reads and checks the header: the element type is one of [`Dtype`], and the file is as long as its shape needs.
+///
+/// # Errors
+/// No file, or one that NumPy would not read as an array of these types.
 pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     let found = fs::metadata(path).map_err(NpyError::io(path, "open"))?;
     // A directory opens but does not read, and opening a pipe would wait for its writer.
@@ -55,21 +57,27 @@ pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
         return Err(NpyError::NotRegular { path: path.to_path_buf() });
     }
     let mut file = File::open(path).map_err(NpyError::io(path, "open"))?;
-    let raw = read_raw(path, &mut file, found.len())?;
-    let parsed = npyz::NpyHeader::from_reader(&raw[..]).map_err(|e| damaged(path, in_one_line(&e)))?;
-    let dtype = accept(path, &parsed.dtype())?;
-    let shape = parsed.shape().iter().map(|&n| usize::try_from(n)).collect::<Result<Vec<_>, _>>();
+    parse_header(path, &mut file, found.len())
+}
+
+/// Reads the header of a file of `length` bytes from its first bytes; the path is for messages. Cost: linear in the
+/// length of the header, which is bounded.
+///
+/// # Errors
+/// As [`read_header`].
+pub fn parse_header(path: &Path, file: &mut impl Read, length: u64) -> Result<NpyHeader, NpyError> {
+    let (text, data_offset) = read_text(path, file, length)?;
+    let Dictionary { descr, fortran, shape } = Dictionary::of(&text).map_err(|problem| damaged(path, problem))?;
     let too_large =
-        || NpyError::TooLarge { path: path.to_path_buf(), dtype: dtype.to_string(), shape: parsed.shape().to_vec() };
-    let header = NpyHeader {
-        dtype,
-        shape: shape.map_err(|_| too_large())?,
-        fortran: parsed.order() == Order::Fortran,
-        data_offset: raw.len() as u64,
-    };
-    let expected = header.file_bytes().ok_or_else(too_large)?;
-    if found.len() < expected {
-        return Err(NpyError::Truncated { path: path.to_path_buf(), expected, found: found.len() });
+        |dtype: &str| NpyError::TooLarge { path: path.to_path_buf(), dtype: dtype.to_owned(), shape: shape.clone() };
+    data_bytes(&shape, 1).ok_or_else(|| too_large("an array"))?;
+    let dtype = accept(path, &descr)?;
+    let extents = shape.iter().map(|&n| usize::try_from(n)).collect::<Result<Vec<_>, _>>();
+    let shape = extents.map_err(|_| too_large(dtype.name()))?;
+    let header = NpyHeader { dtype, shape, fortran, data_offset };
+    let expected = header.file_bytes().ok_or_else(|| header.too_large(path))?;
+    if length < expected {
+        return Err(NpyError::Truncated { path: path.to_path_buf(), expected, found: length });
     }
     Ok(header)
 }
@@ -114,12 +122,12 @@ pub(super) fn lay_out(path: &Path, mut file: &File, text: &[u8], header: &NpyHea
     file.set_len(bytes).map_err(NpyError::io(path, "reserve its space"))
 }
 
-/// The bytes before the first element, safe to hand to npyz.
-fn read_raw(path: &Path, file: &mut File, length: u64) -> Result<Vec<u8>, NpyError> {
+/// The dictionary as text, and where the elements begin.
+fn read_text(path: &Path, file: &mut impl Read, length: u64) -> Result<(String, u64), NpyError> {
     let mut raw = Vec::new();
     file.take(12).read_to_end(&mut raw).map_err(NpyError::io(path, "read"))?;
     if raw.starts_with(b"PK\x03\x04") {
-        return Err(NpyError::IsArchive { path: path.to_path_buf() });
+        return Err(NpyError::IsArchive { path: path.to_path_buf(), saved: unused(path, "NAME") });
     }
     if !raw.starts_with(b"\x93NUMPY") {
         return Err(NpyError::NotNpy { path: path.to_path_buf() });
@@ -128,15 +136,15 @@ fn read_raw(path: &Path, file: &mut File, length: u64) -> Result<Vec<u8>, NpyErr
     if raw.len() < 12 {
         return Err(truncated(12));
     }
-    let (prefix, text) = match (raw[6], raw[7]) {
+    let (prefix, bytes) = match (raw[6], raw[7]) {
         (1, 0) => (10, usize::from(u16::from_le_bytes([raw[8], raw[9]]))),
         (2 | 3, 0) => (12, u32::from_le_bytes([raw[8], raw[9], raw[10], raw[11]]) as usize),
         (major, minor) => return Err(NpyError::Version { path: path.to_path_buf(), major, minor }),
     };
-    if text > MAX_TEXT {
-        return Err(damaged(path, format!("it claims to be {text} bytes long")));
+    if bytes > MAX_TEXT {
+        return Err(damaged(path, format!("it claims to be {bytes} bytes long")));
     }
-    let total = prefix + text;
+    let total = prefix + bytes;
     if length < total as u64 {
         return Err(truncated(total as u64));
     }
@@ -145,40 +153,51 @@ fn read_raw(path: &Path, file: &mut File, length: u64) -> Result<Vec<u8>, NpyErr
     if raw.len() < total {
         return Err(truncated(total as u64));
     }
-    raw.truncate(total);
-    bound(path, &String::from_utf8_lossy(&raw[prefix..]))?;
-    Ok(raw)
+    // Up to version 2 the text is Latin-1, of which each byte is a character.
+    let text = match raw[6] {
+        3 => String::from_utf8(raw[prefix..total].to_vec()).map_err(|_| damaged(path, "it is not UTF-8".into()))?,
+        _ => raw[prefix..total].iter().map(|&byte| char::from(byte)).collect(),
+    };
+    Ok((text, total as u64))
 }
 
-/// Refuses nesting that would exhaust the parser's stack and extents whose product npyz would overflow.
-fn bound(path: &Path, text: &str) -> Result<(), NpyError> {
-    let mut depth = 0usize;
-    for c in text.chars() {
-        match c {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > MAX_DEPTH {
-            return Err(damaged(path, "it nests too deeply".into()));
-        }
-    }
-    // A structured array may have a field of this name, but only the key of the dictionary is followed by a colon.
-    for quoted in ["'shape'", "\"shape\""] {
-        for (at, _) in text.match_indices(quoted) {
-            let Some(value) = text[at + quoted.len()..].trim_start().strip_prefix(':') else { continue };
-            let inner = value.trim_start().strip_prefix(['(', '[']).and_then(|v| v.split([')', ']']).next());
-            let extents = inner.map(|v| v.split(',').map(str::trim).filter(|n| !n.is_empty()).map(str::parse::<u64>));
-            let Some(Ok(extents)) = extents.map(Iterator::collect::<Result<Vec<_>, _>>) else {
-                return Err(damaged(path, "its shape is not a tuple of extents".into()));
-            };
-            if data_bytes(&extents, 1).is_none() {
-                return Err(NpyError::TooLarge { path: path.to_path_buf(), dtype: "an array".into(), shape: extents });
+/// What the dictionary says, without a judgement of the element type.
+struct Dictionary {
+    descr: Literal,
+    fortran: bool,
+    shape: Vec<u64>,
+}
+
+impl Dictionary {
+    /// As NumPy: these three keys, and no other.
+    fn of(text: &str) -> Result<Dictionary, String> {
+        let Literal::Dict(entries) = Literal::parse(text)? else { return Err("it is not a Python dictionary".into()) };
+        let (mut descr, mut fortran, mut shape) = (None, None, None);
+        for (key, value) in entries {
+            match (key, value) {
+                (Literal::Text(key), value) if key == "descr" => descr = Some(value),
+                (Literal::Text(key), Literal::Bool(value)) if key == "fortran_order" => fortran = Some(value),
+                (Literal::Text(key), _) if key == "fortran_order" => {
+                    return Err("its fortran_order is neither True nor False".into());
+                }
+                (Literal::Text(key), Literal::Tuple(extents) | Literal::List(extents)) if key == "shape" => {
+                    let extents = extents.into_iter().map(|n| if let Literal::Whole(n) = n { n } else { None });
+                    shape = Some(extents.collect::<Option<Vec<u64>>>().ok_or(NO_SHAPE)?);
+                }
+                (Literal::Text(key), _) if key == "shape" => return Err(NO_SHAPE.into()),
+                _ => return Err("it has another key than descr, fortran_order and shape".into()),
             }
         }
+        let missing = |key: &str| format!("it has no {key}");
+        Ok(Dictionary {
+            descr: descr.ok_or_else(|| missing("descr"))?,
+            fortran: fortran.ok_or_else(|| missing("fortran_order"))?,
+            shape: shape.ok_or_else(|| missing("shape"))?,
+        })
     }
-    Ok(())
 }
+
+const NO_SHAPE: &str = "its shape is not a tuple of extents";
 
 /// Bytes of the elements. Like NumPy's own check, an extent of 0 does not hide an overflow of the others: strides must
 /// be representable too.
@@ -188,51 +207,61 @@ fn data_bytes(shape: &[u64], size: u64) -> Option<u64> {
 }
 
 /// The element type, where it is one of ours.
-fn accept(path: &Path, dtype: &DType) -> Result<Dtype, NpyError> {
-    let plain = match dtype {
-        DType::Plain(plain) => plain,
-        DType::Record(fields) => {
-            let field = fields.first().map_or("0".into(), |f| format!("\"{}\"", f.name));
-            return Err(NpyError::Structured { path: path.to_path_buf(), field });
-        }
-        DType::Array(..) => {
-            return Err(NpyError::NotNumbers { path: path.to_path_buf(), found: "arrays as elements".into() });
-        }
+fn accept(path: &Path, descr: &Literal) -> Result<Dtype, NpyError> {
+    let not_numbers = |found: String| NpyError::NotNumbers { path: path.to_path_buf(), found };
+    let text = match descr {
+        Literal::Text(text) => text,
+        Literal::List(fields) => return Err(structured(path, fields)),
+        Literal::Tuple(_) => return Err(not_numbers("arrays as elements".into())),
+        _ => return Err(damaged(path, "its descr is no element type".into())),
     };
-    let bits = plain.size_field().saturating_mul(8);
-    let (name, to) = match (plain.type_char(), plain.size_field()) {
-        (TypeChar::Float, 4) => ("float32".into(), Dtype::Float32),
-        (TypeChar::Float, 8) => ("float64".into(), Dtype::Float64),
-        (TypeChar::Complex, 8) => ("complex64".into(), Dtype::Complex64),
-        (TypeChar::Complex, 16) => ("complex128".into(), Dtype::Complex128),
-        (TypeChar::Float, 2) => ("float16".into(), Dtype::Float32),
-        (TypeChar::Float, _) => (format!("float{bits}"), Dtype::Float64),
-        (TypeChar::Complex, _) => (format!("complex{bits}"), Dtype::Complex128),
-        (TypeChar::Bool, _) => ("bool".into(), Dtype::Float64),
-        (TypeChar::Int, _) => (format!("int{bits}"), Dtype::Float64),
-        (TypeChar::Uint, _) => (format!("uint{bits}"), Dtype::Float64),
-        (other, _) => {
-            let what = match other {
-                TypeChar::TimeDelta | TypeChar::DateTime => "dates or times",
-                TypeChar::ByteStr | TypeChar::UnicodeStr => "strings",
-                TypeChar::Object => "Python objects",
-                _ => "raw bytes",
-            };
-            return Err(NpyError::NotNumbers { path: path.to_path_buf(), found: format!("{what} ({plain})") });
+    match Elements::parse(text) {
+        Some(Elements::Ours(dtype)) => Ok(dtype),
+        Some(Elements::Other { name, to, loss }) => {
+            let saved = unused(path, to.name());
+            Err(NpyError::Convert { path: path.to_path_buf(), found: name, to, saved, loss })
         }
-    };
-    let big = plain.endianness() == Endianness::Big;
-    if !big && name == to.name() {
-        return Ok(to);
+        Some(Elements::NotNumbers(what)) => Err(not_numbers(format!("{what} ({text})"))),
+        // `f8,f8` and `(2,)f8` are types of NumPy, too.
+        None if text.contains([',', '(']) => Err(not_numbers(format!("records or arrays as elements ({text})"))),
+        None => Err(damaged(path, format!("its descr `{}` is no element type", text.escape_debug()))),
     }
-    let found = if big { format!("big-endian {name}") } else { name };
-    Err(NpyError::Convert { path: path.to_path_buf(), found, to })
 }
 
-/// npyz's complaint; the parser's drawing of the place would show a text that the user has never seen.
-fn in_one_line(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    if text.contains('\n') { "it is not a Python dictionary".into() } else { text }
+/// A structured array, by the names of its fields.
+fn structured(path: &Path, fields: &[Literal]) -> NpyError {
+    let name = |field: &Literal| match field {
+        Literal::Tuple(parts) | Literal::List(parts) => match parts.first()? {
+            Literal::Text(name) => Some(name.clone()),
+            // A title and a name.
+            Literal::Tuple(names) => match names.last()? {
+                Literal::Text(name) => Some(name.clone()),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    };
+    match fields.iter().map(name).collect::<Option<Vec<String>>>() {
+        Some(fields) if !fields.is_empty() => {
+            let saved = unused(path, &fields[0]);
+            NpyError::Structured { path: path.to_path_buf(), fields, saved }
+        }
+        _ => damaged(path, "its descr is no list of fields".into()),
+    }
+}
+
+/// A name beside the file that no other file has, for what NumPy makes of it.
+fn unused(path: &Path, what: &str) -> PathBuf {
+    let mut stem = path.file_stem().unwrap_or_default().to_owned();
+    let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
+    stem.push(format!("-{}", what.chars().map(plain).collect::<String>()));
+    let mut names = (1u32..).map(|number| {
+        let mut name = stem.clone();
+        name.push(if number == 1 { ".npy".to_owned() } else { format!("-{number}.npy") });
+        path.with_file_name(name)
+    });
+    names.find(|name| !name.exists()).unwrap_or_else(|| path.with_extension("converted.npy"))
 }
 
 fn damaged(path: &Path, problem: String) -> NpyError {

@@ -6,12 +6,14 @@
 //! `.npz` archives, memory mapping (a truncated file would end the process by a signal).
 
 mod block;
+mod descr;
 mod error;
 mod header;
+mod literal;
 mod pending;
 mod walk;
 
 pub use block::{read_block, write_block};
 pub use error::NpyError;
-pub use header::{NpyHeader, create, read_header};
+pub use header::{NpyHeader, create, parse_header, read_header};
 pub use pending::{PendingFile, check_writable};

@@ -1,0 +1,215 @@
+//! Element types as NumPy spells them: `<f8`, `=f8`, `f8`, `d`, `float64`.
+//!
+//! Invariant: a spelling that NumPy's `dtype()` takes is one of ours, one that NumPy can convert into ours, or one that is
+//! no number; only what NumPy does not know either is `None`. Deliberately absent: types of fields and subarrays.
+
+use crate::dtype::Dtype;
+
+/// The elements that a spelling stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Elements {
+    /// As they are computed with.
+    Ours(Dtype),
+    /// Numbers of another type, or of the other byte order.
+    Other {
+        /// NumPy's name.
+        name: String,
+        /// What they are converted to.
+        to: Dtype,
+        /// What some of them do not survive.
+        loss: Option<&'static str>,
+    },
+    /// No numbers.
+    NotNumbers(&'static str),
+}
+
+/// What can be lost on the way to double precision.
+const LARGE: &str = "whole numbers beyond 2^53 are rounded";
+const FINE: &str = "digits beyond double precision are lost";
+
+impl Elements {
+    /// Reads one spelling; `None` where NumPy has none like it.
+    pub fn parse(text: &str) -> Option<Elements> {
+        let (order, rest) = match text.chars().next()? {
+            order @ ('<' | '>' | '=' | '|') => (Some(order), &text[1..]),
+            _ => (None, text),
+        };
+        let (letter, size) = letter_and_size(rest).or_else(|| order.is_none().then(|| word(rest)).flatten())?;
+        let swapped = match order {
+            Some('>') => cfg!(target_endian = "little"),
+            Some('<') => cfg!(target_endian = "big"),
+            _ => false,
+        };
+        Elements::of(letter, size, swapped && size > 1)
+    }
+
+    fn of(letter: char, size: u64, swapped: bool) -> Option<Elements> {
+        let bits = size * 8;
+        let (name, to, loss) = match (letter, size) {
+            ('f', 4) => ("float32".into(), Dtype::Float32, None),
+            ('f', 8) => ("float64".into(), Dtype::Float64, None),
+            ('c', 8) => ("complex64".into(), Dtype::Complex64, None),
+            ('c', 16) => ("complex128".into(), Dtype::Complex128, None),
+            ('f', 2) => ("float16".into(), Dtype::Float32, None),
+            ('f', 16) => ("float128".into(), Dtype::Float64, Some(FINE)),
+            ('c', 32) => ("complex256".into(), Dtype::Complex128, Some(FINE)),
+            ('b', 1) => ("bool".into(), Dtype::Float64, None),
+            ('i', 1 | 2 | 4) => (format!("int{bits}"), Dtype::Float64, None),
+            ('u', 1 | 2 | 4) => (format!("uint{bits}"), Dtype::Float64, None),
+            ('i', 8) => ("int64".into(), Dtype::Float64, Some(LARGE)),
+            ('u', 8) => ("uint64".into(), Dtype::Float64, Some(LARGE)),
+            ('m' | 'M', 8) => return Some(Elements::NotNumbers("dates or times")),
+            ('S' | 'U' | 'a', _) => return Some(Elements::NotNumbers("strings")),
+            ('O', _) => return Some(Elements::NotNumbers("Python objects")),
+            ('V', _) => return Some(Elements::NotNumbers("raw bytes")),
+            _ => return None,
+        };
+        if !swapped && name == to.name() {
+            return Some(Elements::Ours(to));
+        }
+        let foreign = if cfg!(target_endian = "little") { "big-endian " } else { "little-endian " };
+        Some(Elements::Other { name: if swapped { format!("{foreign}{name}") } else { name }, to, loss })
+    }
+}
+
+/// `f8`, or a letter of C's types: `d`.
+fn letter_and_size(text: &str) -> Option<(char, u64)> {
+    let mut chars = text.chars();
+    let letter = chars.next()?;
+    let rest = chars.as_str();
+    if rest.is_empty() {
+        return Some(match letter {
+            'e' => ('f', 2),
+            'f' => ('f', 4),
+            'd' => ('f', 8),
+            'g' => ('f', 16),
+            'F' => ('c', 8),
+            'D' => ('c', 16),
+            'G' => ('c', 32),
+            '?' => ('b', 1),
+            'b' => ('i', 1),
+            'B' => ('u', 1),
+            'h' => ('i', 2),
+            'H' => ('u', 2),
+            'i' => ('i', 4),
+            'I' => ('u', 4),
+            'l' | 'q' | 'p' => ('i', 8),
+            'L' | 'Q' | 'P' => ('u', 8),
+            'O' | 'S' | 'U' | 'V' | 'a' => (letter, 0),
+            'c' => ('S', 1),
+            _ => return None,
+        });
+    }
+    if !matches!(letter, 'f' | 'c' | 'b' | 'i' | 'u' | 'm' | 'M' | 'S' | 'U' | 'a' | 'O' | 'V') {
+        return None;
+    }
+    // Units of dates and times.
+    let digits = match rest.split_once('[') {
+        Some((digits, unit)) if matches!(letter, 'm' | 'M') && unit.ends_with(']') => digits,
+        _ => rest,
+    };
+    let size = digits.chars().all(|c| c.is_ascii_digit()).then(|| digits.parse().ok())??;
+    Some((letter, size))
+}
+
+/// Types with names.
+fn word(text: &str) -> Option<(char, u64)> {
+    let text = text.strip_suffix('_').unwrap_or(text);
+    Some(match text {
+        "half" => ('f', 2),
+        "single" => ('f', 4),
+        "double" | "float" => ('f', 8),
+        "longdouble" => ('f', 16),
+        "csingle" => ('c', 8),
+        "cdouble" | "complex" => ('c', 16),
+        "clongdouble" => ('c', 32),
+        "bool" => ('b', 1),
+        "byte" => ('i', 1),
+        "ubyte" => ('u', 1),
+        "short" => ('i', 2),
+        "ushort" => ('u', 2),
+        "intc" => ('i', 4),
+        "uintc" => ('u', 4),
+        "int" | "intp" | "long" | "longlong" => ('i', 8),
+        "uint" | "uintp" | "ulong" | "ulonglong" => ('u', 8),
+        "str" => ('U', 0),
+        "bytes" => ('S', 0),
+        "object" => ('O', 0),
+        "void" => ('V', 0),
+        "datetime64" => ('M', 8),
+        "timedelta64" => ('m', 8),
+        _ => {
+            // The longest first, as a name may begin with another.
+            let names = [("complex", 'c'), ("float", 'f'), ("uint", 'u'), ("int", 'i')];
+            let (letter, bits) =
+                names.into_iter().find_map(|(name, letter)| Some((letter, text.strip_prefix(name)?)))?;
+            let bits: u64 = bits.parse().ok().filter(|bits| bits % 8 == 0)?;
+            (letter, bits / 8)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As NumPy 2.4 reads them on a little-endian machine with 64 bits.
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn every_spelling_of_our_types() {
+        for (to, spellings) in [
+            (Dtype::Float32, "f f4 single float32 <f <f4 =f =f4 |f |f4"),
+            (Dtype::Float64, "d f8 float double float64 <d <f8 =d =f8 |d |f8 f08"),
+            (Dtype::Complex64, "F c8 csingle complex64 <F <c8 =F =c8 |F |c8"),
+            (Dtype::Complex128, "D c16 complex cdouble complex128 <D <c16 =D =c16 |D |c16"),
+        ] {
+            for spelling in spellings.split(' ') {
+                assert_eq!(Elements::parse(spelling), Some(Elements::Ours(to)), "{spelling}");
+            }
+            let big = Elements::Other { name: format!("big-endian {to}"), to, loss: None };
+            let swapped = spellings.split(' ').filter_map(|spelling| spelling.strip_prefix('<'));
+            swapped.for_each(|spelling| assert_eq!(Elements::parse(&format!(">{spelling}")), Some(big.clone())));
+        }
+    }
+
+    #[test]
+    fn other_numbers_and_no_numbers() {
+        for (spellings, name, to, loss) in [
+            ("e f2 half float16", "float16", Dtype::Float32, None),
+            ("g f16 longdouble float128", "float128", Dtype::Float64, Some(FINE)),
+            ("G c32 clongdouble complex256", "complex256", Dtype::Complex128, Some(FINE)),
+            ("? b1 bool bool_ |b1", "bool", Dtype::Float64, None),
+            ("b i1 int8 |i1 >i1", "int8", Dtype::Float64, None),
+            ("B u1 uint8 ubyte", "uint8", Dtype::Float64, None),
+            ("int i8 long l q intp int64", "int64", Dtype::Float64, Some(LARGE)),
+            ("I u4 uint32 uintc", "uint32", Dtype::Float64, None),
+        ] {
+            for spelling in spellings.split(' ') {
+                let other = Elements::Other { name: name.into(), to, loss };
+                assert_eq!(Elements::parse(spelling), Some(other), "{spelling}");
+            }
+        }
+        for spelling in "S S3 |S5 U <U4 str O |O |O8 V8 <M8[ns] m8 datetime64 a5 c".split(' ') {
+            assert!(matches!(Elements::parse(spelling), Some(Elements::NotNumbers(_))), "{spelling}");
+        }
+        for spelling in [
+            "",
+            "<",
+            "x",
+            "f1",
+            "f3",
+            "d8",
+            "g16",
+            "<float64",
+            "Float64",
+            "f8 ",
+            "f-8",
+            "float",
+            "i3",
+            "f99999999999999999999",
+        ] {
+            let known = Elements::parse(spelling);
+            assert_eq!(known.is_some(), spelling == "float", "{spelling}: {known:?}");
+        }
+    }
+}

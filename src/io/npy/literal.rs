@@ -1,0 +1,246 @@
+//! Python literals, as far as headers of `.npy` files are made of them.
+//!
+//! NumPy reads a header with `ast.literal_eval`, after it has dropped the `L` behind whole numbers of Python 2. So this
+//! reads strings (also with the prefix `u`, or several in a row), whole numbers, `True`, `False`, `None`, tuples, lists
+//! and dictionaries, with white space, line ends and comments between them. Invariant: the cost is linear in the length
+//! of the text, and nesting deeper than [`MAX_DEPTH`] is an error, so no text exhausts time or stack (the parser behind
+//! npyz reads nested brackets twice per level). Deliberately absent: floats, bytes and sets, which no header has.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// Deeper than any header nests.
+const MAX_DEPTH: usize = 32;
+
+/// A value of Python.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Literal {
+    Text(String),
+    /// A whole number; `None` where it is negative or beyond 64 bits.
+    Whole(Option<u64>),
+    Bool(bool),
+    None,
+    Tuple(Vec<Literal>),
+    List(Vec<Literal>),
+    Dict(Vec<(Literal, Literal)>),
+}
+
+impl Literal {
+    /// Reads the whole text as one value. Linear in its length.
+    ///
+    /// # Errors
+    /// What is wrong, in a few words.
+    pub fn parse(text: &str) -> Result<Literal, String> {
+        let mut reader = Reader { rest: text.chars().peekable() };
+        let value = reader.value(0)?;
+        match reader.next_token() {
+            None => Ok(value),
+            Some(other) => Err(format!("`{}` follows its end", other.escape_debug())),
+        }
+    }
+}
+
+struct Reader<'a> {
+    rest: Peekable<Chars<'a>>,
+}
+
+impl Reader<'_> {
+    /// The first character of the next token, past white space, line ends and comments.
+    fn next_token(&mut self) -> Option<char> {
+        loop {
+            match self.rest.peek()? {
+                '#' => while self.rest.next_if(|&c| c != '\n').is_some() {},
+                c if c.is_ascii_whitespace() => drop(self.rest.next()),
+                &c => return Some(c),
+            }
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Literal, String> {
+        if depth > MAX_DEPTH {
+            return Err("it nests too deeply".into());
+        }
+        match self.next_token().ok_or("it ends early")? {
+            '\'' | '"' => self.strings(),
+            '(' => self.tuple(depth),
+            '[' => Ok(Literal::List(self.items(']', depth)?.0)),
+            '{' => self.dict(depth),
+            '+' | '-' | '0'..='9' => self.whole(),
+            c if c.is_ascii_alphabetic() => self.word(),
+            c => Err(format!("`{}` is out of place", c.escape_debug())),
+        }
+    }
+
+    /// A tuple, or a value in parentheses.
+    fn tuple(&mut self, depth: usize) -> Result<Literal, String> {
+        let (mut items, commas) = self.items(')', depth)?;
+        match (items.len(), commas) {
+            (1, false) => Ok(items.swap_remove(0)),
+            _ => Ok(Literal::Tuple(items)),
+        }
+    }
+
+    /// What stands between brackets, and whether commas did.
+    fn items(&mut self, close: char, depth: usize) -> Result<(Vec<Literal>, bool), String> {
+        self.rest.next();
+        let (mut items, mut commas) = (Vec::new(), false);
+        loop {
+            if self.next_token() == Some(close) {
+                self.rest.next();
+                return Ok((items, commas));
+            }
+            items.push(self.value(depth + 1)?);
+            commas |= self.comma_or(close)?;
+        }
+    }
+
+    fn dict(&mut self, depth: usize) -> Result<Literal, String> {
+        self.rest.next();
+        let mut entries = Vec::new();
+        loop {
+            if self.next_token() == Some('}') {
+                self.rest.next();
+                return Ok(Literal::Dict(entries));
+            }
+            let key = self.value(depth + 1)?;
+            if self.next_token() != Some(':') {
+                return Err("a key has no value".into());
+            }
+            self.rest.next();
+            entries.push((key, self.value(depth + 1)?));
+            self.comma_or('}')?;
+        }
+    }
+
+    /// Goes past a comma; without one the bracket has to close.
+    fn comma_or(&mut self, close: char) -> Result<bool, String> {
+        match self.next_token() {
+            Some(',') => {
+                self.rest.next();
+                Ok(true)
+            }
+            Some(c) if c == close => Ok(false),
+            Some(c) => Err(format!("`{}` is out of place", c.escape_debug())),
+            None => Err("it ends early".into()),
+        }
+    }
+
+    /// Strings in a row are one.
+    fn strings(&mut self) -> Result<Literal, String> {
+        let mut text = String::new();
+        while let Some(quote @ ('\'' | '"')) = self.next_token() {
+            self.rest.next();
+            self.string(quote, &mut text)?;
+        }
+        Ok(Literal::Text(text))
+    }
+
+    fn string(&mut self, quote: char, text: &mut String) -> Result<(), String> {
+        loop {
+            match self.rest.next().ok_or("a string does not end")? {
+                c if c == quote => return Ok(()),
+                '\n' => return Err("a string does not end".into()),
+                '\\' => match self.rest.next().ok_or("a string does not end")? {
+                    'n' => text.push('\n'),
+                    't' => text.push('\t'),
+                    'r' => text.push('\r'),
+                    'x' => text.push(self.code(2)?),
+                    'u' => text.push(self.code(4)?),
+                    'U' => text.push(self.code(8)?),
+                    c @ ('\\' | '\'' | '"') => text.push(c),
+                    '\n' => {}
+                    other => text.extend(['\\', other]),
+                },
+                c => text.push(c),
+            }
+        }
+    }
+
+    /// A character by its number, of as many hexadecimal digits.
+    fn code(&mut self, digits: usize) -> Result<char, String> {
+        let mut code = 0;
+        for _ in 0..digits {
+            let digit = self.rest.next().and_then(|c| c.to_digit(16)).ok_or("an escape sequence is not complete")?;
+            code = (code << 4) | digit;
+        }
+        // Half of a pair of surrogates is a character of Python only.
+        Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+
+    fn whole(&mut self) -> Result<Literal, String> {
+        let negative = self.rest.next_if(|&c| c == '+' || c == '-') == Some('-');
+        let mut digits = String::new();
+        while let Some(c) = self.rest.next_if(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.')) {
+            digits.push(c);
+        }
+        let wrong = || format!("`{digits}` is no whole number");
+        let plain = digits.strip_suffix(['L', 'l']).unwrap_or(&digits).replace('_', "");
+        let (radix, plain) = match plain.get(..2) {
+            Some("0x" | "0X") => (16, &plain[2..]),
+            Some("0o" | "0O") => (8, &plain[2..]),
+            Some("0b" | "0B") => (2, &plain[2..]),
+            _ => (10, plain.as_str()),
+        };
+        if plain.is_empty() || !plain.chars().all(|c| c.is_digit(radix)) {
+            return Err(wrong());
+        }
+        let magnitude = u64::from_str_radix(plain, radix).ok();
+        Ok(Literal::Whole(magnitude.filter(|&magnitude| !negative || magnitude == 0)))
+    }
+
+    fn word(&mut self) -> Result<Literal, String> {
+        let mut word = String::new();
+        while let Some(c) = self.rest.next_if(|c| c.is_ascii_alphanumeric() || *c == '_') {
+            word.push(c);
+        }
+        match (word.as_str(), self.rest.peek()) {
+            ("u" | "U", Some('\'' | '"')) => self.strings(),
+            ("True", _) => Ok(Literal::Bool(true)),
+            ("False", _) => Ok(Literal::Bool(false)),
+            ("None", _) => Ok(Literal::None),
+            _ => Err(format!("`{word}` is out of place")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(magnitude: u64) -> Literal {
+        Literal::Whole(Some(magnitude))
+    }
+
+    #[test]
+    fn what_python_writes() {
+        let text = Literal::Text("<f8".into());
+        let three = Literal::Tuple(vec![whole(3), whole(4)]);
+        for (written, read) in [
+            ("'<f8'", text.clone()),
+            ("u'<f8'", text.clone()),
+            ("\"<\" 'f8'", text.clone()),
+            ("'\\x3cf\\u0038'", text),
+            ("(3L, 4L)", three.clone()),
+            ("(3,\n 4, # rows\n)", three.clone()),
+            ("(0x3, 0b1_00)", three),
+            ("(3)", whole(3)),
+            ("()", Literal::Tuple(vec![])),
+            ("[(3,)]", Literal::List(vec![Literal::Tuple(vec![whole(3)])])),
+            ("{'a': True, }", Literal::Dict(vec![(Literal::Text("a".into()), Literal::Bool(true))])),
+            ("-1", Literal::Whole(None)),
+            ("18446744073709551616", Literal::Whole(None)),
+        ] {
+            assert_eq!(Literal::parse(written), Ok(read), "{written}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_literal() {
+        let deep = ["(1,".repeat(10_000), "[".repeat(10_000), "{".repeat(10_000)];
+        let wrong =
+            ["", "'", "'a\n'", "(1 2)", "{1}", "{1:", "1.5", "0x", "3LL", "f(1)", "1,2", "[1", "\u{0}", "'\\x3'"];
+        for text in wrong.into_iter().chain(deep.iter().map(String::as_str)) {
+            assert!(Literal::parse(text).is_err(), "{text:.20}");
+        }
+    }
+}
