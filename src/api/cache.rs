@@ -3,14 +3,23 @@
 //!
 //! Invariant: who reads while another process writes finds all of a file or nothing. A host that nothing can be written on measures every time.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+
+use super::output::{tag, write_whole};
+use crate::io::output::remove_leftovers;
 
 /// The file of this name, if there is a place for such files.
 pub(super) fn file(name: &str) -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let user =
-        || set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache"))).map(|user| user.join("einsum-dist"));
-    set("EINSUM_DIST_CACHE").or_else(user).map(|folder| folder.join(name))
+    folder(|variable| std::env::var_os(variable)).map(|folder| folder.join(name))
+}
+
+/// Where the files are. The rules of the XDG base directories ignore variables that are empty or not absolute.
+fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let absolute = |name: &str| set(name).filter(|path| path.is_absolute());
+    let user = || absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    set("EINSUM_DIST_CACHE").or_else(|| Some(user()?.join("einsum-dist")))
 }
 
 /// Whether nothing is to be measured or remembered: plans are then the same on every host.
@@ -18,10 +27,35 @@ pub(super) fn is_off() -> bool {
     std::env::var("EINSUM_DIST_RATES").is_ok_and(|rates| rates == "default")
 }
 
-/// Writes a file anew.
+/// Writes a file anew; where that fails, the next run measures again.
 pub(super) fn write(file: &Path, text: &str) {
-    let folder = file.parent().map_or(Ok(()), std::fs::create_dir_all);
-    let beside = file.with_extension(format!("{}.part", std::process::id()));
-    let written = folder.and_then(|()| std::fs::write(&beside, text));
-    let _ = written.and_then(|()| std::fs::rename(&beside, file));
+    let made = file.parent().map_or(Ok(()), std::fs::create_dir_all);
+    if made.is_ok() {
+        remove_leftovers(file);
+        let _ = write_whole(file, &tag(), text.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_absolute_directories_are_the_users_cache() {
+        let of = |cache: Option<&str>, xdg: Option<&str>, home: Option<&str>| {
+            let value = |name: &str| match name {
+                "EINSUM_DIST_CACHE" => cache,
+                "XDG_CACHE_HOME" => xdg,
+                _ => home,
+            };
+            folder(|name| value(name).map(OsString::from)).map(|path| path.to_string_lossy().into_owned())
+        };
+        assert_eq!(of(None, Some("/c"), Some("/h")).as_deref(), Some("/c/einsum-dist"));
+        for ignored in [None, Some(""), Some("c"), Some("./c"), Some("~/c")] {
+            assert_eq!(of(None, ignored, Some("/h")).as_deref(), Some("/h/.cache/einsum-dist"), "{ignored:?}");
+            assert_eq!(of(None, None, ignored), None, "{ignored:?}");
+        }
+        assert_eq!(of(Some("given"), Some("/c"), None).as_deref(), Some("given"));
+        assert_eq!(of(Some(""), Some("/c"), None).as_deref(), Some("/c/einsum-dist"));
+    }
 }

@@ -8,6 +8,7 @@ use super::host;
 use crate::comm::CommError;
 use crate::exec::KernelError;
 use crate::io::npy::NpyError;
+use crate::io::output::FileError;
 use crate::memory::OutOfMemory;
 use crate::plan::PlanError;
 use crate::schedule::verify::VerifyError;
@@ -59,6 +60,9 @@ pub enum Error {
     /// A .npy file that is missing, damaged, of another type, or may not be written.
     #[error(transparent)]
     Npy(#[from] NpyError),
+    /// A file that cannot be written, found before the work is done.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// What there is to write does not reach its file: the disk is full, or has gone.
     #[error("{rank}: {cause}")]
     Output { rank: Rank, cause: NpyError },
@@ -91,6 +95,7 @@ impl Error {
             | Error::Plan(_)
             | Error::Kernel(_)
             | Error::Npy(_)
+            | Error::File(_)
             | Error::Usage(_)
             | Error::HostMemory { .. } => true,
             Error::Elsewhere { input, .. } => *input,
@@ -104,7 +109,9 @@ impl Error {
     /// Of a rank that cannot write: what failed on the way to the disk, as opposed to what was asked for.
     pub(super) fn output(rank: usize, cause: NpyError) -> Error {
         match cause {
-            NpyError::Io { .. } => Error::Output { rank: Rank::here(rank), cause },
+            NpyError::Io { .. } | NpyError::File(FileError::Io { .. }) => {
+                Error::Output { rank: Rank::here(rank), cause }
+            }
             cause => Error::Npy(cause),
         }
     }

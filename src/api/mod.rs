@@ -22,6 +22,7 @@ mod launch;
 mod measured;
 mod npy;
 mod operand;
+mod output;
 mod placement;
 mod problem;
 mod program;

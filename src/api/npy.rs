@@ -3,21 +3,18 @@
 //! Invariant: all ranks agree after every step, so that nobody waits for a rank whose disk is full. Deliberately absent:
 //! rearranging blocks so that ranks touch fewer, longer stretches of a file.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::Path;
 
 use num_complex::Complex;
 
 use super::dist_tensor::{fill_box, part};
+use super::output::{Begun, Writers};
 use super::{DistTensor, Error, Result, World};
 use crate::dist::{Bounds, Distribution};
 use crate::dtype::Dtype;
-use crate::io::npy::{self, NpyHeader, PendingFile, check_writable};
+use crate::io::npy::{self, NpyHeader, PendingFile};
 use crate::kernel::Element;
 use crate::memory::{bytes_of, bytes_of_mut};
-
-/// Outputs that this process has made.
-static OUTPUTS: AtomicUsize = AtomicUsize::new(0);
 
 impl<T: Element> DistTensor<T> {
     /// The array of a .npy file, converted where that loses nothing; each rank reads its own block only. Collective.
@@ -94,7 +91,8 @@ impl<T: Element> DistTensor<T> {
 pub struct NpyOutput {
     // Dropped in this order: a file that is gone need not be removed.
     pending: PendingFile,
-    unfinished: Unfinished,
+    begun: Begun,
+    world: World,
 }
 
 impl NpyOutput {
@@ -104,24 +102,17 @@ impl NpyOutput {
     /// It cannot be made on some rank; nothing is left behind then.
     pub fn create(world: &World, path: impl AsRef<Path>, dtype: Dtype, shape: &[usize]) -> Result<NpyOutput> {
         let path = path.as_ref();
-        world.agree(check_writable(path).map_err(Error::from))?;
-        // Of rank 0: its process, and how many outputs that has made.
-        let mine = format!("{:x}-{:x}", std::process::id(), OUTPUTS.fetch_add(1, Ordering::Relaxed));
-        let tag = String::from_utf8_lossy(&world.all_gather(mine.as_bytes())?[0]).into_owned();
-        // Rank 0 makes the file, then the others open it.
-        let known = |pending: PendingFile| {
-            let unfinished = Unfinished::new(world, pending.temporary());
-            NpyOutput { pending, unfinished }
-        };
-        let created = if world.is_root() {
-            PendingFile::create(path, &tag, dtype, shape).map(|created| Some(known(created)))
-        } else {
-            Ok(None)
-        };
+        let begun = Begun::new(world, path, Writers::All)?;
         let failed = |cause| Error::output(world.local_ranks().start, cause);
+        // Rank 0 makes the file, then the others open it.
+        let created = match world.is_root() {
+            true => PendingFile::create(path, begun.tag(), dtype, shape).map(Some),
+            false => Ok(None),
+        };
         let created = world.agree(created.map_err(failed))?;
-        let output = created.map_or_else(|| PendingFile::open(path, &tag).map(known), Ok);
-        world.agree(output.map_err(failed))
+        let pending = created.map_or_else(|| PendingFile::open(path, begun.tag()), Ok);
+        let pending = world.agree(pending.map_err(failed))?;
+        Ok(NpyOutput { pending, begun, world: world.clone() })
     }
 
     /// Writes a tensor as the box of the array that begins at `corner`; of replicas the first one writes. Collective.
@@ -129,7 +120,7 @@ impl NpyOutput {
     /// # Errors
     /// It cannot be written on some rank, the box leaves the array, or the array has another element type.
     pub fn write<T: Element>(&self, tensor: &DistTensor<T>, corner: &[usize]) -> Result<()> {
-        let world = &self.unfinished.world;
+        let world = &self.world;
         let dtype = self.pending.header().dtype;
         let same = if dtype == T::DTYPE {
             Ok(())
@@ -158,32 +149,11 @@ impl NpyOutput {
     /// # Errors
     /// What was written does not reach the disk of some rank; nothing is left behind then.
     pub fn commit(self) -> Result<()> {
-        let NpyOutput { pending, unfinished } = self;
-        let world = &unfinished.world;
+        let NpyOutput { pending, begun: _begun, world } = self;
         let failed = |cause| Error::output(world.local_ranks().start, cause);
         world.agree(pending.flush().map_err(failed))?;
         let committed = if world.is_root() { pending.commit() } else { Ok(()) };
         world.agree(committed.map_err(failed))
-    }
-}
-
-/// A file that must not outlive the run, known to the world while this lives: ranks that end all others have no time to
-/// drop what they hold.
-struct Unfinished {
-    world: World,
-    path: PathBuf,
-}
-
-impl Unfinished {
-    fn new(world: &World, path: &Path) -> Unfinished {
-        world.unfinished().borrow_mut().push(path.to_owned());
-        Unfinished { world: world.clone(), path: path.to_owned() }
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        self.world.unfinished().borrow_mut().retain(|path| *path != self.path);
     }
 }
 

@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::rc::Rc;
 #[cfg(feature = "mpi")]
 use std::time::Duration;
@@ -12,6 +11,7 @@ use std::time::Duration;
 use super::placement::{Crew, Placed};
 use super::{Error, Program, Result, host};
 use crate::exec::{Moved, RunOptions};
+use crate::io::output::remove_temporaries;
 use crate::kernel::Element;
 use crate::machine::Place;
 use crate::plan::Plan;
@@ -49,13 +49,8 @@ pub(super) struct Shared {
     pub(super) placed: RefCell<Option<Placed>>,
     pub(super) options: RunOptions,
     moved: Cell<Moved>,
-    /// Files that are removed where the run is aborted.
-    unfinished: Unfinished,
     not_send: PhantomData<*const ()>,
 }
-
-/// Also where MPI finds out that the run has to end.
-type Unfinished = Rc<RefCell<Vec<PathBuf>>>;
 
 /// Who is in a world.
 pub(super) enum Members {
@@ -79,11 +74,15 @@ pub(super) struct MpiMembers {
 
 impl World {
     fn of(members: Members, options: RunOptions) -> World {
-        let unfinished = Unfinished::default();
         #[cfg(feature = "mpi")]
         if let Members::Mpi(members) = &members {
-            let unfinished = unfinished.clone();
-            members.communicator.before_abort(move || remove(&unfinished));
+            // Also where MPI finds out that the run has to end. No file may follow, and no second removal, which would wait.
+            let removed = Cell::new(false);
+            members.communicator.before_abort(move || {
+                if !removed.replace(true) {
+                    std::mem::forget(remove_temporaries());
+                }
+            });
         }
         World(Rc::new(Shared {
             members,
@@ -91,7 +90,6 @@ impl World {
             placed: RefCell::default(),
             options,
             moved: Cell::default(),
-            unfinished,
             not_send: PhantomData,
         }))
     }
@@ -244,10 +242,6 @@ impl World {
         self.0.moved.set(Moved { received: received + run.received, sent: sent + run.sent });
     }
 
-    pub(super) fn unfinished(&self) -> &RefCell<Vec<PathBuf>> {
-        &self.0.unfinished
-    }
-
     pub(super) fn shared(&self) -> &Shared {
         &self.0
     }
@@ -335,18 +329,11 @@ impl World {
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => members.communicator.abort(1, message),
             Members::Single | Members::InProcess { .. } => {
-                remove(&self.0.unfinished);
+                let _removed = remove_temporaries();
                 eprintln!("einsum-dist: {message}");
                 std::process::exit(1)
             }
         }
-    }
-}
-
-fn remove(files: &RefCell<Vec<PathBuf>>) {
-    for path in files.borrow().iter() {
-        // Another rank may have been quicker.
-        let _ = std::fs::remove_file(path);
     }
 }
 

@@ -83,7 +83,7 @@ impl Failure {
                 Error::Shape(_) => "shape",
                 Error::Plan(_) => "plan",
                 Error::Kernel(_) => "kernel",
-                Error::Npy(_) | Error::Output { .. } => "file",
+                Error::Npy(_) | Error::File(_) | Error::Output { .. } => "file",
                 Error::Usage(_) => "usage",
                 Error::Comm(_) => "communication",
                 Error::Memory { .. } => "memory",

@@ -1,4 +1,5 @@
-//! Where elements come from and go to outside the engine: blocks of `.npy` files and reproducible random numbers.
+//! Where elements come from and go to outside the engine: blocks of `.npy` files and reproducible random numbers; and
+//! how files of any kind are written.
 //!
 //! Elements are bytes here, little endian on every machine, of a [`Dtype`](crate::dtype::Dtype); blocks are dense and in
 //! C order. A block is named by one range per dimension of the whole tensor, so that whoever holds a block can read,
@@ -6,4 +7,5 @@
 //! touching disjoint blocks of it; who does so, and when all of them are done, the caller agrees on.
 
 pub mod npy;
+pub mod output;
 pub mod random;

@@ -3,6 +3,7 @@
 //! Invariant: every message begins with the path, is one line, and says what to do where NumPy can do it.
 
 use crate::dtype::Dtype;
+use crate::io::output::{FileError, without_code};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -22,8 +23,9 @@ pub enum NpyError {
     #[error("{}: is not a regular file", path.display())]
     NotRegular { path: PathBuf },
 
-    #[error("{}: the directory {} does not exist", path.display(), directory.display())]
-    NoDirectory { path: PathBuf, directory: PathBuf },
+    /// An output that cannot be written.
+    #[error(transparent)]
+    File(#[from] FileError),
 
     #[error("{}: is not an .npy file: it does not begin with \\x93NUMPY", path.display())]
     NotNpy { path: PathBuf },
@@ -66,15 +68,6 @@ impl NpyError {
     /// For `map_err`: what was tried when the operating system said no.
     pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> NpyError {
         move |cause| NpyError::Io { path: path.to_path_buf(), action, cause }
-    }
-}
-
-/// The operating system's words; its number says nothing to the user.
-fn without_code(cause: &std::io::Error) -> String {
-    let text = cause.to_string();
-    match text.find(" (os error") {
-        Some(end) => text[..end].to_string(),
-        None => text,
     }
 }
 

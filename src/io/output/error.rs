@@ -1,0 +1,47 @@
+//! What can be wrong with a file that is to be written, in the words that the user reads.
+//!
+//! Invariant: every message begins with the path and is one line.
+
+use std::path::{Path, PathBuf};
+
+/// Why a file cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "fields are what messages say")]
+pub enum FileError {
+    /// The operating system refused.
+    #[error("{}: cannot {action}: {}", path.display(), without_code(cause))]
+    Io { path: PathBuf, action: &'static str, cause: std::io::Error },
+
+    /// A directory has the name.
+    #[error("{}: is a directory", path.display())]
+    IsDirectory { path: PathBuf },
+
+    /// A device, a pipe or a socket has the name; renaming would replace it.
+    #[error("{}: is not a regular file", path.display())]
+    NotRegular { path: PathBuf },
+
+    /// There is no directory to write it in.
+    #[error("{}: the directory {} does not exist", path.display(), directory.display())]
+    NoDirectory { path: PathBuf, directory: PathBuf },
+
+    /// Symbolic links that lead to each other.
+    #[error("{}: its symbolic links lead to no file: they form a loop, or a very long chain", path.display())]
+    LinkLoop { path: PathBuf },
+}
+
+impl FileError {
+    /// For `map_err`: what was tried when the operating system refused.
+    pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> FileError {
+        move |cause| FileError::Io { path: path.to_path_buf(), action, cause }
+    }
+}
+
+/// The operating system's words; its number says nothing to the user.
+pub(in crate::io) fn without_code(cause: &std::io::Error) -> String {
+    let text = cause.to_string();
+    match text.find(" (os error") {
+        Some(end) => text[..end].to_string(),
+        None => text,
+    }
+}

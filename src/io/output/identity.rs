@@ -1,0 +1,69 @@
+//! Which file a path names, however it is spelt.
+//!
+//! Invariant: paths that name the same file compare equal: by links of either kind, by other ways to the same directory, and
+//! where the file does not exist yet. Deliberately absent: file systems that ignore the case of names that do not exist.
+
+use std::ffi::OsString;
+use std::fs::{self, Metadata};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::target::{directory, followed};
+
+/// A file, or the place of one that does not exist yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Identity {
+    /// Device and inode of a file.
+    File(u64, u64),
+    /// Device and inode of a directory, and a name that is free in it.
+    Place(u64, u64, OsString),
+}
+
+impl Identity {
+    /// Of the file at a path, links followed; `None` where no file can be.
+    pub fn of(path: &Path) -> Option<Identity> {
+        let target = followed(path).ok()?;
+        if let Ok(found) = fs::metadata(&target) {
+            return Some(Identity::of_file(&found));
+        }
+        let directory = fs::metadata(directory(&target)).ok()?;
+        Some(Identity::Place(directory.dev(), directory.ino(), target.file_name()?.to_owned()))
+    }
+
+    /// Of an open file, where it is a regular one: a terminal or a pipe is not harmed by another that writes to it.
+    pub fn of_open(file: impl AsFd) -> Option<Identity> {
+        let owned = file.as_fd().try_clone_to_owned().ok()?;
+        let found = fs::File::from(owned).metadata().ok()?;
+        found.is_file().then(|| Identity::of_file(&found))
+    }
+
+    pub(super) fn of_file(found: &Metadata) -> Identity {
+        Identity::File(found.dev(), found.ino())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_file_has_many_names() {
+        let folder = std::env::temp_dir().join(format!("einsum-dist-identity-{}", std::process::id()));
+        fs::create_dir_all(folder.join("below")).unwrap();
+        let same = |one: &str, other: &str| {
+            Identity::of(&folder.join(one)).unwrap() == Identity::of(&folder.join(other)).unwrap()
+        };
+        fs::write(folder.join("a"), "").unwrap();
+        fs::hard_link(folder.join("a"), folder.join("hard")).unwrap();
+        symlink("a", folder.join("soft")).unwrap();
+        symlink("../new", folder.join("below/dangling")).unwrap();
+        symlink("below", folder.join("linked")).unwrap();
+        assert!(same("a", "hard") && same("a", "soft") && same("a", "below/../a"));
+        assert!(same("new", "below/dangling") && same("below/b", "linked/b") && same("new", "linked/dangling"));
+        assert!(!same("a", "b") && !same("b", "below/b"));
+        assert_eq!(Identity::of(&folder.join("none/b")), None);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

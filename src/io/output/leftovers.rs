@@ -1,0 +1,91 @@
+//! Temporary files of runs that were killed: found by their names, told from those of running processes by their locks.
+//!
+//! Invariant: a file is removed only while its lock is held here, so no process is writing it. Deliberately absent: file
+//! systems without locks, where files are named to the user and stay.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, OpenOptions, TryLockError};
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use super::FileError;
+use super::identity::Identity;
+use super::target::{directory, followed};
+use super::temporary::stems;
+
+/// A temporary file of a target that stays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    /// The temporary file.
+    pub path: PathBuf,
+    /// Another process is writing it; otherwise nobody can tell, as its lock cannot be had.
+    pub alive: bool,
+}
+
+/// Removes the temporary files that runs without a chance to do so have left of an output; returns those that stay. Cost:
+/// a look at every name of the directory.
+pub fn remove_leftovers(target: &Path) -> Vec<Leftover> {
+    let Ok(target) = followed(target) else { return Vec::new() };
+    let (Some(name), Ok(entries)) = (target.file_name(), fs::read_dir(directory(&target))) else { return Vec::new() };
+    let stems = stems(name);
+    let mut names: Vec<OsString> = entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect();
+    names.retain(|name| stems.iter().any(|stem| is_temporary(name, stem)));
+    names.sort();
+    let paths = names.into_iter().map(|name| target.with_file_name(name));
+    paths.filter_map(|path| remove(&path).map(|alive| Leftover { path, alive })).collect()
+}
+
+/// Removes a leftover that has the name which is wanted; `cause` says that it is there.
+pub(super) fn remove_one(path: &Path, cause: std::io::Error) -> Result<(), FileError> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_file() && remove(path) == Some(true) => Err(FileError::io(path, "create")(cause)),
+        Ok(_) => match fs::remove_file(path) {
+            Err(cause) if cause.kind() != ErrorKind::NotFound => Err(FileError::io(path, "remove")(cause)),
+            _ => Ok(()),
+        },
+        Err(_) => Ok(()),
+    }
+}
+
+/// Removes a file that no process has locked; where it stays, whether one has.
+fn remove(path: &Path) -> Option<bool> {
+    let found = fs::symlink_metadata(path).ok()?;
+    if !found.is_file() {
+        return None;
+    }
+    let no_follow = OFlags::NOFOLLOW.bits().cast_signed();
+    let file = match OpenOptions::new().read(true).write(true).custom_flags(no_follow).open(path) {
+        Ok(file) => file,
+        Err(cause) if cause.kind() == ErrorKind::NotFound => return None,
+        Err(_) => return Some(false),
+    };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Some(true),
+        Err(TryLockError::Error(_)) => return Some(false),
+    }
+    // It may have got its final name, or gone, before it was locked.
+    let locked = file.metadata().ok().map(|found| Identity::of_file(&found));
+    if fs::symlink_metadata(path).ok().map(|found| Identity::of_file(&found)) != locked {
+        return None;
+    }
+    match fs::remove_file(path) {
+        Err(cause) if cause.kind() != ErrorKind::NotFound => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether a name is a temporary one of this stem, with a tag as programs choose it: two hexadecimal numbers. The tag has no
+/// dot, so names of other targets that begin alike do not match.
+fn is_temporary(name: &OsStr, stem: &OsStr) -> bool {
+    let rest = name.as_bytes().strip_prefix(b".").and_then(|rest| rest.strip_prefix(stem.as_bytes()));
+    let tag = rest.and_then(|rest| rest.strip_prefix(b".")).and_then(|rest| rest.strip_suffix(b".partial"));
+    let Some(tag) = tag else { return false };
+    let mut numbers = tag.split(|&byte| byte == b'-');
+    let hexadecimal = |number: &[u8]| !number.is_empty() && number.iter().all(u8::is_ascii_hexdigit);
+    numbers.clone().count() == 2 && numbers.all(hexadecimal)
+}

@@ -1,0 +1,141 @@
+//! Where a path of an output leads, and whether a file can be written there.
+//!
+//! Invariant: what is examined leaves nothing behind, not even when the process is killed in the middle.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, fchown};
+use std::path::{Path, PathBuf};
+
+use super::temporary::{beside, fits};
+use super::{FileError, registry};
+
+/// Links of a chain that are followed, as many as Linux follows.
+const MOST_LINKS: usize = 40;
+
+/// An output that can be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Examined {
+    /// User and group of the file that is replaced, where the new file will belong to others: the system gives files away
+    /// for the administrator only.
+    pub loses_owner: Option<(u32, u32)>,
+}
+
+/// Whether an output of this name can be made, found out before any work is done. Leaves nothing behind.
+///
+/// # Errors
+/// A directory, a device, a pipe or a socket has the name; links form a loop; the directory does not exist or cannot be
+/// written; the file is write-protected.
+pub fn examine(path: &Path) -> Result<Examined, FileError> {
+    let target = replaceable(path)?;
+    let probe = probe(path, &target)?;
+    let keeps = |old: &Metadata| fchown(&probe, Some(old.uid()), Some(old.gid())).is_ok();
+    let old = fs::metadata(&target).ok();
+    Ok(Examined { loses_owner: old.filter(|old| !keeps(old)).map(|old| (old.uid(), old.gid())) })
+}
+
+/// A file in the directory of the target that has no name, or none any more where the file system has no such files.
+fn probe(path: &Path, target: &Path) -> Result<File, FileError> {
+    let refused = |cause| FileError::io(path, "create a file in its directory")(cause);
+    let process = std::process::id();
+    let mut attempt = 0u64;
+    let mut named = beside(target, &format!("{process:x}-{attempt:016x}"))?;
+    if !fits(&named) {
+        return Err(refused(rustix::io::Errno::NAMETOOLONG.into()));
+    }
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt;
+        let unnamed = OFlags::TMPFILE.bits().cast_signed();
+        if let Ok(probe) = OpenOptions::new().write(true).mode(0o600).custom_flags(unnamed).open(directory(target)) {
+            return Ok(probe);
+        }
+    }
+    // A signal waits until the name has gone.
+    let _lock = registry::lock();
+    loop {
+        match OpenOptions::new().write(true).create_new(true).open(&named) {
+            Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
+                attempt += 1;
+                named = beside(target, &format!("{process:x}-{attempt:016x}"))?;
+            }
+            created => {
+                let probe = created.map_err(refused)?;
+                return match fs::remove_file(&named) {
+                    Err(cause) if cause.kind() != ErrorKind::NotFound => Err(FileError::io(&named, "remove")(cause)),
+                    _ => Ok(probe),
+                };
+            }
+        }
+    }
+}
+
+/// The file to replace, where it may be replaced.
+pub(super) fn replaceable(path: &Path) -> Result<PathBuf, FileError> {
+    // Only the rename would find out, after all the work.
+    if names_directory(path) {
+        return Err(FileError::IsDirectory { path: path.to_path_buf() });
+    }
+    // What the system itself follows, such as /dev/stdout, need not have a path to follow.
+    special(path, fs::metadata(path).ok())?;
+    let target = followed(path)?;
+    let found = match fs::metadata(&target) {
+        Ok(found) => Some(found),
+        Err(cause) if cause.kind() == ErrorKind::NotFound => None,
+        Err(cause) => return Err(FileError::io(path, "write")(cause)),
+    };
+    let exists = found.is_some();
+    special(path, found)?;
+    if exists {
+        // A rename asks the directory's permission only; a file that is write-protected should stay.
+        drop(OpenOptions::new().write(true).open(&target).map_err(FileError::io(path, "write"))?);
+    }
+    let directory = directory(&target);
+    match fs::metadata(directory) {
+        Ok(_) if names_directory(&target) => Err(FileError::IsDirectory { path: path.to_path_buf() }),
+        Ok(_) => Ok(target),
+        Err(cause) if cause.kind() == ErrorKind::NotFound => {
+            Err(FileError::NoDirectory { path: path.to_path_buf(), directory: directory.to_path_buf() })
+        }
+        Err(cause) => Err(FileError::io(path, "write")(cause)),
+    }
+}
+
+/// Whether a path can only be a directory's.
+fn names_directory(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    path.file_name().is_none() || bytes.ends_with(b"/") || bytes.ends_with(b"/.")
+}
+
+/// Refuses what a rename would replace by a file.
+fn special(path: &Path, found: Option<Metadata>) -> Result<(), FileError> {
+    match found {
+        Some(found) if found.is_dir() => Err(FileError::IsDirectory { path: path.to_path_buf() }),
+        Some(found) if !found.is_file() => Err(FileError::NotRegular { path: path.to_path_buf() }),
+        _ => Ok(()),
+    }
+}
+
+/// Where symbolic links lead, also to a file that does not exist yet, so that a rename replaces the file and not the link.
+pub(super) fn followed(path: &Path) -> Result<PathBuf, FileError> {
+    let mut target = path.to_path_buf();
+    for _ in 0..=MOST_LINKS {
+        match fs::symlink_metadata(&target) {
+            Ok(found) if found.is_symlink() => {
+                let next = fs::read_link(&target).map_err(FileError::io(path, "follow its link"))?;
+                target = directory(&target).join(next);
+            }
+            Err(cause) if ![ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&cause.kind()) => {
+                return Err(FileError::io(path, "write")(cause));
+            }
+            _ => return Ok(target),
+        }
+    }
+    Err(FileError::LinkLoop { path: path.to_path_buf() })
+}
+
+/// Where the file lies.
+pub(super) fn directory(target: &Path) -> &Path {
+    target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

@@ -1,0 +1,188 @@
+//! The file beside the target that gets the target's name when it is complete.
+//!
+//! One process creates it, others may open it by the same tag. Invariants: its name is hidden, in the target's directory (a
+//! rename does not cross file systems), as long as the file system allows however long the target's name is, and the same
+//! for all who know the tag; its creator holds its lock while it lives, so that others can tell it from a leftover.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::io::{Error, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::identity::Identity;
+use super::target::{directory, followed, replaceable};
+use super::{Announced, FileError, leftovers, registry};
+
+/// Tries to create a file that a sweep of leftovers holds the lock of; it does so for an instant.
+const TRIES: usize = 50;
+const INSTANT: Duration = Duration::from_millis(10);
+
+/// Bytes of a path that systems take, the final 0 not counted.
+const LONGEST_PATH: usize = 4095;
+
+/// A file that does not have its name yet. The creator's, dropped, is removed.
+#[derive(Debug)]
+pub struct Temporary {
+    target: PathBuf,
+    path: PathBuf,
+    file: File,
+    creator: bool,
+    /// Of the file that is replaced.
+    old: Option<Metadata>,
+}
+
+impl Temporary {
+    /// Creates it. The tag distinguishes this run from every other.
+    ///
+    /// # Errors
+    /// The target cannot be replaced, or the file not be created.
+    pub fn create(target: &Path, tag: &str) -> Result<Temporary, FileError> {
+        let target = replaceable(target)?;
+        let path = beside(&target, tag)?;
+        let old = fs::metadata(&target).ok();
+        // What replaces a file that others may not read must not be readable before it has that file's mode.
+        let mode = if old.is_some() { 0o600 } else { 0o666 };
+        let mut files = registry::lock();
+        let file = created(&path, mode)?;
+        files.push(path.clone());
+        drop(files);
+        Ok(Temporary { target, path, file, creator: true, old })
+    }
+
+    /// Opens what another process created with the same target and tag.
+    ///
+    /// # Errors
+    /// It is not there, or cannot be written.
+    pub fn open(target: &Path, tag: &str) -> Result<Temporary, FileError> {
+        let target = followed(target)?;
+        let path = beside(&target, tag)?;
+        let file = OpenOptions::new().write(true).open(&path).map_err(FileError::io(&path, "open"))?;
+        Ok(Temporary { target, path, file, creator: false, old: None })
+    }
+
+    /// Makes this process remove, when it ends early, what another one is about to create with this target and tag.
+    ///
+    /// # Errors
+    /// The target's links cannot be followed, or it is a directory.
+    pub fn announce(target: &Path, tag: &str) -> Result<Announced, FileError> {
+        Ok(Announced::new(beside(&followed(target)?, tag)?))
+    }
+
+    /// Where the bytes are until they are committed.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The open file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Whether this process made it.
+    pub fn is_creator(&self) -> bool {
+        self.creator
+    }
+
+    /// Waits until the system has taken what was written: a full disk or quota may show only now. Every process calls
+    /// this before the others hear that it is done.
+    ///
+    /// # Errors
+    /// The disk is full, or has gone.
+    pub fn flush(&self) -> Result<(), FileError> {
+        self.file.sync_data().map_err(FileError::io(&self.path, "write"))
+    }
+
+    /// Gives the file its name, with the mode and, where the system allows it, the owner of the file that had it. One
+    /// process calls this, after all have flushed.
+    ///
+    /// # Errors
+    /// The file cannot be written or renamed; it is removed then.
+    pub fn commit(mut self) -> Result<(), FileError> {
+        self.flush()?;
+        if let Some(old) = fs::metadata(&self.target).ok().or_else(|| self.old.take()) {
+            // First: it takes the bits away that run a file as its owner. Whether this can be done, `examine` says.
+            let kept = fchown(&self.file, Some(old.uid()), Some(old.gid())).is_ok();
+            if !kept {
+                let _ = fchown(&self.file, None, Some(old.gid()));
+            }
+            let mode = old.mode() & if kept { 0o7777 } else { 0o777 };
+            self.file
+                .set_permissions(Permissions::from_mode(mode))
+                .map_err(FileError::io(&self.target, "set the mode of"))?;
+        }
+        let mut files = registry::lock();
+        fs::rename(&self.path, &self.target).map_err(FileError::io(&self.target, "replace"))?;
+        registry::forget(&mut files, &self.path);
+        self.creator = false;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if self.creator {
+            let mut files = registry::lock();
+            // Nothing can be done about a failure.
+            let _ = fs::remove_file(&self.path);
+            registry::forget(&mut files, &self.path);
+        }
+    }
+}
+
+/// Creates the file with its lock held.
+fn created(path: &Path, mode: u32) -> Result<File, FileError> {
+    for _ in 0..TRIES {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path);
+        let file = match file {
+            // A leftover with the same tag, or a link that someone put there: never followed.
+            Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
+                leftovers::remove_one(path, cause)?;
+                continue;
+            }
+            file => file.map_err(FileError::io(path, "create"))?,
+        };
+        // Where a file system has no locks, the file does without.
+        let locked = !matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
+        let mine = file.metadata().map(|found| Identity::of_file(&found)).ok();
+        if locked && mine.is_some() && fs::symlink_metadata(path).map(|found| Identity::of_file(&found)).ok() == mine {
+            return Ok(file);
+        }
+        // Someone who removes leftovers came between.
+        std::thread::sleep(INSTANT);
+    }
+    Err(FileError::io(path, "create")(Error::from(ErrorKind::AlreadyExists)))
+}
+
+/// The temporary name of a target.
+pub(super) fn beside(target: &Path, tag: &str) -> Result<PathBuf, FileError> {
+    let Some(name) = target.file_name() else {
+        return Err(FileError::IsDirectory { path: target.to_path_buf() });
+    };
+    let [long, short] = stems(name).map(|stem| target.with_file_name(temporary_name(&stem, tag)));
+    Ok(if fits(&long) { long } else { short })
+}
+
+/// Whether the system allows a name of this length.
+pub(super) fn fits(path: &Path) -> bool {
+    let longest = rustix::fs::statvfs(directory(path)).map_or(255, |found| found.f_namemax);
+    let name = path.file_name().map_or(0, OsStr::len);
+    name as u64 <= longest && path.as_os_str().len() <= LONGEST_PATH
+}
+
+/// What temporary names of a target begin with: its name, or a hash where the name is too long.
+pub(super) fn stems(name: &OsStr) -> [OsString; 2] {
+    [name.to_owned(), format!("{:016x}", xxh3_64(name.as_bytes())).into()]
+}
+
+/// Hidden, and with the tag as the last but one of its parts between dots.
+fn temporary_name(stem: &OsStr, tag: &str) -> OsString {
+    let mut name = OsString::from(".");
+    name.push(stem);
+    name.push(format!(".{}.partial", tag.replace(['/', '\0', '.'], "_")));
+    name
+}
