@@ -2,6 +2,8 @@
 
 mod cli;
 
+einsum_dist::remember_ignored_signals!();
+
 fn main() -> std::process::ExitCode {
     cli::main()
 }

@@ -14,6 +14,7 @@
 //! | `explain`, `print` | what goes to standard output |
 //! | `shown` | what `--trace` and `--timeline` write |
 //! | `failure`, `panics` | what goes to standard error when something is wrong |
+//! | `signals` | nothing is left behind when a signal ends the program |
 //!
 //! Invariants: only the public API of the library is used; after the world has started, every step that can fail on one
 //! rank is agreed on by all, so that all exit alike and nobody waits; standard output carries results only.
@@ -29,6 +30,7 @@ mod panics;
 mod print;
 mod run;
 mod shown;
+mod signals;
 mod sizes;
 mod start;
 mod units;
@@ -54,6 +56,7 @@ const SPEAKING: Duration = Duration::from_millis(300);
 /// Runs the program.
 pub fn main() -> ExitCode {
     panics::install();
+    signals::install();
     let arguments = Args::parse_process();
     let json = args::wants_json();
     if let Some(text) = information(&arguments) {

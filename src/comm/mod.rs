@@ -14,6 +14,7 @@
 //! without bytes is never posted. Deliberately absent: tasks, schedules, retries.
 
 mod error;
+pub mod inherited;
 pub mod launcher;
 #[cfg(feature = "mpi")]
 pub mod mpi;

@@ -1,0 +1,99 @@
+//! Signals that the parent of this process has it ignore, as `nohup` does with SIGHUP.
+//!
+//! UCX, which MPICH loads with the program, takes SIGHUP for itself before `main`, and with that what the parent wanted
+//! is gone. A program that has to know calls [`remember_ignored_signals!`](crate::remember_ignored_signals) outside any
+//! function: the loader then asks the system before it initialises any library. Without it, and on systems other than Linux, what
+//! is found is how things are when [`is_ignored`] is called for the first time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bit N - 1 is set where signal N is ignored; the highest one says that it is known.
+static IGNORED: AtomicU64 = AtomicU64::new(0);
+const KNOWN: u64 = 1 << 63;
+
+/// Whether the parent has this process ignore a signal.
+pub fn is_ignored(signal: i32) -> bool {
+    if IGNORED.load(Ordering::Relaxed) & KNOWN == 0 {
+        let now = masked(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
+        IGNORED.store(KNOWN | now, Ordering::Relaxed);
+    }
+    (1..64).contains(&signal) && IGNORED.load(Ordering::Relaxed) >> (signal - 1) & 1 == 1
+}
+
+/// The ignored ones of the status that Linux shows of a process.
+fn masked(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0) & !KNOWN
+}
+
+/// What the loader calls. No library is initialised: it makes calls of the system only.
+#[doc(hidden)]
+#[cfg(target_os = "linux")]
+pub extern "C" fn remember() {
+    let mut ignored = KNOWN;
+    for signal in 1..=31 {
+        let mut action = [0usize; ACTION_WORDS];
+        // SAFETY: with no new action the call only writes the old one, in the kernel's form, which is shorter than `action`;
+        // the last argument is the size of the kernel's set of signals. Libraries that replace `sigaction` do not replace
+        // this call.
+        let asked = unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                std::ptr::null::<usize>(),
+                action.as_mut_ptr(),
+                SIGNAL_SET_BYTES,
+            )
+        };
+        // On every architecture but MIPS the handler is first.
+        let handler = action[usize::from(cfg!(any(target_arch = "mips", target_arch = "mips64")))];
+        if asked == 0 && handler == libc::SIG_IGN {
+            ignored |= 1 << (signal - 1);
+        }
+    }
+    IGNORED.store(ignored, Ordering::Relaxed);
+}
+
+/// More than any architecture has.
+#[cfg(target_os = "linux")]
+const ACTION_WORDS: usize = 16;
+
+#[cfg(target_os = "linux")]
+const SIGNAL_SET_BYTES: usize = if cfg!(any(target_arch = "mips", target_arch = "mips64")) { 16 } else { 8 };
+
+/// Has [`is_ignored`] say how things were before any library was initialised. Once in a program, outside any function; not in
+/// a shared library.
+#[macro_export]
+macro_rules! remember_ignored_signals {
+    () => {
+        #[cfg(target_os = "linux")]
+        const _: () = {
+            // SAFETY: the loader calls the functions of this section once, in the only thread; the arguments that it passes may
+            // be left unread.
+            #[unsafe(link_section = ".preinit_array")]
+            #[used]
+            static REMEMBER: extern "C" fn() = $crate::comm::inherited::remember;
+        };
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_read_from_the_mask() {
+        assert_eq!(masked("Name:\tx\nSigBlk:\t0000000000004001\nSigIgn:\t0000000000001003\nSigCgt:\t0\n"), 0x1003);
+        assert_eq!(masked(""), 0);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_system_says_the_same() {
+        remember();
+        let now = masked(&std::fs::read_to_string("/proc/self/status").unwrap());
+        for signal in 1..=31 {
+            assert_eq!(is_ignored(signal), now >> (signal - 1) & 1 == 1, "{signal}");
+        }
+    }
+}
