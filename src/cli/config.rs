@@ -18,7 +18,7 @@ use super::args::Args;
 use super::sizes::Sizes;
 use super::start::{agree, check_flags, usage};
 use super::units::{self, counted};
-use super::{Result, inputs};
+use super::{Result, inputs, paths};
 
 /// A run that was found possible.
 #[derive(Debug)]
@@ -57,7 +57,8 @@ impl RunConfig {
     /// # Errors
     /// The first thing that is wrong, on any rank.
     pub fn new(world: &World, args: Args) -> Result<RunConfig> {
-        agree(world, check_flags(&args))?;
+        agree(world, check_flags(&args).and_then(|()| paths::check(world, &args)))?;
+        paths::tidy(world, &args);
         let text = inputs::expression(world, args.expression.as_deref().unwrap_or_default())?;
         let workers = match args.workers {
             Some(workers) => workers.into(),
@@ -94,9 +95,6 @@ impl RunConfig {
         let expression = problem.expression();
         let sizes = Sizes::parse(&args.size, expression)?;
         let headers = inputs::headers(&args)?;
-        if world.is_root() {
-            inputs::can_show(&args)?;
-        }
         let dtype = inputs::dtype(&args, &headers)?;
         let (shapes, default_sizes) = if args.operands.is_empty() {
             sizes.shapes(&problem)?

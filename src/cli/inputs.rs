@@ -1,4 +1,4 @@
-//! What the run starts from: the text of the expression, the headers of files, and places for what it writes.
+//! What the run starts from: the text of the expression and the headers of files.
 //!
 //! Deliberately absent: the data; every rank reads its own blocks when the plan has said which.
 
@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use einsum_dist::dtype::Dtype;
-use einsum_dist::io::npy::{NpyHeader, check_writable, read_header};
+use einsum_dist::io::npy::{NpyHeader, read_header};
 use einsum_dist::{Error, Result, World};
 
 use super::args::Args;
@@ -50,27 +50,15 @@ pub struct Headers {
     pub accumulate: Option<NpyHeader>,
 }
 
-/// Reads the headers, and looks whether the result can be written.
+/// Reads the headers.
 ///
 /// # Errors
-/// The first file that is missing, damaged, or cannot be written here.
+/// The first file that is missing or damaged.
 pub fn headers(args: &Args) -> Result<Headers> {
     let read = |path: &PathBuf| -> Result<NpyHeader> { Ok(read_header(path)?) };
     let operands = args.operands.iter().map(read).collect::<Result<_>>()?;
     let accumulate = args.accumulate.as_ref().map(read).transpose()?;
-    match &args.output {
-        Some(path) if !args.explain => check_writable(path)?,
-        _ => {}
-    }
     Ok(Headers { operands, accumulate })
-}
-
-/// Looks whether the files that show the run can be written. These are rank 0's.
-///
-/// # Errors
-/// The first one that cannot.
-pub fn can_show(args: &Args) -> Result<()> {
-    Ok([&args.trace, &args.timeline].into_iter().flatten().try_for_each(|path| check_writable(path))?)
 }
 
 /// The element type of the run: files decide for themselves, `--dtype` for random operands.

@@ -10,11 +10,12 @@
 //! | `args`, `sizes`, `units` | flags as typed, and the small languages inside them |
 //! | `start` | the world: alone, ranks of this process, or the processes of mpirun |
 //! | `config`, `inputs` | all flags together, checked; headers of files |
+//! | `paths` | whether what is written can be, and harms nothing that is read |
 //! | `run`, `finished`, `check` | the run, what becomes of its result, its comparison with double precision |
 //! | `explain`, `print` | what goes to standard output |
 //! | `shown` | what `--trace` and `--timeline` write |
 //! | `failure`, `panics` | what goes to standard error when something is wrong |
-//! | `signals` | nothing is left behind when a signal ends the program |
+//! | `signals`, `guard` | nothing is left behind when a signal ends the program |
 //!
 //! Invariants: only the public API of the library is used; after the world has started, every step that can fail on one
 //! rank is agreed on by all, so that all exit alike and nobody waits; standard output carries results only.
@@ -25,8 +26,10 @@ mod config;
 mod explain;
 mod failure;
 mod finished;
+mod guard;
 mod inputs;
 mod panics;
+mod paths;
 mod print;
 mod run;
 mod shown;
@@ -55,6 +58,9 @@ const SPEAKING: Duration = Duration::from_millis(300);
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    if guard::guards() {
+        return ExitCode::SUCCESS;
+    }
     panics::install();
     signals::install();
     let arguments = Args::parse_process();

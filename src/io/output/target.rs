@@ -124,7 +124,7 @@ pub(super) fn followed(path: &Path) -> Result<PathBuf, FileError> {
         match fs::symlink_metadata(&target) {
             Ok(found) if found.is_symlink() => {
                 let next = fs::read_link(&target).map_err(FileError::io(path, "follow its link"))?;
-                target = directory(&target).join(next);
+                target = target.parent().map_or(next.clone(), |parent| parent.join(&next));
             }
             Err(cause) if ![ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&cause.kind()) => {
                 return Err(FileError::io(path, "write")(cause));

@@ -1,0 +1,129 @@
+//! The paths of a command together: what is written can be written, and is no other file of the command.
+//!
+//! Invariant: a file that is written is none that is read or written besides, however the paths are spelt, with one
+//! exception: `--accumulate FILE --output FILE` reads the whole file before it is replaced. Found before anything runs.
+
+use std::path::{Path, PathBuf};
+
+use einsum_dist::io::output::{Identity, examine, remove_leftovers};
+use einsum_dist::{Error, World};
+
+use super::args::Args;
+use super::start::usage;
+use super::{Result, guard};
+
+/// A path with the flag that it belongs to.
+struct Named<'a> {
+    flag: String,
+    path: &'a Path,
+    writes: bool,
+}
+
+/// Checks the paths, as far as one rank can see.
+///
+/// # Errors
+/// A path that is no file's, one that cannot be written, or two that are the same file.
+pub fn check(world: &World, args: &Args) -> Result<()> {
+    let named = named(args);
+    for Named { flag, path, .. } in &named {
+        if *path == Path::new("-") {
+            let why = match flag.as_str() {
+                "--output" => "a result needs a file, as other text goes to standard output",
+                "--trace" | "--timeline" => "it needs a file, as other text goes to standard output",
+                _ => "it is read from a file, not from standard input",
+            };
+            return Err(usage(format!("{flag} -: {why}; a file that has this name is ./-")));
+        }
+    }
+    // Rank 0 alone writes what shows the run; the other hosts may have no such directory.
+    for (_, path) in written(args).into_iter().filter(|(flag, _)| *flag == "--output" || world.is_root()) {
+        examine(path).map_err(Error::from)?;
+    }
+    different(&named)
+}
+
+/// Says what else is there of the files that are written, and removes what killed runs have left of them. On rank 0.
+pub fn tidy(world: &World, args: &Args) {
+    if !world.is_root() {
+        return;
+    }
+    let written = written(args);
+    guard::start(world, written.iter().map(|(_, path)| path.as_path()));
+    for (flag, path) in written {
+        let owner = examine(path).ok().and_then(|examined| examined.loses_owner);
+        if let (Some((user, group)), false) = (owner, args.quiet) {
+            let name = path.display();
+            eprintln!(
+                "warning: {flag} {name} belongs to user {user}, group {group}; the new file cannot be given to them"
+            );
+        }
+        let stay = remove_leftovers(path);
+        if stay.is_empty() || args.quiet {
+            continue;
+        }
+        let each = stay.iter().map(|leftover| match leftover.alive {
+            true => format!("{}, which another run writes", leftover.path.display()),
+            false => format!("{}, of a run that may have ended", leftover.path.display()),
+        });
+        let each: Vec<String> = each.collect();
+        eprintln!("warning: {flag} {} has temporary files: {}", path.display(), each.join("; "));
+    }
+}
+
+/// The paths that this command writes.
+fn written(args: &Args) -> Vec<(&'static str, &PathBuf)> {
+    let output = args.output.as_ref().filter(|_| !args.explain);
+    let paths = [("--output", output), ("--trace", args.trace.as_ref()), ("--timeline", args.timeline.as_ref())];
+    paths.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect()
+}
+
+/// All paths, those that are written first.
+fn named(args: &Args) -> Vec<Named<'_>> {
+    let expression = args.expression.as_deref().and_then(|text| text.strip_prefix('@')).map(Path::new);
+    let flags = [
+        ("--output", args.output.as_deref(), true),
+        ("--trace", args.trace.as_deref(), true),
+        ("--timeline", args.timeline.as_deref(), true),
+        ("--accumulate", args.accumulate.as_deref(), false),
+        ("--machine", args.machine.as_deref(), false),
+        ("the expression's", expression, false),
+    ];
+    let flags =
+        flags.into_iter().filter_map(|(flag, path, writes)| Some(Named { flag: flag.to_owned(), path: path?, writes }));
+    let operands = args.operands.iter().enumerate();
+    flags.chain(operands.map(|(n, path)| Named { flag: format!("operand {n}"), path, writes: false })).collect()
+}
+
+/// Refuses a file that is written and named twice, or that is one of the program's own streams.
+fn different(named: &[Named<'_>]) -> Result<()> {
+    let files: Vec<(&Named<'_>, Identity)> =
+        named.iter().filter_map(|named| Some((named, Identity::of(named.path)?))).collect();
+    let streams = [
+        ("standard output", Identity::of_open(std::io::stdout())),
+        ("standard error", Identity::of_open(std::io::stderr())),
+        ("standard input", Identity::of_open(std::io::stdin())),
+    ];
+    for (at, (one, file)) in files.iter().enumerate().filter(|(_, (one, _))| one.writes) {
+        let path = one.path.display();
+        if let Some((stream, _)) = streams.iter().find(|(_, stream)| stream.as_ref() == Some(file)) {
+            return Err(usage(format!(
+                "{} {path} is the file of {stream}, which it would replace; name another file",
+                one.flag
+            )));
+        }
+        let same = files[at + 1..].iter().find(|(other, theirs)| {
+            let onto = one.flag == "--output" && other.flag == "--accumulate";
+            theirs == file && !onto
+        });
+        if let Some((other, _)) = same {
+            return Err(usage(format!(
+                "{} {path} and {} {} are the same file, which {} would replace; name another file",
+                one.flag,
+                other.flag,
+                other.path.display(),
+                one.flag
+            )));
+        }
+    }
+    Ok(())
+}
