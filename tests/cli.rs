@@ -1,6 +1,7 @@
 //! The program from outside, in one process: what it prints, writes and answers.
 
 mod command;
+mod files;
 mod traces;
 
 use std::io::Write;

@@ -4,6 +4,8 @@
 //! tests do nothing.
 
 mod command;
+#[path = "files/mpi.rs"]
+mod files;
 mod traces;
 
 use std::time::Duration;

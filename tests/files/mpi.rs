@@ -1,0 +1,79 @@
+//! Files and signals under mpirun: one message, one exit code, and nothing left behind whichever process a signal reaches.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::command::{Folder, PROGRAM, files, launcher, ran};
+
+/// As in one process.
+const RING: [&str; 9] =
+    ["mk,kn->mn", "-sm=120,k=16,n=160", "-t1", "--algorithm", "ring-k", "--memory-limit", "16kB", "-oc.npy", "-q"];
+
+/// Tries until it is so.
+#[track_caller]
+fn soon(mut so: impl FnMut() -> bool, what: &str) {
+    let started = Instant::now();
+    while !so() {
+        assert!(started.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The processes that a launcher has started to run the program.
+fn ranks(launcher: u32) -> Vec<i32> {
+    let children = |pid: &str| {
+        let listed = Command::new("pgrep").args(["-P", pid]).output().unwrap().stdout;
+        String::from_utf8(listed).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mut below = children(&launcher.to_string());
+    below.extend(below.clone().iter().flat_map(|child| children(child)));
+    // Rank 0 may have a child that is the program too, to clean up after it.
+    let program = |pid: &String| {
+        let exe = std::fs::read_link(format!("/proc/{pid}/exe"));
+        let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let runs = arguments.split(|&byte| byte == 0).any(|argument| argument == RING[0].as_bytes());
+        runs && exe.is_ok_and(|exe| exe.ends_with("einsum-dist"))
+    };
+    below.iter().filter(|pid| program(pid)).map(|pid| pid.parse().unwrap()).collect()
+}
+
+#[test]
+fn signals_to_mpirun_or_to_a_rank_leave_nothing() {
+    let folder = Folder::new("mpi-signals");
+    folder.write("c.npy", b"old");
+    for (signal, rank) in [(Signal::INT, None), (Signal::TERM, None), (Signal::TERM, Some(0)), (Signal::INT, Some(2))] {
+        let Some(mut command) = launcher(&folder) else { return };
+        command.env("EINSUM_DIST_INJECT", "silence20@1:1").args(["-n", "3", PROGRAM]).args(RING);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        soon(|| folder.files().len() > 1, "nothing is written");
+        let to = match rank {
+            None => Pid::from_child(&child),
+            Some(rank) => Pid::from_raw(ranks(child.id())[rank]).unwrap(),
+        };
+        kill_process(to, signal).unwrap();
+        assert_ne!(child.wait().unwrap().code(), Some(0));
+        // Launchers may end before the last rank.
+        soon(|| folder.files() == ["c.npy"], &format!("{signal:?} to {rank:?} leaves {:?}", folder.files()));
+        assert_eq!(std::fs::read(folder.path().join("c.npy")).unwrap(), b"old");
+    }
+}
+
+#[test]
+fn paths_are_refused_once() {
+    let folder = Folder::new("mpi-paths");
+    files(&folder);
+    let before = folder.files();
+    for (arguments, says) in [
+        (&["-o", "a.npy"][..], "--output a.npy and operand 0 a.npy are the same file"),
+        (&["-o", "t", "--trace", "./t"], "--output t and --trace ./t are the same file"),
+        (&["-o", "-"], "--output -: a result needs a file"),
+        (&["--timeline", "/dev/null"], "/dev/null: is not a regular file"),
+    ] {
+        let Some(mut command) = launcher(&folder) else { return };
+        let ended = ran(command.args(["-n", "2", PROGRAM, "mk,kn->mn", "a.npy", "b.npy", "-t1"]).args(arguments));
+        ended.refused(says);
+    }
+    assert_eq!(folder.files(), before);
+}
