@@ -24,9 +24,11 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use super::dist_tensor::refused;
 use super::{DistTensor, Error, Problem, Program, Result, World, cache, host};
 use crate::dist::{Axis, Cut, Distribution, Owners, Role};
 use crate::machine::{Link, Machine};
+use crate::memory::probe;
 use crate::plan::{AlgorithmName, Fixed, Options, Plan};
 
 /// Sides of cubes of which a run of several ranks has more to do with their threads than with products.
@@ -74,11 +76,21 @@ impl World {
         {
             return Ok(Machine { ranks: self.ranks(), workers, ..machine });
         }
+        if self.agree(self.has_room_to_measure()).is_err() {
+            return Ok(plain);
+        }
         let measured = self.of_root(&self.calibrate(workers)?.to_toml())?;
         if let Some(file) = file.filter(|_| self.is_root()) {
             cache::write(&file, &measured);
         }
         Machine::from_toml(&measured).map_err(Error::Usage)
+    }
+
+    /// Whether the largest runs that measure have memory here: two tensors that are copied, their transfers, and three cubes.
+    fn has_room_to_measure(&self) -> Result<()> {
+        const EACH: usize = 3 * COPIED * size_of::<f32>() + 3 * LARGE[2] * LARGE[2] * size_of::<f32>();
+        let ranks = self.local_ranks();
+        probe(ranks.len() * EACH).map_err(|cause| refused(ranks.start, cause))
     }
 
     /// What rank 0 says. Collective.
@@ -349,11 +361,11 @@ impl World {
         let operands: Vec<DistTensor<f32>> = (0..plan.operands)
             .map(|index| {
                 let value = plan.operand(index);
-                DistTensor::random(self, &value.shape, &value.distribution, 1, index as u32)
+                DistTensor::try_random(self, &value.shape, &value.distribution, 1, index as u32)
             })
-            .collect();
+            .collect::<Result<_>>()?;
         let operands: Vec<&DistTensor<f32>> = operands.iter().collect();
-        let mut out = DistTensor::zeros(self, &plan.output().shape, &plan.output().distribution);
+        let mut out = DistTensor::try_zeros(self, &plan.output().shape, &plan.output().distribution)?;
         let mut program = self.compile::<f32>(plan)?;
         for run in 0..=runs {
             let started = Instant::now();

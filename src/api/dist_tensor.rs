@@ -10,7 +10,7 @@ use super::{Error, Program, Result, World};
 use crate::dist::{Distribution, Region};
 use crate::io::random;
 use crate::kernel::Element;
-use crate::memory::{Array, bytes_of_mut};
+use crate::memory::{Array, OutOfMemory, bytes_of_mut, copy_of, zero_array};
 use crate::plan::Plan;
 
 /// Bytes of zeros that a thread writes at a time.
@@ -51,20 +51,27 @@ impl<T: Element> DistTensor<T> {
     /// # Panics
     /// When the distribution has more ranks than the world, or memory runs out.
     pub fn zeros(world: &World, shape: &[usize], distribution: &Distribution) -> DistTensor<T> {
-        DistTensor::try_zeros(world, shape, distribution).unwrap_or_else(|error| panic!("{error}"))
+        DistTensor::allocate(world, shape, distribution).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Zeros, or an error where memory runs out.
+    /// As [`DistTensor::zeros`]. Collective: where memory runs out on one rank, every process gets an error.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] says how many bytes a rank could not have.
     ///
     /// # Panics
     /// When the distribution has more ranks than the world.
-    pub(super) fn try_zeros(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
+    pub fn try_zeros(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
+        world.agree(DistTensor::allocate(world, shape, distribution))
+    }
+
+    /// Zeros in the blocks of the local ranks, of which the others know nothing yet.
+    pub(super) fn allocate(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         assert!(distribution.ranks() <= world.ranks(), "the world has the ranks of the distribution");
         let first = world.local_ranks().start;
         let block = |rank| {
             let region = distribution.block(shape, rank)?;
-            let refused = |cause| Error::Memory { rank: Rank::here(rank), cause };
-            let values = Array::zeros(region.extents()).map_err(refused);
+            let values = Array::zeros(region.extents()).map_err(|cause| refused(rank, cause));
             let touched = values.map(|mut values| {
                 world.shared().by_workers(rank - first, || touch(values.as_mut_slice()));
                 Block { rank, region, values }
@@ -112,17 +119,41 @@ impl<T: Element> DistTensor<T> {
         operand: u32,
     ) -> DistTensor<T> {
         let mut tensor = DistTensor::zeros(world, shape, distribution);
-        for block in &mut tensor.blocks {
+        tensor.fill_at_random(seed, operand).unwrap_or_else(|error| panic!("{error}"));
+        tensor
+    }
+
+    /// As [`DistTensor::random`]. Collective: where memory runs out on one rank, every process gets an error.
+    ///
+    /// # Errors
+    /// As [`DistTensor::try_zeros`].
+    ///
+    /// # Panics
+    /// As [`DistTensor::try_zeros`].
+    pub fn try_random(
+        world: &World,
+        shape: &[usize],
+        distribution: &Distribution,
+        seed: u64,
+        operand: u32,
+    ) -> Result<DistTensor<T>> {
+        let filled = DistTensor::allocate(world, shape, distribution).and_then(|mut tensor| {
+            tensor.fill_at_random(seed, operand)?;
+            Ok(tensor)
+        });
+        world.agree(filled)
+    }
+
+    fn fill_at_random(&mut self, seed: u64, operand: u32) -> Result<()> {
+        for block in &mut self.blocks {
             for (bounds, stored) in block.region.stored_boxes() {
-                let filled = fill_box(block.values.view_mut(), &stored, |values| {
-                    random::fill_block(T::DTYPE, seed, operand, shape, &bounds, bytes_of_mut(values));
+                fill_box(block.rank, block.values.view_mut(), &stored, |values| {
+                    random::fill_block(T::DTYPE, seed, operand, &self.shape, &bounds, bytes_of_mut(values));
                     Ok(())
-                });
-                // Nothing in there can fail.
-                debug_assert!(filled.is_ok());
+                })?;
             }
         }
-        tensor
+        Ok(())
     }
 
     /// The blocks of an array that rank 0 holds (`None` elsewhere). Collective.
@@ -135,7 +166,7 @@ impl<T: Element> DistTensor<T> {
         shape: &[usize],
         distribution: &Distribution,
     ) -> Result<DistTensor<T>> {
-        let mut source = world.agree(DistTensor::try_zeros(world, shape, &Distribution::single()))?;
+        let mut source = DistTensor::try_zeros(world, shape, &Distribution::single())?;
         let given = match (source.blocks.first_mut(), array) {
             (Some(block), Some(array)) if array.shape() == shape => {
                 block.values.view_mut().assign(&array);
@@ -156,7 +187,7 @@ impl<T: Element> DistTensor<T> {
     pub fn redistribute(&self, world: &World, distribution: &Distribution) -> Result<DistTensor<T>> {
         let ranks = world.ranks();
         let plan = Plan::redistribution(&self.shape, T::DTYPE, &self.distribution, distribution, ranks);
-        let mut moved = world.agree(DistTensor::try_zeros(world, &self.shape, distribution))?;
+        let mut moved = DistTensor::try_zeros(world, &self.shape, distribution)?;
         Program::compile(world, &plan)?.run_dist(T::ONE, &[self], T::ZERO, &mut moved)?;
         Ok(moved)
     }
@@ -168,8 +199,11 @@ impl<T: Element> DistTensor<T> {
     /// The run fails.
     pub fn gather(&self, world: &World) -> Result<ArrayD<T>> {
         let everywhere = self.redistribute(world, &Distribution::replicated(world.ranks()))?;
-        let whole = everywhere.blocks.first().map(|block| block.values.view().to_owned());
-        whole.ok_or_else(|| Error::Usage("no rank of the world lives in this process".to_owned()))
+        let whole = everywhere
+            .blocks
+            .first()
+            .map(|block| copy_of(&block.values.view()).map_err(|cause| refused(block.rank, cause)));
+        world.agree(whole.unwrap_or_else(|| Err(Error::Usage("no rank of the world lives in this process".to_owned()))))
     }
 
     /// The shape of the whole tensor.
@@ -229,6 +263,11 @@ impl<T: Element> DistTensor<T> {
     }
 }
 
+/// What a rank could not have.
+pub(super) fn refused(rank: usize, cause: OutOfMemory) -> Error {
+    Error::Memory { rank: Rank::here(rank), cause }
+}
+
 /// Writes zeros, by all workers of the current pool where that pays; outside of a pool whoever fills them does.
 fn touch<T: Element>(values: &mut [T]) {
     if rayon::current_thread_index().is_some() {
@@ -252,8 +291,9 @@ pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<us
     view
 }
 
-/// Has a box of a block filled as dense row-major memory: in place where it is that already.
+/// Has a box of a rank's block filled as dense row-major memory: in place where it is that already.
 pub(super) fn fill_box<T: Element>(
+    rank: usize,
     block: ArrayViewMutD<'_, T>,
     stored: &[Range<usize>],
     fill: impl FnOnce(&mut [T]) -> Result<()>,
@@ -262,7 +302,7 @@ pub(super) fn fill_box<T: Element>(
     if let Some(dense) = part.as_slice_mut() {
         return fill(dense);
     }
-    let mut values = ArrayD::from_elem(part.raw_dim(), T::ZERO);
+    let mut values = zero_array(part.shape()).map_err(|cause| refused(rank, cause))?;
     // A fresh array is dense and row-major.
     fill(values.as_slice_mut().unwrap_or_default())?;
     part.assign(&values);

@@ -75,6 +75,12 @@ pub enum Error {
     /// A host has too little memory for its ranks.
     #[error("the host of rank {rank} needs {needed} bytes for its ranks, {} more than the {available} it has free", needed - available)]
     HostMemory { rank: usize, needed: u64, available: u64 },
+    /// A limit of the process leaves too little memory for the ranks in it.
+    #[error("{rank} needs {needed} bytes, {} more than the {available} that {limit} leaves to its process", needed - available)]
+    ProcessMemory { rank: Rank, needed: u64, available: u64, limit: &'static str },
+    /// Threads cannot be started.
+    #[error("{rank} cannot start {threads} threads: {message}")]
+    Threads { rank: Rank, threads: usize, message: String },
     /// The call does not fit the plan or the world.
     #[error("{0}")]
     Usage(String),
@@ -97,12 +103,16 @@ impl Error {
             | Error::Npy(_)
             | Error::File(_)
             | Error::Usage(_)
-            | Error::HostMemory { .. } => true,
+            | Error::HostMemory { .. }
+            | Error::ProcessMemory { .. } => true,
             Error::Elsewhere { input, .. } => *input,
             Error::Comm(CommError::Start(_)) => true,
-            Error::Verify(_) | Error::Comm(_) | Error::Output { .. } | Error::Memory { .. } | Error::Run { .. } => {
-                false
-            }
+            Error::Verify(_)
+            | Error::Comm(_)
+            | Error::Output { .. }
+            | Error::Memory { .. }
+            | Error::Threads { .. }
+            | Error::Run { .. } => false,
         }
     }
 
@@ -122,6 +132,13 @@ impl Error {
         match self {
             Error::Output { cause, .. } => cause.to_string(),
             Error::Memory { cause, .. } => cause.to_string(),
+            Error::Threads { threads, message, .. } => format!("cannot start {threads} threads: {message}"),
+            Error::ProcessMemory { needed, available, limit, .. } => {
+                format!(
+                    "needs {needed} bytes, {} more than the {available} that {limit} leaves to its process",
+                    needed - available
+                )
+            }
             Error::Run { task, message, .. } => format!("{task}: {message}"),
             other => other.to_string(),
         }

@@ -58,14 +58,3 @@ pub(super) fn bind(cores: &[usize]) {
     #[cfg(not(target_os = "linux"))]
     let _ = cores;
 }
-
-/// Bytes that programs can still get without swapping, or `None` where the system does not tell.
-pub fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let free = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024;
-    // A container may be allowed less than its host has.
-    let group = |file: &str| std::fs::read_to_string(format!("/sys/fs/cgroup/{file}")).ok()?.trim().parse::<u64>().ok();
-    let allowed = group("memory.max").zip(group("memory.current")).map(|(max, used)| max.saturating_sub(used));
-    Some(allowed.map_or(free, |allowed| allowed.min(free)))
-}

@@ -7,14 +7,14 @@ use std::path::Path;
 
 use num_complex::Complex;
 
-use super::dist_tensor::{fill_box, part};
+use super::dist_tensor::{fill_box, part, refused};
 use super::output::{Begun, Writers};
 use super::{DistTensor, Error, Result, World};
 use crate::dist::{Bounds, Distribution};
 use crate::dtype::Dtype;
 use crate::io::npy::{self, NpyHeader, PendingFile};
 use crate::kernel::Element;
-use crate::memory::{bytes_of, bytes_of_mut};
+use crate::memory::{bytes_of, bytes_of_mut, copy_of, zeros};
 
 impl<T: Element> DistTensor<T> {
     /// The array of a .npy file, converted where that loses nothing; each rank reads its own block only. Collective.
@@ -25,9 +25,9 @@ impl<T: Element> DistTensor<T> {
         let path = path.as_ref();
         let read = || {
             let header = convertible::<T>(path)?;
-            let mut tensor = DistTensor::try_zeros(world, &header.shape, distribution)?;
+            let mut tensor = DistTensor::allocate(world, &header.shape, distribution)?;
             let corner = vec![0; header.shape.len()];
-            tensor.read(path, &header, &corner)?;
+            tensor.read(world.local_ranks().start, path, &header, &corner)?;
             Ok(tensor)
         };
         world.agree(read())
@@ -40,7 +40,8 @@ impl<T: Element> DistTensor<T> {
     /// As [`DistTensor::from_npy`]; also a box that leaves the array.
     pub fn read_npy(&mut self, world: &World, path: impl AsRef<Path>, corner: &[usize]) -> Result<()> {
         let path = path.as_ref();
-        world.agree(convertible::<T>(path).and_then(|header| self.read(path, &header, corner)))
+        let rank = world.local_ranks().start;
+        world.agree(convertible::<T>(path).and_then(|header| self.read(rank, path, &header, corner)))
     }
 
     /// Writes the tensor as a .npy file, each rank its own block: beside the target, then renamed. Collective.
@@ -53,16 +54,16 @@ impl<T: Element> DistTensor<T> {
         output.commit()
     }
 
-    fn read(&mut self, path: &Path, header: &NpyHeader, corner: &[usize]) -> Result<()> {
+    fn read(&mut self, rank: usize, path: &Path, header: &NpyHeader, corner: &[usize]) -> Result<()> {
         for (region, mut block) in self.blocks_mut() {
             for (bounds, stored) in region.stored_boxes() {
                 let bounds = beyond(&bounds, corner);
-                fill_box(block.view_mut(), &stored, |values| match header.dtype {
+                fill_box(rank, block.view_mut(), &stored, |values| match header.dtype {
                     same if same == T::DTYPE => Ok(npy::read_block(path, header, &bounds, bytes_of_mut(values))?),
-                    Dtype::Float32 => read_as::<f32, T>(path, header, &bounds, values),
-                    Dtype::Float64 => read_as::<f64, T>(path, header, &bounds, values),
-                    Dtype::Complex64 => read_as::<Complex<f32>, T>(path, header, &bounds, values),
-                    Dtype::Complex128 => read_as::<Complex<f64>, T>(path, header, &bounds, values),
+                    Dtype::Float32 => read_as::<f32, T>(rank, path, header, &bounds, values),
+                    Dtype::Float64 => read_as::<f64, T>(rank, path, header, &bounds, values),
+                    Dtype::Complex64 => read_as::<Complex<f32>, T>(rank, path, header, &bounds, values),
+                    Dtype::Complex128 => read_as::<Complex<f64>, T>(rank, path, header, &bounds, values),
                 })?;
             }
         }
@@ -132,16 +133,23 @@ impl NpyOutput {
         let mut boxes = tensor.first_replicas().flat_map(|(region, block)| {
             region.stored_boxes().map(move |(bounds, stored)| (bounds, part(block.clone(), &stored)))
         });
+        let rank = world.local_ranks().start;
         let written = boxes.try_for_each(|(bounds, values)| {
-            let values = values.as_standard_layout();
-            let (bounds, bytes) = (beyond(&bounds, corner), bytes_of(values.as_slice().unwrap_or_default()));
-            if alone {
-                self.pending.write_block_alone(&bounds, bytes)
-            } else {
-                self.pending.write_block(&bounds, bytes)
+            let bounds = beyond(&bounds, corner);
+            let write = |elements: &[T]| {
+                let write = if alone { PendingFile::write_block_alone } else { PendingFile::write_block };
+                write(&self.pending, &bounds, bytes_of(elements)).map_err(|cause| Error::output(rank, cause))
+            };
+            match values.as_slice() {
+                Some(dense) => write(dense),
+                None => {
+                    let copy = copy_of(&values).map_err(|cause| refused(rank, cause))?;
+                    // A copy is dense and row-major.
+                    write(copy.as_slice().unwrap_or_default())
+                }
             }
         });
-        world.agree(written.map_err(|cause| Error::output(world.local_ranks().start, cause)))
+        world.agree(written)
     }
 
     /// Gives the file its name. Collective.
@@ -172,8 +180,14 @@ fn beyond(bounds: &Bounds, corner: &[usize]) -> Bounds {
 }
 
 /// Reads a block of elements of type `S` as elements of type `T`.
-fn read_as<S: Element, T: Element>(path: &Path, header: &NpyHeader, bounds: &Bounds, into: &mut [T]) -> Result<()> {
-    let mut read = vec![S::ZERO; into.len()];
+fn read_as<S: Element, T: Element>(
+    rank: usize,
+    path: &Path,
+    header: &NpyHeader,
+    bounds: &Bounds,
+    into: &mut [T],
+) -> Result<()> {
+    let mut read = zeros::<S>(into.len()).map_err(|cause| refused(rank, cause))?;
     npy::read_block(path, header, bounds, bytes_of_mut(&mut read))?;
     for (to, from) in into.iter_mut().zip(read) {
         let value = from.to_c64();

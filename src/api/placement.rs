@@ -7,8 +7,10 @@
 //!
 //! Invariant: no rank has cores of its own that are fewer than its workers. Deliberately absent: memory that is bound or moved.
 
+use super::error::Rank;
 use super::{Error, Result, World, host};
 use crate::machine::{Place, Topology};
+use crate::memory::probe;
 use crate::sync::{ThreadPool, ThreadPoolBuilder};
 
 /// The workers of one rank of this process.
@@ -30,8 +32,8 @@ impl Crew {
             }
         });
         let builder = builder.thread_name(move |worker| format!("rank {rank} worker {worker}"));
-        let pool =
-            builder.build().map_err(|error| Error::Usage(format!("rank {rank} cannot start workers: {error}")))?;
+        let pool = room_for_threads(rank, workers)
+            .and_then(|()| builder.build().map_err(|error| no_threads(rank, workers, &error)))?;
         Ok(Crew { pool, place })
     }
 
@@ -41,6 +43,38 @@ impl Crew {
             Some(unit) => host::bind(&[unit]),
             None => host::bind(&self.place.units),
         }
+    }
+}
+
+/// Address space of a thread: the stack that Rust gives it, one for signals, and what the system puts around them.
+const THREAD: usize = (2 << 20) + (128 << 10);
+
+/// Whether there are addresses for so many threads. One that finds no room for its stack of signals ends the process, so this is
+/// found out before they start.
+///
+/// # Errors
+/// [`Error::Threads`].
+pub(super) fn room_for_threads(rank: usize, threads: usize) -> Result<()> {
+    probe(threads * THREAD).map_err(|error| no_threads(rank, threads, &error))
+}
+
+pub(super) fn no_threads(rank: usize, threads: usize, why: &dyn std::error::Error) -> Error {
+    // What rayon adds says less than what the system does.
+    let message = why.source().map_or_else(|| why.to_string(), ToString::to_string);
+    Error::Threads { rank: Rank::here(rank), threads, message }
+}
+
+/// Starts the threads of the global pool, so many, unless there is one already, which then serves. Before anything computes in it:
+/// what comes first would start a thread for each core, and panic where they cannot be had.
+///
+/// # Errors
+/// [`Error::Threads`] where they cannot be had.
+pub fn start_threads(threads: usize) -> Result<()> {
+    room_for_threads(0, threads)?;
+    match rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
+        Err(error) if std::error::Error::source(&error).is_some() => Err(no_threads(0, threads, &error)),
+        // One that exists.
+        _ => Ok(()),
     }
 }
 

@@ -5,16 +5,16 @@ use std::ops::Range;
 
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
 
-use super::dist_tensor::part;
-use super::error::Rank;
+use super::dist_tensor::{part, refused};
 use super::fits::{Tensor, expect_distribution, expect_shape};
 use super::launch::{Slots, launch};
+use super::placement::room_for_threads;
 use super::record::Record;
 use super::{DistTensor, Error, Operand, Output, Result, World};
 use crate::dist::{Bounds, Distribution, Region};
 use crate::exec::{Contractor, Factors, Fault, Injection, RankProgram};
 use crate::kernel::Element;
-use crate::memory::{OutOfMemory, Slot};
+use crate::memory::{OutOfMemory, Slot, copy_of, zero_array};
 use crate::plan::{Held, Plan, Value};
 use crate::schedule::{Buffer, Home, Lasts, Schedule, verify};
 
@@ -96,7 +96,6 @@ impl<T: Element> Program<T> {
             return Err(Error::Usage(format!("rank {other} has another plan than rank 0")));
         }
         let contractor = world.agree(Contractor::resolve(plan.kernel, plan.dtype).map_err(Error::from))?;
-        let refused = |rank, cause| Error::Memory { rank: Rank::here(rank), cause };
         // A rank without peers computes in the caller's pool.
         let threads = if plan.ranks() > 1 { plan.machine.workers } else { rayon::current_num_threads() };
         let facts = plan.facts();
@@ -115,6 +114,8 @@ impl<T: Element> Program<T> {
         if plan.ranks() > 1 {
             // Threads that one rank cannot have must not be found out while the others run.
             world.agree(world.shared().crews(ranks.len(), plan.machine.workers))?;
+            // Those that communicate come with every run.
+            world.agree(room_for_threads(world.local_ranks().start, world.local_ranks().len()))?;
         }
         Ok(Program {
             world: world.clone(),
@@ -149,7 +150,8 @@ impl<T: Element> Program<T> {
     /// [`Error::Usage`] for operands that do not fit the plan, and for a program of several ranks that is run inside a
     /// rayon worker; [`Error::Run`] (under MPI a failed run ends all ranks).
     pub fn run(&mut self, operands: &[&dyn Operand<T>]) -> Result<ArrayD<T>> {
-        let mut out = ArrayD::from_elem(self.plan.output_shape().as_slice(), T::ZERO);
+        let out = zero_array(&self.plan.output_shape());
+        let mut out = self.world.agree(out.map_err(|cause| refused(self.world.local_ranks().start, cause)))?;
         self.run_into(T::ONE, operands, T::ZERO, &mut out)?;
         Ok(out)
     }
@@ -183,7 +185,7 @@ impl<T: Element> Program<T> {
         // Elsewhere every rank keeps its block, then all blocks go to everyone.
         let (rank, shape) = (self.world.local_ranks().start, self.plan.output_shape());
         let distribution = self.plan.output().distribution.clone();
-        let mut block = self.world.agree(DistTensor::try_zeros(&self.world, &shape, &distribution))?;
+        let mut block = DistTensor::try_zeros(&self.world, &shape, &distribution)?;
         for (region, mut values) in block.blocks_mut().filter(|_| beta != T::ZERO) {
             values.assign(&part(out.view(), &only_box(&region)));
         }
@@ -198,7 +200,7 @@ impl<T: Element> Program<T> {
                     .map(|block| Slot::borrowed_mut(&mut program.slice_of_mut(block, program.plan.output(), slice))),
                 Home::Arena | Home::Exchange => None,
             });
-            (Factors::new(alpha, beta), vec![slots])
+            Ok((Factors::new(alpha, beta), vec![slots]))
         })?;
         self.gather_into(&block, &mut out)
     }
@@ -295,7 +297,7 @@ impl<T: Element> Program<T> {
                     Home::Arena | Home::Exchange => None,
                 })
             });
-            (Factors::new(alpha, beta), bound.collect())
+            Ok((Factors::new(alpha, beta), bound.collect()))
         })
     }
 
@@ -369,7 +371,7 @@ impl<T: Element> Program<T> {
     ) -> Result<()> {
         let lying = |value: &Value, whole: Option<ArrayViewD<T>>| {
             let shape: Vec<usize> = self.plan.whole_dims(value).collect();
-            let mut tensor = self.world.agree(DistTensor::try_zeros(&self.world, &shape, &value.distribution))?;
+            let mut tensor = DistTensor::try_zeros(&self.world, &shape, &value.distribution)?;
             if let Some(whole) = whole {
                 tensor.assign(whole);
             }
@@ -399,16 +401,21 @@ impl<T: Element> Program<T> {
             let mut parts: Vec<Option<Slot>> = (0..ranks).map(|_| None).collect();
             let mut piece = program.slice_of_mut(out.view_mut(), program.plan.output(), slice);
             let replicated = program.plan.output().distribution.replicas() > 1;
-            let before = (replicated && beta != T::ZERO).then(|| piece.to_owned());
+            let before = (replicated && beta != T::ZERO).then(|| copy_of(&piece.view()));
+            let before = before.transpose().map_err(|cause| refused(0, cause))?;
             let slots = Slot::borrowed_parts(&mut piece, &boxes);
             replicas.clear();
             for ((&rank, bounds), slot) in holders.iter().zip(&boxes).zip(slots) {
-                parts[rank] = slot.or_else(|| {
+                parts[rank] = slot;
+                if parts[rank].is_none() {
                     let extents: Vec<usize> = bounds.iter().map(ExactSizeIterator::len).collect();
-                    let before = before.as_ref().map(|before| part(before.view(), bounds).to_owned());
-                    replicas.push(before.unwrap_or_else(|| ArrayD::from_elem(extents, T::ZERO)));
-                    replicas.last_mut().map(|replica| Slot::borrowed_mut(&mut replica.view_mut()))
-                });
+                    let replica = match &before {
+                        Some(before) => copy_of(&part(before.view(), bounds)),
+                        None => zero_array(&extents),
+                    };
+                    replicas.push(replica.map_err(|cause| refused(rank, cause))?);
+                    parts[rank] = replicas.last_mut().map(|replica| Slot::borrowed_mut(&mut replica.view_mut()));
+                }
             }
             let bound = program.ranks.iter().zip(parts).map(|(rank, mut output)| {
                 bind(rank.schedule(), |buffer| match buffer.home {
@@ -420,7 +427,7 @@ impl<T: Element> Program<T> {
                     Home::Arena | Home::Exchange => None,
                 })
             });
-            (Factors::new(alpha, beta), bound.collect())
+            Ok((Factors::new(alpha, beta), bound.collect()))
         })
     }
 
@@ -429,12 +436,13 @@ impl<T: Element> Program<T> {
         Slices { run: 0..self.plan.slice_count(), output: Held::Whole }
     }
 
-    /// Runs the schedule for every slice. `bind` gives the factors and the memory of one, for the beta of its visit.
+    /// Runs the schedule for every slice. `bind` gives the factors and the memory of one, for the beta of its visit; it fails only where
+    /// all ranks are in this process.
     fn each_slice(
         &mut self,
         slices: Slices,
         beta: T,
-        mut bind: impl FnMut(&Self, usize, T) -> (Factors, Vec<Slots>),
+        mut bind: impl FnMut(&Self, usize, T) -> Result<(Factors, Vec<Slots>)>,
     ) -> Result<()> {
         if slices.run.start == 0 {
             // Those of the last run go before this one, so that no two are held.
@@ -449,7 +457,7 @@ impl<T: Element> Program<T> {
             let lasts = if slice > first { Some(Lasts::Run) } else { holds.then_some(Lasts::Program) };
             self.ranks.iter_mut().for_each(|rank| rank.hold(lasts));
             let beta = if self.plan.begins(slice) { beta } else { T::ONE };
-            let (factors, bound) = bind(self, slice, beta);
+            let (factors, bound) = bind(self, slice, beta)?;
             self.execute(factors, bound, slices.output)?;
         }
         self.holds = true;

@@ -8,8 +8,9 @@ use std::rc::Rc;
 #[cfg(feature = "mpi")]
 use std::time::Duration;
 
+use super::error::Rank;
 use super::placement::{Crew, Placed};
-use super::{Error, Program, Result, host};
+use super::{Error, Program, Result, host, memory_limits};
 use crate::exec::{Moved, RunOptions};
 use crate::io::output::remove_temporaries;
 use crate::kernel::Element;
@@ -17,7 +18,7 @@ use crate::machine::Place;
 use crate::plan::Plan;
 
 #[cfg(feature = "mpi")]
-use super::{error::Rank, routes};
+use super::routes;
 #[cfg(feature = "mpi")]
 use crate::comm::Transport;
 #[cfg(feature = "mpi")]
@@ -246,22 +247,50 @@ impl World {
         &self.0
     }
 
-    /// Whether the hosts of this world have the memory that a plan needs, operands and result included. Collective.
+    /// Whether the processes of this world, and their hosts, have the memory that a plan needs, operands and result included; each rank
+    /// needs `beside` bytes for other things, too. Limits of processes and control groups count. Collective.
     ///
     /// # Errors
-    /// The ranks of a host need more than it has; says how much more.
-    pub fn check_memory(&self, plan: &Plan) -> Result<()> {
+    /// The ranks of a process or of a host need more than it can get; says how much more.
+    pub fn check_memory(&self, plan: &Plan, beside: u64) -> Result<()> {
+        let needs: u64 = self.local_ranks().map(|rank| plan.peak_bytes(rank).saturating_add(beside)).sum();
+        let (needed, _) = self.needed_here(needs)?;
+        let rank = self.local_ranks().start;
+        let of_process = match memory_limits::of_process() {
+            Some((available, limit)) if needs > available => {
+                Err(Error::ProcessMemory { rank: Rank::here(rank), needed: needs, available, limit })
+            }
+            _ => Ok(()),
+        };
+        self.agree(of_process.and_then(|()| match memory_limits::of_host() {
+            Some(available) if needed > available => Err(Error::HostMemory { rank, needed, available }),
+            _ => Ok(()),
+        }))
+    }
+
+    /// Bytes that every process of this world can get beside what a plan needs on its ranks, before anything of that is allocated: the
+    /// least of all, and `u64::MAX` where nothing limits them. Collective.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub fn spare_memory(&self, plan: &Plan) -> Result<u64> {
         let needs: u64 = self.local_ranks().map(|rank| plan.peak_bytes(rank)).sum();
+        let (needed, processes) = self.needed_here(needs)?;
+        let of_process = memory_limits::of_process().map_or(u64::MAX, |(available, _)| available.saturating_sub(needs));
+        let of_host =
+            memory_limits::of_host().map_or(u64::MAX, |available| available.saturating_sub(needed) / processes.max(1));
+        let all = self.all_gather(&of_process.min(of_host).to_le_bytes())?;
+        Ok(all.iter().filter_map(|bytes| Some(u64::from_le_bytes(*bytes.first_chunk()?))).min().unwrap_or(0))
+    }
+
+    /// What the processes of this host need together, and how many these are. Collective.
+    fn needed_here(&self, needs: u64) -> Result<(u64, u64)> {
         let mine = format!("{}\n{needs}", host::name());
         let everyone = self.all_gather(mine.as_bytes())?;
         let here = everyone.iter().filter_map(|bytes| std::str::from_utf8(bytes).ok()?.split_once('\n'));
         let here = here.filter(|(name, _)| *name == host::name());
-        let needed: u64 = here.filter_map(|(_, bytes)| bytes.parse::<u64>().ok()).sum();
-        let rank = self.local_ranks().start;
-        self.agree(match host::available_memory() {
-            Some(available) if needed > available => Err(Error::HostMemory { rank, needed, available }),
-            _ => Ok(()),
-        })
+        let each = here.filter_map(|(_, bytes)| bytes.parse::<u64>().ok());
+        Ok(each.fold((0, 0), |(all, count), bytes| (bytes.saturating_add(all), count + 1)))
     }
 
     /// Compiles a plan: schedules of the local ranks, kernels, buffers. Collective; compares fingerprints first.

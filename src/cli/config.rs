@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use einsum_dist::api::{host, start_threads};
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::exec::{Contractor, kernel_name};
@@ -68,11 +69,11 @@ impl RunConfig {
         let target = shared_target(world, &args, workers)?;
         let machine = if runs_here(world, &args) {
             world.place(workers)?;
-            // Random operands, and a rank without peers, compute in the global pool, which whatever comes first would build with a
-            // thread for each core. It fails only where one exists, which then serves.
-            let _ = rayon::ThreadPoolBuilder::new().num_threads(workers).build_global();
+            // Random operands, and a rank without peers, compute in the global pool.
+            world.agree(start_threads(workers))?;
             world.machine(workers)?
         } else {
+            world.agree(start_threads(workers.min(host::processors())))?;
             Machine::new(1, workers)
         };
         agree(world, RunConfig::local(world, args, &text, machine, target))

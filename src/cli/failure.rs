@@ -86,7 +86,7 @@ impl Failure {
                 Error::Npy(_) | Error::File(_) | Error::Output { .. } => "file",
                 Error::Usage(_) => "usage",
                 Error::Comm(_) => "communication",
-                Error::Memory { .. } => "memory",
+                Error::Memory { .. } | Error::HostMemory { .. } | Error::ProcessMemory { .. } => "memory",
                 Error::Elsewhere { input: true, .. } => "input",
                 _ => "run",
             },

@@ -63,8 +63,9 @@ pub fn main() -> ExitCode {
     }
     panics::install();
     signals::install();
-    let arguments = Args::parse_process();
     let json = args::wants_json();
+    panics::report_missing_memory(json);
+    let arguments = Args::parse_process();
     if let Some(text) = information(&arguments) {
         let printed = if start::speaks() { write_out(&text) } else { Ok(()) };
         return ExitCode::from(u8::from(printed.is_err()));

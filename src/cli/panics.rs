@@ -1,13 +1,54 @@
-//! Panics: one line each, and never a rank that leaves the others waiting.
+//! Panics and memory that runs out: one line each, and never a rank that leaves the others waiting.
 //!
 //! Panics of a run are the library's: it reports the task and ends all ranks. What is here is for the rest, where a panic
 //! is a bug of this program.
 
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use einsum_dist::World;
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::exec::panic_message;
+use einsum_dist::memory::report_with;
+
+/// Stack that the main thread gets at its start: where addresses are limited, none may be left when it grows, and that is a signal.
+const STACK: usize = 1 << 20;
+
+/// Standard output is to have one JSON object.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// The rank that a launcher gave to this process.
+static RANK: AtomicUsize = AtomicUsize::new(0);
+
+/// Set by the first thread for which there is no memory.
+static OUT_OF_MEMORY: AtomicBool = AtomicBool::new(false);
+
+/// From now on, memory that runs out ends the program with a message.
+pub fn report_missing_memory(json: bool) {
+    std::hint::black_box([0u8; STACK]);
+    let rank = launcher().map_or(0, |launcher| launcher.rank);
+    JSON.store(json && rank == 0, Ordering::Relaxed);
+    RANK.store(rank, Ordering::Relaxed);
+    report_with(|bytes| {
+        if OUT_OF_MEMORY.swap(true, Ordering::Relaxed) {
+            // Another thread is ending the process.
+            loop {
+                std::thread::park();
+            }
+        }
+        let rank = RANK.load(Ordering::Relaxed);
+        // Neither of these allocates; nobody is left to tell where they fail.
+        let _ = writeln!(std::io::stderr(), "error: rank {rank}: cannot allocate {bytes} bytes");
+        if JSON.load(Ordering::Relaxed) {
+            let _ = writeln!(
+                std::io::stdout(),
+                r#"{{"error":{{"kind":"memory","message":"rank {rank}: cannot allocate {bytes} bytes"}},"schema":1}}"#
+            );
+        }
+        std::process::exit(1)
+    });
+}
 
 /// Says in one line where a thread panicked. `RUST_BACKTRACE=full` brings the long message back.
 pub fn install() {

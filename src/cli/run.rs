@@ -35,7 +35,7 @@ pub struct Outcome {
 /// # Errors
 /// Bad input found while reading, or a failed run.
 pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
-    world.check_memory(&config.plan)?;
+    world.check_memory(&config.plan, 0)?;
     if config.verbose {
         let placement = where_ranks_are(host::topology()?, &world.places()?);
         if world.is_root() {
@@ -53,7 +53,7 @@ pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
 fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let plan = &config.plan;
     let operands = (0..plan.operands).map(|index| operand::<T>(world, config, index)).collect::<Result<Vec<_>>>()?;
-    let mut part = DistTensor::<T>::zeros(world, &plan.part_shape(), &plan.output().distribution);
+    let mut part = DistTensor::<T>::try_zeros(world, &plan.part_shape(), &plan.output().distribution)?;
     let mut finished = Finished::new(world, config)?;
     let started = Instant::now();
     let mut program = world.compile::<T>(plan)?;
@@ -91,11 +91,10 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
 
 fn operand<T: Element>(world: &World, config: &RunConfig, index: usize) -> Result<DistTensor<T>> {
     let value = config.plan.operand(index);
+    let shape = config.plan.operand_shape(index);
     Ok(match config.operands.get(index) {
         Some(path) => DistTensor::from_npy(world, path, &value.distribution)?,
-        None => {
-            DistTensor::random(world, &config.plan.operand_shape(index), &value.distribution, config.seed, index as u32)
-        }
+        None => DistTensor::try_random(world, &shape, &value.distribution, config.seed, index as u32)?,
     })
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{CommError, Completion, Waker};
-use crate::memory::{ReadLease, WriteLease};
+use crate::memory::{Aligned, OutOfMemory, ReadLease, WriteLease};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 
@@ -167,7 +167,7 @@ impl Endpoint {
         if sent != expected {
             return Err(CommError::Size { from: recv.peer, to: self.rank, sent, expected });
         }
-        copy(&offer.from, &mut recv.into);
+        copy(&offer.from, &mut recv.into)?;
         let when = match self.fabric.bytes_per_second {
             None => Instant::now(),
             Some(rate) => {
@@ -202,13 +202,13 @@ impl Drop for Endpoint {
 }
 
 /// Copies the boxes of the source, one behind another, into those of the target.
-fn copy(from: &[ReadLease], into: &mut [WriteLease]) {
+fn copy(from: &[ReadLease], into: &mut [WriteLease]) -> Result<(), OutOfMemory> {
     let same = from.len() == into.len() && from.iter().zip(into.iter()).all(|(f, i)| f.extents() == i.extents());
     if same {
         from.iter().zip(into).for_each(|(from, into)| into.copy_from(from));
-        return;
+        return Ok(());
     }
-    let mut packed = vec![0; from.iter().map(ReadLease::bytes).sum()];
+    let mut packed = Aligned::private(from.iter().map(ReadLease::bytes).sum(), &Arc::default())?;
     let mut rest = packed.as_mut_slice();
     for lease in from {
         let (head, tail) = rest.split_at_mut(lease.bytes());
@@ -221,4 +221,5 @@ fn copy(from: &[ReadLease], into: &mut [WriteLease]) {
         lease.unpack(head);
         rest = tail;
     }
+    Ok(())
 }

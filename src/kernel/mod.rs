@@ -14,6 +14,7 @@
 //! | `host` | instructions and caches of this machine |
 //! | `tensor` | a strided tensor: pointer, extents, strides |
 //! | `workspace`, `zeroed` | memory to pack into |
+//! | `reporting` | an allocator that ends a program with a message |
 //! | `reference`, `bound` | the slow and obvious einsum, and how far a quick one may be off |
 //!
 //! Invariants: labels, extents and strides are checked before any pointer moves; a destination with factor 0 is never
@@ -35,6 +36,7 @@ mod pointer;
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod products;
 mod reference;
+mod reporting;
 mod simd;
 mod sum;
 mod tensor;
@@ -52,6 +54,7 @@ pub use elementwise::{add, copy, fill, scale};
 pub use host::{default_family, has_xsmm, host, target};
 pub use huge_pages::ask_for_huge_pages;
 pub use reference::{Checked, contract_slowly, reference, reference_element};
+pub use reporting::{ReportingAllocator, fallible, report_with};
 pub(crate) use simd::prefetch;
 pub use simd::{available, widest};
 pub use tensor::{Tensor, TensorMut};

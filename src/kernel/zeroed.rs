@@ -10,6 +10,7 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use super::huge_pages::ask_for_huge_pages;
+use super::reporting::fallible;
 
 /// What the system's allocator aligns to anyway.
 const COMMON: usize = 16;
@@ -33,7 +34,7 @@ impl Zeroed {
     pub fn new(bytes: usize, align: usize) -> Option<Zeroed> {
         let layout = Layout::from_size_align(bytes.checked_add(align)?, COMMON).ok()?;
         // SAFETY: the layout has at least `align` bytes.
-        let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        let base = NonNull::new(fallible(|| unsafe { alloc_zeroed(layout) }))?;
         let up = base.as_ptr().align_offset(align);
         // SAFETY: `up` is less than `align`, and the allocation has `align` bytes more than `bytes`.
         let start = unsafe { base.add(up) };

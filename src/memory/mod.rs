@@ -21,6 +21,7 @@ mod footprint;
 mod lease;
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process lends anything"))]
 mod lent;
+mod owned;
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process lends anything"))]
 mod segment;
 mod store;
@@ -35,11 +36,14 @@ pub use copy::Stores;
 pub use footprint::Footprint;
 pub use lease::{LeaseError, ReadLease, WriteLease};
 pub use lent::{Lent, Remote};
+pub use owned::{copy_of, probe, room_for, zero_array, zeros};
 pub use segment::{Known, Mapping, WantedSegments, machine_bytes};
 pub use store::{Slot, Store};
 pub use stream::{Foreign, Incoming, Outgoing};
 pub use strided::Strided;
 
+// What allocates below this module reports, too.
+pub use crate::kernel::{ReportingAllocator, fallible, report_with};
 // Whoever reads memory of other processes asks ahead for it, and knows of no kernels.
 #[cfg(feature = "mpi")]
 pub(crate) use crate::kernel::prefetch;

@@ -1,0 +1,127 @@
+//! How much memory a process and its host can still get.
+//!
+//! | of | what |
+//! |---|---|
+//! | a host, shared by all processes on it | memory that is available without swapping, and the limits of control groups (both versions), of the process's own group and of all around it |
+//! | a process | the limits of its address space and of its data (`ulimit -v`, `ulimit -d`) |
+//!
+//! Invariant: nothing is asked for, only read. Limits that the system does not show are none. Deliberately absent: systems other than
+//! Linux, swap, and what other programs will take meanwhile.
+
+use std::path::{Path, PathBuf};
+
+/// Where control groups are mounted.
+const GROUPS: &str = "/sys/fs/cgroup";
+
+/// Bytes that programs can still get on this host without swapping, or `None` where the system does not tell.
+pub fn of_host() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let free = kilobytes(&text, "MemAvailable:")?;
+    let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    Some(in_groups(&own, Path::new(GROUPS)).map_or(free, |allowed| allowed.min(free)))
+}
+
+/// Bytes that this process can still get, and the limit that says so; `None` where there is no limit.
+pub fn of_process() -> Option<(u64, &'static str)> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{Resource, getrlimit};
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let limits = [
+            (Resource::As, "VmSize:", "the limit of its address space (ulimit -v)"),
+            (Resource::Data, "VmData:", "the limit of its data (ulimit -d)"),
+        ];
+        let left = limits.into_iter().filter_map(|(resource, used, name)| {
+            let most = getrlimit(resource).current?;
+            Some((most.saturating_sub(kilobytes(&status, used).unwrap_or(0)), name))
+        });
+        left.min()
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
+/// The bytes of a line such as `VmSize:   12 kB`.
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The least that any control group of a process has left; `own` is what the system says of these.
+fn in_groups(own: &str, mounted: &Path) -> Option<u64> {
+    own.lines().flat_map(|line| groups(line, mounted)).filter_map(|(folder, version)| left(&folder, version)).min()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// The folders of a line such as `0::/user/run`, from the innermost group to the outermost one.
+fn groups(line: &str, mounted: &Path) -> Vec<(PathBuf, Version)> {
+    let mut fields = line.splitn(3, ':');
+    let (Some(number), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
+        return Vec::new();
+    };
+    let (root, version) = match (number, controllers) {
+        ("0", "") => (mounted.to_path_buf(), Version::Two),
+        (_, list) if list.split(',').any(|name| name == "memory") => (mounted.join("memory"), Version::One),
+        _ => return Vec::new(),
+    };
+    // Inside of a container the path may be that of its host; the outermost group that is mounted is its own.
+    Path::new(path.trim_start_matches('/')).ancestors().map(|path| (root.join(path), version)).collect()
+}
+
+/// Bytes that a group has left: pages of files are given up before anybody is refused.
+fn left(folder: &Path, version: Version) -> Option<u64> {
+    let (most, used, cached) = match version {
+        Version::Two => ("memory.max", "memory.current", ["inactive_file", "active_file"]),
+        Version::One => {
+            ("memory.limit_in_bytes", "memory.usage_in_bytes", ["total_inactive_file", "total_active_file"])
+        }
+    };
+    let number = |name: &str| std::fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+    let stat = std::fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+    let pages = |name: &&str| {
+        let line = stat.lines().find_map(|line| line.strip_prefix(*name)?.strip_prefix(' '));
+        line.and_then(|number| number.trim().parse::<u64>().ok()).unwrap_or(0)
+    };
+    let used = number(used)?.saturating_sub(cached.iter().map(pages).sum());
+    Some(number(most)?.saturating_sub(used))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(folder: &Path, files: &[(&str, &str)]) {
+        std::fs::create_dir_all(folder).unwrap();
+        files.iter().for_each(|(name, text)| std::fs::write(folder.join(name), text).unwrap());
+    }
+
+    #[test]
+    fn the_narrowest_of_all_groups_counts() {
+        let folder = std::env::temp_dir().join(format!("einsum-dist-groups-{}", std::process::id()));
+        group(&folder.join("a/b"), &[("memory.max", "max\n"), ("memory.current", "70\n")]);
+        group(
+            &folder.join("a"),
+            &[("memory.max", "1000\n"), ("memory.current", "900\n"), ("memory.stat", "anon 5\ninactive_file 300\n")],
+        );
+        group(&folder.join("memory/x"), &[("memory.limit_in_bytes", "350\n"), ("memory.usage_in_bytes", "100\n")]);
+        assert_eq!(in_groups("0::/a/b\n", &folder), Some(400));
+        assert_eq!(in_groups("3:cpu:/a\n4:memory,pids:/x\n0::/a/b\n", &folder), Some(250));
+        assert_eq!(in_groups("0::/elsewhere\n", &folder), None);
+        assert_eq!(in_groups("", &folder), None);
+        group(&folder, &[("memory.max", "50"), ("memory.current", "60")]);
+        assert_eq!(in_groups("0::/of/its/host\n", &folder), Some(0));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_host_has_memory() {
+        assert!(of_host() > Some(1 << 20));
+        assert_eq!(kilobytes("VmPeak:\t 5 kB\nVmSize:\t  12 kB\n", "VmSize:"), Some(12 << 10));
+    }
+}

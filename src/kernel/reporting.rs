@@ -1,0 +1,99 @@
+//! An allocator for programs that end with a message where memory runs out, not with a signal.
+//!
+//! ```text
+//! fallible(|| alloc(..))    refused: null, and whoever asked makes an error of it
+//! alloc(..) elsewhere       refused: the report of the program, which says how many bytes are missing and ends it
+//! ```
+//!
+//! Rust's containers end the process (SIGABRT) where they cannot grow. Whatever has a size that input decides is asked for inside
+//! [`fallible`]; the rest is small, and a program that has no memory for it has none to go on.
+//!
+//! Invariant: allocates as the system does; without a report it changes nothing. Deliberately absent: memory of C libraries.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::OnceLock;
+
+/// Called where memory runs out, with the bytes that were asked for; it must not allocate.
+type Report = fn(usize) -> !;
+
+static REPORT: OnceLock<Report> = OnceLock::new();
+
+thread_local! {
+    /// Whether whoever asks for memory takes a refusal.
+    static FALLIBLE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The system's allocator, as `#[global_allocator]` of a program that has called [`report_with`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ReportingAllocator;
+
+/// Says what is called where memory runs out; the first call counts.
+pub fn report_with(report: Report) {
+    // Whoever came first has said it.
+    let _ = REPORT.set(report);
+}
+
+/// Calls `ask`, in which memory may be refused.
+pub fn fallible<V>(ask: impl FnOnce() -> V) -> V {
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            FALLIBLE.set(self.0);
+        }
+    }
+    let _before = Before(FALLIBLE.replace(true));
+    ask()
+}
+
+/// What the system has given, unless it has refused somebody who cannot take that.
+fn given(start: *mut u8, bytes: usize) -> *mut u8 {
+    if start.is_null()
+        && FALLIBLE.try_with(|fallible| !fallible.get()).unwrap_or(true)
+        && let Some(report) = REPORT.get()
+    {
+        report(bytes);
+    }
+    start
+}
+
+// SAFETY: every call goes to the system's allocator as it came, and its answer back.
+unsafe impl GlobalAlloc for ReportingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        given(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        given(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(start, layout) }
+    }
+
+    unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        given(unsafe { System.realloc(start, layout, size) }, size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_are_taken_inside_only() {
+        assert!(!FALLIBLE.get());
+        let had = fallible(|| {
+            assert!(FALLIBLE.get());
+            fallible(|| assert!(FALLIBLE.get()));
+            FALLIBLE.get()
+        });
+        assert!(had && !FALLIBLE.get());
+        let panicked = std::panic::catch_unwind(|| fallible(|| panic!("for a test")));
+        assert!(panicked.is_err() && !FALLIBLE.get());
+    }
+}

@@ -1,0 +1,102 @@
+//! Vectors and arrays of a size that input decides: an error where there is no memory for them, never an abort.
+//!
+//! Invariant: zeros come from the system untouched, so the first write decides where their pages lie.
+
+use std::alloc::{Layout, alloc_zeroed};
+
+use ndarray::{ArrayD, ArrayViewD, IxDyn};
+
+use super::{OutOfMemory, fallible};
+use crate::kernel::Element;
+
+/// A vector of zeros.
+///
+/// # Errors
+/// [`OutOfMemory`] when the system refuses or the size overflows.
+pub fn zeros<T: Element>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
+    let bytes = elements.saturating_mul(size_of::<T>());
+    let layout = Layout::array::<T>(elements).map_err(|_| OutOfMemory { bytes })?;
+    if layout.size() == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the layout is not empty.
+    let start = fallible(|| unsafe { alloc_zeroed(layout) }).cast::<T>();
+    if start.is_null() {
+        return Err(OutOfMemory { bytes });
+    }
+    // SAFETY: this allocator gave the memory out for a layout of as many elements, and bytes of zero are a value of each element
+    // type (`Element` is sealed).
+    Ok(unsafe { Vec::from_raw_parts(start, elements, elements) })
+}
+
+/// A row-major array of zeros.
+///
+/// # Errors
+/// As [`zeros`].
+pub fn zero_array<T: Element>(extents: &[usize]) -> Result<ArrayD<T>, OutOfMemory> {
+    let elements = extents.iter().try_fold(1usize, |elements, &extent| elements.checked_mul(extent));
+    let values = zeros(elements.ok_or(OutOfMemory { bytes: usize::MAX })?)?;
+    Ok(ArrayD::from_shape_vec(IxDyn(extents), values)
+        .unwrap_or_else(|_| unreachable!("there are as many elements as the extents say")))
+}
+
+/// A row-major copy.
+///
+/// # Errors
+/// As [`zeros`].
+pub fn copy_of<T: Element>(view: &ArrayViewD<'_, T>) -> Result<ArrayD<T>, OutOfMemory> {
+    let mut copy = zero_array(view.shape())?;
+    copy.assign(view);
+    Ok(copy)
+}
+
+/// An empty vector with room for so many elements.
+///
+/// # Errors
+/// As [`zeros`].
+pub fn room_for<T>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
+    let mut room = Vec::new();
+    let had = fallible(|| room.try_reserve_exact(elements));
+    had.map_err(|_| OutOfMemory { bytes: elements.saturating_mul(size_of::<T>()) })?;
+    Ok(room)
+}
+
+/// Whether so many bytes could be had now; they are given back at once.
+///
+/// # Errors
+/// [`OutOfMemory`] when the system refuses.
+pub fn probe(bytes: usize) -> Result<(), OutOfMemory> {
+    // Memory that nobody looks at may never be asked for.
+    std::hint::black_box(room_for::<u8>(bytes)).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use num_complex::Complex;
+
+    use super::*;
+
+    #[test]
+    fn zeros_are_as_many_as_asked_for() {
+        assert_eq!(zeros::<f32>(3), Ok(vec![0.0; 3]));
+        assert_eq!(zeros::<f64>(0), Ok(Vec::new()));
+        assert_eq!(zero_array::<Complex<f64>>(&[2, 3]).unwrap(), ArrayD::from_elem(IxDyn(&[2, 3]), Complex::default()));
+        assert_eq!(zero_array::<f32>(&[0, 3]).unwrap().len(), 0);
+        assert_eq!(zero_array::<f32>(&[]).unwrap().len(), 1);
+        let view = ndarray::arr2(&[[1.0, 2.0], [3.0, 4.0]]);
+        let copy = copy_of(&view.t().into_dyn()).unwrap();
+        assert_eq!((copy.as_slice(), copy.shape()), (Some(&[1.0, 3.0, 2.0, 4.0][..]), &[2, 2][..]));
+    }
+
+    #[test]
+    fn too_much_is_an_error() {
+        // More than any address space has, and more than a size can say.
+        for elements in [usize::MAX / 16, usize::MAX / 4, usize::MAX] {
+            let bytes = elements.saturating_mul(4);
+            assert_eq!(zeros::<f32>(elements), Err(OutOfMemory { bytes }));
+        }
+        assert_eq!(zero_array::<f32>(&[usize::MAX, 2]), Err(OutOfMemory { bytes: usize::MAX }));
+        assert_eq!(probe(usize::MAX / 4), Err(OutOfMemory { bytes: usize::MAX / 4 }));
+        assert_eq!(probe(1 << 20), Ok(()));
+    }
+}
