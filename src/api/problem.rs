@@ -5,7 +5,7 @@ use einsum_parser::{Expression, parse};
 use super::{Error, Result};
 use crate::exec::Contractor;
 use crate::machine::Machine;
-use crate::plan::{Options, Plan};
+use crate::plan::{Options, Plan, SearchLimit};
 use crate::tree::{Einsums, Tree};
 
 /// A parsed expression: the first step to a [`Plan`].
@@ -69,6 +69,14 @@ impl Shaped {
     /// [`Error::Plan`] where the path that the options ask for cannot be had.
     pub fn tree(&self, machine: &Machine, options: &Options) -> Result<Tree> {
         Ok(Plan::tree(&self.einsums, machine, options)?)
+    }
+
+    /// As [`Shaped::tree`], with the limits that ended searches for a path early.
+    ///
+    /// # Errors
+    /// Those of [`Shaped::tree`].
+    pub fn searched_tree(&self, machine: &Machine, options: &Options) -> Result<(Tree, Vec<SearchLimit>)> {
+        Ok(Plan::searched_tree(&self.einsums, machine, options)?)
     }
 
     /// The shape of the result.

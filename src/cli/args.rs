@@ -75,6 +75,11 @@ pub struct Args {
     #[arg(long, value_name = "PATH", default_value = "auto")]
     pub path: String,
 
+    /// Budget of the search for that order, on a core of some 3 GHz: counted in steps, so that all ranks find the same [default:
+    /// 10 for optimal, a tenth of the predicted run time and at most 2 for auto]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub path_time: Option<f64>,
+
     /// auto, xsmm, portable (our own, on the widest instructions here), avx2, avx512, neon, or reference (one product after
     /// the other, to compare with: slow); one that is not available is an error. auto is portable, with xsmm for batches of
     /// small products where the build has it

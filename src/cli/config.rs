@@ -130,7 +130,10 @@ impl RunConfig {
             }
             None => Machine { ranks, ..here },
         };
-        let tree = shaped.tree(&machine, &options)?;
+        let (tree, limits) = shaped.searched_tree(&machine, &options)?;
+        for limit in limits.iter().filter(|_| world.is_root() && !args.quiet) {
+            eprintln!("warning: {limit}");
+        }
         // Ranks that nobody has asked for may have nothing to do.
         let asked = args.ranks.is_some() || args.machine.is_some() || launcher().is_some();
         check_extents(&tree, dtype, if asked { ranks } else { 1 })?;
@@ -235,6 +238,7 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options>
         pipeline: PipelineChoice::Auto,
         step_by_step: false,
         path: args.path.parse().map_err(|error: String| usage(format!("--path: {error}")))?,
+        path_seconds: args.path_time,
         target,
         layout: !args.no_layout,
         kernel: args.kernel.parse().map_err(|error: String| usage(error))?,

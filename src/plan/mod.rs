@@ -60,7 +60,7 @@ pub use fixed::Fixed;
 pub use grids::Fit;
 pub use options::{AlgorithmName, KernelChoice, Options, PipelineChoice};
 use packing::Packing;
-pub use path::{PathChoice, PathReport};
+pub use path::{PathChoice, PathReport, SearchLimit};
 pub use pipeline::Pipeline;
 pub use proof::{Classes, MOST_WHOLE, Step};
 pub use report::{ByLink, Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
@@ -198,13 +198,31 @@ impl Plan {
     /// The tree of an expression in the order that the options ask for.
     ///
     /// # Errors
-    /// An explicit path that does not fit the expression, or a search that is not possible.
+    /// An explicit path that does not fit the expression.
     pub fn tree(einsums: &Einsums, machine: &Machine, options: &Options) -> Result<Tree, PlanError> {
+        Plan::searched_tree(einsums, machine, options).map(|(tree, _)| tree)
+    }
+
+    /// As [`Plan::tree`], with the limits that ended searches early, one for each einsum whose search it did.
+    ///
+    /// # Errors
+    /// Those of [`Plan::tree`].
+    pub fn searched_tree(
+        einsums: &Einsums,
+        machine: &Machine,
+        options: &Options,
+    ) -> Result<(Tree, Vec<SearchLimit>), PlanError> {
         let several = einsums.nodes.iter().filter(|node| matches!(node.source, EinsumSource::Of(_))).count();
         if let (true, PathChoice::Explicit(_)) = (several > 1, &options.path) {
             return Err(PlanError::Path("brackets are a path already; there cannot be another one".to_owned()));
         }
-        Tree::new(einsums, |network| path::order(network, &options.path, machine, options.dtype))
+        let mut limits = Vec::new();
+        let tree = Tree::new(einsums, |network| {
+            let (order, limit) = path::order(network, options, machine)?;
+            limits.extend(limit);
+            Ok(order)
+        })?;
+        Ok((tree, limits))
     }
 
     /// Plans a tree for a machine.

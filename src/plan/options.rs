@@ -227,6 +227,10 @@ pub struct Options {
     pub kernel: KernelChoice,
     /// In which order einsums of several operands are contracted.
     pub path: PathChoice,
+    /// Seconds that the search for an order may take, on a core of some 3 GHz: a number of steps, so that all ranks and all runs
+    /// find the same order. `None`: 10 for [`PathChoice::Optimal`], for `Auto` a share of the predicted run time, for others as
+    /// long as they take.
+    pub path_seconds: Option<f64>,
     /// Intermediates may have their dimensions in another order than the expression says, where that is cheaper.
     pub layout: bool,
     /// Instructions, caches and threads of a rank, which say what contractions pack into. `None`: those of the machine that
@@ -253,6 +257,7 @@ impl Default for Options {
             step_by_step: false,
             kernel: KernelChoice::Auto,
             path: PathChoice::Auto,
+            path_seconds: None,
             layout: true,
             target: None,
         }

@@ -29,8 +29,10 @@ pub enum PathChoice {
     /// The pair with the smallest result first: the best of several weights of what the pair itself takes and several
     /// orders of pairs that are worth the same.
     Greedy,
-    /// Exhaustive: the fewest operations of all orders that multiply tensors with a label in common. Takes time
-    /// exponential in the number of tensors; too many are an error.
+    /// The fewest operations of all orders, as far as [`Options::path_seconds`](crate::Options::path_seconds) allows for: of all
+    /// that multiply tensors without a common label only at the end, and of all others where these are not too many to look at.
+    /// Takes time exponential in the number of tensors of dense networks, and less where few sets of them are connected: rings
+    /// and chains of 40 take less than a second. Where the limit ends the search, the best of greedy and annealed orders.
     Optimal,
     /// Simulated annealing from a seeded start.
     Anneal,

@@ -48,13 +48,19 @@ pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, t
     }
     // What shares no label is multiplied at the end, the smallest first.
     let left_over = (0..network.labels.len()).filter(|&tensor| network.has(tensor));
+    let left_over = left_over.map(|tensor| (network.log2_size(tensor), tensor)).collect();
+    multiply(left_over, tensors.len(), &mut steps);
+    depth_first(&steps, tensors.len())
+}
+
+/// Appends the steps that multiply tensors, each with log2 of its elements, into one, the smallest first.
+pub fn multiply(sizes: Vec<(f64, usize)>, tensors: usize, steps: &mut Vec<[usize; 2]>) {
     let mut left_over: BinaryHeap<Reverse<(Size, usize)>> =
-        left_over.map(|tensor| Reverse((Size(network.log2_size(tensor)), tensor))).collect();
+        sizes.into_iter().map(|(log2, tensor)| Reverse((Size(log2), tensor))).collect();
     while let (Some(Reverse((one, left))), Some(Reverse((other, right)))) = (left_over.pop(), left_over.pop()) {
         steps.push([left, right]);
-        left_over.push(Reverse((Size(one.0 + other.0), tensors.len() + steps.len() - 1)));
+        left_over.push(Reverse((Size(one.0 + other.0), tensors + steps.len() - 1)));
     }
-    depth_first(&steps, tensors.len())
 }
 
 /// The tensors that there are, and what they have in common.
@@ -170,7 +176,7 @@ impl<'a> Network<'a> {
 }
 
 /// The same contractions, each right after those of its right operand. Trees may be deep, so nothing recurses.
-fn depth_first(steps: &[[usize; 2]], tensors: usize) -> Order {
+pub fn depth_first(steps: &[[usize; 2]], tensors: usize) -> Order {
     let mut order = Order::with_capacity(steps.len());
     let mut open = vec![Some(tensors + steps.len() - 1)];
     let mut done = Vec::new();

@@ -3,28 +3,35 @@
 //! | file | what |
 //! |---|---|
 //! | `choice` | what the user asks for, as text and as a value |
-//! | `search` | orders that are searched for: greedy, and by `omeco` exhaustive and annealed ones |
+//! | `search` | orders that are searched for: greedy, the best one, and by `omeco` annealed ones |
 //! | `greedy` | the pair with the smallest result first |
+//! | `optimal`, `bits` | the fewest operations of all orders, by dynamic programming over sets of tensors |
+//! | `limit` | what ended a search early |
 //! | `cost` | what an order takes: operations, largest intermediate |
 //! | `positions` | between numbers of tensors and positions in a list that shrinks, as opt_einsum writes paths |
 //! | `report` | a path in the words of opt_einsum |
 //!
-//! Invariants: an order is a function of the einsum, the choice, the machine and the element type, so all ranks find the same one; with `auto` it takes
+//! Invariants: an order is a function of the einsum, the choice, the budget, the machine and the element type, so all ranks find the same one; with `auto` it takes
 //! no more operations than left to right. Deliberately absent: einsums of brackets are never merged, the user wrote them.
 
+mod bits;
 mod choice;
 mod cost;
 mod greedy;
+mod limit;
+mod optimal;
 mod positions;
 mod report;
 mod search;
 
 pub use choice::PathChoice;
+pub use limit::SearchLimit;
 pub use positions::path;
 pub use report::PathReport;
 
-use super::PlanError;
-use crate::dtype::Dtype;
+use optimal::Proof;
+
+use super::{Options, PlanError};
 use crate::machine::Machine;
 use crate::tree::{Network, Order, left_to_right};
 
@@ -37,31 +44,79 @@ const WORTH: f64 = 0.1;
 /// Seconds that `auto` searches at most.
 const LONGEST_SEARCH: f64 = 2.0;
 
-/// The order of one einsum.
+/// Seconds that the search for the best order may take, unless the options say.
+const OPTIMAL_SECONDS: f64 = 10.0;
+
+/// Share of its budget that `auto` spends on the best order of networks too large to look at all orders.
+const OPTIMAL_SHARE: f64 = 0.25;
+
+/// Steps of the search for the best order where looking at all orders fits into the budget.
+const FEW_TENSORS: u64 = 100_000_000;
+
+/// The order of one einsum, and what ended the search for it early.
 ///
 /// # Errors
-/// An explicit path that is none for this einsum; an exhaustive search that is not possible.
-pub fn order(network: &Network, choice: &PathChoice, machine: &Machine, dtype: Dtype) -> Result<Order, PlanError> {
+/// An explicit path that is none for this einsum.
+pub fn order(
+    network: &Network,
+    options: &Options,
+    machine: &Machine,
+) -> Result<(Order, Option<SearchLimit>), PlanError> {
     let tensors = network.tensors.len();
-    if let PathChoice::Explicit(path) = choice {
-        return positions::numbered(path, tensors).map_err(PlanError::Path);
+    if let PathChoice::Explicit(path) = &options.path {
+        return Ok((positions::numbered(path, tensors).map_err(PlanError::Path)?, None));
     }
-    if tensors < 3 || *choice == PathChoice::LeftToRight {
-        return Ok(left_to_right(tensors));
+    if tensors < 3 || options.path == PathChoice::LeftToRight {
+        return Ok((left_to_right(tensors), None));
     }
     let search = search::Search::new(network);
-    match choice {
-        PathChoice::Greedy => Ok(search.greedy(search::patient_ties(tensors))),
-        PathChoice::Optimal => search.optimal().map_err(PlanError::Path),
-        PathChoice::Anneal => Ok(search.anneal(search::PATIENT)),
+    Ok(match options.path {
+        PathChoice::Greedy => greedy(&search, tensors, options.path_seconds),
+        PathChoice::Optimal => optimal(&search, tensors, options.path_seconds.unwrap_or(OPTIMAL_SECONDS)),
+        PathChoice::Anneal => anneal(&search, tensors, options.path_seconds),
         PathChoice::LeftToRight | PathChoice::Explicit(_) | PathChoice::Auto => {
-            Ok(auto(network, &search, machine, dtype))
+            (auto(network, &search, machine, options), None)
         }
+    })
+}
+
+fn greedy(search: &search::Search, tensors: usize, seconds: Option<f64>) -> (Order, Option<SearchLimit>) {
+    let all = search::patient_ties(tensors);
+    let most = seconds.map_or(all.end, |seconds| search::ties_within(tensors, seconds).clamp(1, all.end));
+    let limit = seconds.filter(|_| most < all.end);
+    let limit = limit.map(|seconds| SearchLimit::Greedy { seconds, tried: most, of: all.end });
+    (search.greedy(0..most), limit)
+}
+
+/// The best order, or the best of others if that cannot be found in so many seconds.
+fn optimal(search: &search::Search, tensors: usize, seconds: f64) -> (Order, Option<SearchLimit>) {
+    let greedy = search.greedy(search::patient_ties(tensors));
+    let (found, proof) = search.optimal(&greedy, search::steps_within(seconds));
+    let limit = match proof {
+        Proof::Optimal | Proof::OptimalConnected => return (found.unwrap_or(greedy), None),
+        Proof::Steps => SearchLimit::Seconds { seconds, tensors },
+        Proof::Sets => SearchLimit::Sets { tensors },
+    };
+    let annealed = search::sweeps(tensors, seconds).map(|sweeps| search.anneal(sweeps));
+    (search.cheapest([greedy].into_iter().chain(annealed)), Some(limit))
+}
+
+fn anneal(search: &search::Search, tensors: usize, seconds: Option<f64>) -> (Order, Option<SearchLimit>) {
+    if tensors > search::MOST_ANNEALED {
+        let greedy = search.greedy(search::patient_ties(tensors));
+        return (greedy, Some(SearchLimit::TooMany { tensors, most: search::MOST_ANNEALED }));
+    }
+    let Some(seconds) = seconds else { return (search.anneal(search::PATIENT), None) };
+    let of = search::PATIENT.each;
+    match search::sweeps(tensors, seconds) {
+        Some(sweeps) if sweeps == search::PATIENT => (search.anneal(sweeps), None),
+        Some(sweeps) => (search.anneal(sweeps), Some(SearchLimit::Anneal { seconds, sweeps: sweeps.each, of })),
+        None => (search.greedy(0..1), Some(SearchLimit::Anneal { seconds, sweeps: 0, of })),
     }
 }
 
-/// The cheapest of what can be found in a fraction of the time that contracting takes.
-fn auto(network: &Network, search: &search::Search, machine: &Machine, dtype: Dtype) -> Order {
+/// The cheapest of what can be found in a fraction of the time that contracting takes, or in the time that the options give.
+fn auto(network: &Network, search: &search::Search, machine: &Machine, options: &Options) -> Order {
     let tensors = network.tensors.len();
     let price = |order: Order| (cost::log2_products(network, &order), order);
     let mut best = price(left_to_right(tensors));
@@ -73,16 +128,20 @@ fn auto(network: &Network, search: &search::Search, machine: &Machine, dtype: Dt
         if products < best.0 {
             best = (products, order);
         }
-        let rate = machine.flops * machine.workers as f64 / dtype.flops_per_multiply_add() as f64;
+        let rate = machine.flops * machine.workers as f64 / options.dtype.flops_per_multiply_add() as f64;
         WORTH * (best.0 - rate.log2()).exp2()
     };
-    let budget = consider(search.greedy(0..1)).min(LONGEST_SEARCH);
-    if search::exhaustive_seconds(tensors) <= budget.max(search::UNNOTICED) {
-        // It fails where numbers overflow; greedy stands then.
-        if let Ok(order) = search.optimal() {
-            consider(order);
-        }
-    } else if let Some(sweeps) = search::sweeps(tensors, budget) {
+    let greedy = search.greedy(0..1);
+    let worth = consider(greedy.clone()).min(LONGEST_SEARCH);
+    let budget = options.path_seconds.unwrap_or(worth);
+    let few = search::exhaustive_seconds(tensors) <= budget.max(search::UNNOTICED);
+    let steps = if few { FEW_TENSORS } else { search::steps_within(OPTIMAL_SHARE * budget) };
+    let (found, proof) = search.optimal(&greedy, steps);
+    found.map(&mut consider);
+    if matches!(proof, Proof::Optimal | Proof::OptimalConnected) {
+        return best.1;
+    }
+    if let Some(sweeps) = search::sweeps(tensors, budget) {
         consider(search.anneal(sweeps));
     } else if let Some(ties) = search::more_ties(tensors, budget.max(search::UNNOTICED)) {
         consider(search.greedy(ties));

@@ -1,0 +1,103 @@
+//! Sets of small numbers as words of bits, of a size known when the search is compiled.
+
+use std::hash::Hasher;
+
+/// Numbers below 64 `W`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Bits<const W: usize>([u64; W]);
+
+impl<const W: usize> Default for Bits<W> {
+    fn default() -> Bits<W> {
+        Bits([0; W])
+    }
+}
+
+impl<const W: usize> Bits<W> {
+    pub fn with(mut self, number: usize) -> Bits<W> {
+        self.0[number / 64] |= 1 << (number % 64);
+        self
+    }
+
+    pub fn has(&self, number: usize) -> bool {
+        self.0[number / 64] >> (number % 64) & 1 == 1
+    }
+
+    pub fn and(self, other: Bits<W>) -> Bits<W> {
+        Bits(std::array::from_fn(|word| self.0[word] & other.0[word]))
+    }
+
+    pub fn or(self, other: Bits<W>) -> Bits<W> {
+        Bits(std::array::from_fn(|word| self.0[word] | other.0[word]))
+    }
+
+    pub fn without(self, other: Bits<W>) -> Bits<W> {
+        Bits(std::array::from_fn(|word| self.0[word] & !other.0[word]))
+    }
+
+    /// Whether there is a number in both.
+    pub fn meets(&self, other: Bits<W>) -> bool {
+        (0..W).any(|word| self.0[word] & other.0[word] != 0)
+    }
+
+    /// Whether the other has all numbers.
+    pub fn within(&self, other: Bits<W>) -> bool {
+        (0..W).all(|word| self.0[word] & !other.0[word] == 0)
+    }
+
+    pub fn count(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Ascending.
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        self.0.into_iter().enumerate().flat_map(|(at, mut word)| {
+            std::iter::from_fn(move || {
+                (word != 0).then(|| {
+                    let bit = word.trailing_zeros() as usize;
+                    word &= word - 1;
+                    64 * at + bit
+                })
+            })
+        })
+    }
+}
+
+/// Mixes words by multiplication: the standard hash takes longer than all else that is done for a pair of sets.
+#[derive(Default)]
+pub struct BitHasher(u64);
+
+impl Hasher for BitHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        // The odd constant of splitmix64; the high half has the best bits, and tables use either half.
+        let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ mixed >> 32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_beyond_a_word() {
+        let one: Bits<3> = [1, 63, 64, 130].into_iter().fold(Bits::default(), Bits::with);
+        let other = Bits::default().with(64).with(7);
+        assert_eq!(one.iter().collect::<Vec<_>>(), [1, 63, 64, 130]);
+        assert_eq!(one.and(other).iter().collect::<Vec<_>>(), [64]);
+        assert_eq!((one.or(other).count(), one.without(other).count()), (5, 3));
+        assert!(one.meets(other) && !other.within(one) && one.and(other).within(one));
+        assert!(one.has(130) && !one.has(129));
+    }
+}

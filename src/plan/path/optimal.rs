@@ -1,0 +1,468 @@
+//! The order with the fewest multiply-adds, by dynamic programming over sets of tensors.
+//!
+//! The cheapest way to contract a set is the cheapest of all ways to split it in two. Sets are built up by size, and only
+//! those that cost no more than a cap; the cap grows until all tensors are one set, as in `opt_einsum`'s dynamic programming.
+//! A first pass pairs sets that share a label, one connected part of the network after the other; results of different parts
+//! are multiplied at the end, the smallest first. A second pass looks for anything cheaper that multiplies tensors without a
+//! common label, with a bounded number of steps.
+//!
+//! Invariants: same network and limit, same order, as the limit counts steps and no seconds; a label of three or more
+//! tensors is summed with the last of them, a label of the output never. Deliberately absent: a limit by the clock, by which
+//! ranks would come to different paths.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasherDefault;
+
+use super::bits::{BitHasher, Bits};
+use super::cost::log2_sum;
+use super::greedy::{depth_first, multiply};
+use crate::tree::Order;
+
+/// Steps that looking at a pair of sets costs, and evaluating it beyond that.
+const EVALUATE: u64 = 8;
+
+/// Sets that are kept at most; they occupy a few hundred megabytes.
+const MOST_SETS: usize = 2_000_000;
+
+/// How much the cap grows from one round to the next.
+const GROWTH: f64 = 4.0;
+
+/// Costs are sums of rounded numbers.
+const ROUNDING: f64 = 1e-9;
+
+/// Steps of the pass that also multiplies tensors without a common label.
+const OUTER_STEPS: u64 = 300_000_000;
+
+/// What is known of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// No order has fewer multiply-adds.
+    Optimal,
+    /// No order that multiplies tensors without a common label only at the end has fewer multiply-adds.
+    OptimalConnected,
+    /// The limit of steps ended the search.
+    Steps,
+    /// The limit of sets ended the search.
+    Sets,
+}
+
+/// Tensors by their labels, each at most once in a tensor.
+#[derive(Clone, Copy)]
+pub struct Labelled<'a> {
+    pub tensors: &'a [Vec<u32>],
+    pub output: &'a [u32],
+    /// log2 of the extent of a label.
+    pub log2: &'a dyn Fn(u32) -> f64,
+}
+
+/// The best order that costs at most 2^`known` multiply-adds, if the search came to one, and what is proved of it.
+///
+/// Cost: at most `steps` pairs of sets looked at, some nanoseconds each.
+pub fn optimal(network: Labelled, known: f64, steps: u64) -> (Option<Order>, Proof) {
+    // By the larger of the two numbers that sets are made of.
+    let labels = network.tensors.iter().flatten().collect::<std::collections::BTreeSet<_>>().len();
+    match network.tensors.len().max(labels) {
+        0..=64 => search::<1>(network, known, steps),
+        65..=128 => search::<2>(network, known, steps),
+        129..=256 => search::<4>(network, known, steps),
+        257..=512 => search::<8>(network, known, steps),
+        513..=1024 => search::<16>(network, known, steps),
+        1025..=4096 => search::<64>(network, known, steps),
+        _ => (None, Proof::Sets),
+    }
+}
+
+fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Option<Order>, Proof) {
+    let count = network.tensors.len();
+    let mut steps: Vec<[usize; 2]> = Vec::with_capacity(count);
+    let (mut results, mut costs) = (Vec::new(), Vec::new());
+    for part in parts(network) {
+        let mut sets = Sets::<W>::new(network, part, known);
+        match sets.connected(&mut left) {
+            Ok(root) => {
+                costs.push(sets.all[root].cost.log2() + known);
+                let number = sets.append(root, count, &mut steps);
+                results.push((sets.all[root].log2, number));
+            }
+            Err(proof) => return (None, proof),
+        }
+    }
+    let mut sizes: Vec<f64> = results.iter().map(|&(log2, _)| log2).collect();
+    multiply(results, count, &mut steps);
+    costs.extend(outer_costs(&mut sizes));
+    let connected = log2_sum(&costs);
+    // Anything better than that.
+    let mut sets = Sets::<W>::new(network, (0..count).collect(), connected);
+    let mut left = left.min(OUTER_STEPS);
+    match sets.round(1.0 - ROUNDING, true, &mut left) {
+        Ok(root) => {
+            if let Some(root) = root {
+                steps.clear();
+                sets.append(root, count, &mut steps);
+            }
+            (Some(depth_first(&steps, count)), Proof::Optimal)
+        }
+        Err(_) => (Some(depth_first(&steps, count)), Proof::OptimalConnected),
+    }
+}
+
+/// log2 of what multiplying results without common labels costs, the smallest first.
+fn outer_costs(sizes: &mut Vec<f64>) -> Vec<f64> {
+    let mut costs = Vec::new();
+    sizes.sort_by(|one, other| other.total_cmp(one));
+    while let (Some(one), Some(other)) = (sizes.pop(), sizes.pop()) {
+        let product = one + other;
+        costs.push(product);
+        let place = sizes.partition_point(|&size| size > product);
+        sizes.insert(place, product);
+        if sizes.len() == 1 {
+            break;
+        }
+    }
+    costs
+}
+
+/// Tensors that are connected by labels, in ascending order, part by part.
+fn parts(network: Labelled) -> Vec<Vec<usize>> {
+    let mut part: Vec<usize> = (0..network.tensors.len()).collect();
+    let find = |part: &mut Vec<usize>, mut tensor: usize| {
+        while part[tensor] != tensor {
+            part[tensor] = part[part[tensor]];
+            tensor = part[tensor];
+        }
+        tensor
+    };
+    let mut first: HashMap<u32, usize> = HashMap::new();
+    for (tensor, labels) in network.tensors.iter().enumerate() {
+        for &label in labels {
+            let other = *first.entry(label).or_insert(tensor);
+            let (one, other) = (find(&mut part, tensor), find(&mut part, other));
+            part[one.max(other)] = one.min(other);
+        }
+    }
+    let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for tensor in 0..network.tensors.len() {
+        parts.entry(find(&mut part, tensor)).or_default().push(tensor);
+    }
+    parts.into_values().collect()
+}
+
+/// A set of tensors and the cheapest known way to contract it.
+struct Set<const W: usize> {
+    tensors: Bits<W>,
+    /// Of its result.
+    labels: Bits<W>,
+    /// log2 of the elements of its result.
+    log2: f64,
+    /// As a share of the known cost.
+    cost: f64,
+    /// The two sets that it is made of; none of a single tensor.
+    pair: Option<[u32; 2]>,
+}
+
+/// What the innermost loop reads of a set.
+#[derive(Clone, Copy)]
+struct Scanned<const W: usize> {
+    tensors: Bits<W>,
+    labels: Bits<W>,
+    log2: f64,
+    cost: f64,
+    id: u32,
+}
+
+struct Sets<const W: usize> {
+    all: Vec<Set<W>>,
+    ids: HashMap<Bits<W>, u32, BuildHasherDefault<BitHasher>>,
+    /// Sets by the number of their tensors, less one.
+    levels: Vec<Vec<u32>>,
+    /// By local number of a label: log2 of its extent, its tensors, whether the output has it.
+    extents: Vec<f64>,
+    holders: Vec<Bits<W>>,
+    kept: Bits<W>,
+    /// The tensors by their numbers in the network.
+    numbers: Vec<usize>,
+    /// log2 of the cost that others are shares of.
+    known: f64,
+}
+
+impl<const W: usize> Sets<W> {
+    fn new(network: Labelled, numbers: Vec<usize>, known: f64) -> Sets<W> {
+        let mut local: BTreeMap<u32, usize> = BTreeMap::new();
+        for &label in numbers.iter().flat_map(|&number| &network.tensors[number]) {
+            let next = local.len();
+            local.entry(label).or_insert(next);
+        }
+        let mut extents = vec![0.0; local.len()];
+        local.iter().for_each(|(&label, &at)| extents[at] = (network.log2)(label));
+        let mut sets = Sets {
+            all: Vec::new(),
+            ids: HashMap::default(),
+            levels: vec![Vec::new(); numbers.len()],
+            holders: vec![Bits::default(); extents.len()],
+            kept: network.output.iter().filter_map(|label| local.get(label)).fold(Bits::default(), |b, &at| b.with(at)),
+            extents,
+            numbers,
+            // Of a network that costs nothing, costs are shares of a single multiply-add.
+            known: known.max(0.0),
+        };
+        for (tensor, &number) in sets.numbers.clone().iter().enumerate() {
+            let labels = network.tensors[number].iter().fold(Bits::default(), |bits, label| bits.with(local[label]));
+            labels.iter().for_each(|label| sets.holders[label] = sets.holders[label].with(tensor));
+            let log2 = sets.log2(labels);
+            sets.push(Set { tensors: Bits::default().with(tensor), labels, log2, cost: 0.0, pair: None }, 0);
+        }
+        sets
+    }
+
+    fn log2(&self, labels: Bits<W>) -> f64 {
+        labels.iter().map(|label| self.extents[label]).sum()
+    }
+
+    fn push(&mut self, set: Set<W>, level: usize) {
+        let id = self.all.len() as u32;
+        self.ids.insert(set.tensors, id);
+        self.levels[level].push(id);
+        self.all.push(set);
+    }
+
+    /// The set of all tensors, contracted by pairs with a label in common.
+    fn connected(&mut self, left: &mut u64) -> Result<usize, Proof> {
+        // Every tensor of several is part of a contraction.
+        let largest = self.all.iter().map(|set| set.log2).fold(0.0, f64::max);
+        let mut cap = (largest - self.known).exp2().max(f64::MIN_POSITIVE) * GROWTH;
+        loop {
+            // Rounding must not exclude the order that is known.
+            let last = cap >= 1.0 + ROUNDING;
+            match self.round(cap.min(1.0 + ROUNDING), false, left)? {
+                Some(root) => return Ok(root),
+                // Nothing is as good as what is known, which had other pairs.
+                None if last => return Err(Proof::OptimalConnected),
+                None => cap *= GROWTH,
+            }
+        }
+    }
+
+    /// All sets that cost at most `cap`; the one of all tensors, if it is among them.
+    fn round(&mut self, cap: f64, outer: bool, left: &mut u64) -> Result<Option<usize>, Proof> {
+        let count = self.levels.len();
+        let mut scanned: Vec<Vec<Scanned<W>>> = vec![self.scan(0)];
+        for level in 1..count {
+            for small in 0..level.div_ceil(2) {
+                self.pairs(&scanned, [small, level - 1 - small], (cap, outer), left)?;
+            }
+            scanned.push(self.scan(level));
+        }
+        Ok(self.levels[count - 1].first().map(|&id| id as usize))
+    }
+
+    /// The sets of a level, the cheapest first.
+    fn scan(&self, level: usize) -> Vec<Scanned<W>> {
+        let scanned = self.levels[level].iter().map(|&id| {
+            let Set { tensors, labels, log2, cost, .. } = self.all[id as usize];
+            Scanned { tensors, labels, log2, cost, id }
+        });
+        let mut scanned: Vec<Scanned<W>> = scanned.collect();
+        scanned.sort_by(|one, other| one.cost.total_cmp(&other.cost));
+        scanned
+    }
+
+    fn pairs(
+        &mut self,
+        scanned: &[Vec<Scanned<W>>],
+        levels: [usize; 2],
+        (cap, outer): (f64, bool),
+        left: &mut u64,
+    ) -> Result<(), Proof> {
+        let [ones, others] = levels.map(|level| &scanned[level]);
+        for (at, one) in ones.iter().enumerate() {
+            // Each pair of sets of the same size once.
+            let others = if levels[0] == levels[1] { &others[at + 1..] } else { others };
+            let (mut seen, mut evaluated) = (0, 0);
+            for other in others {
+                if one.cost + other.cost > cap {
+                    break;
+                }
+                seen += 1;
+                if one.tensors.meets(other.tensors) || !(outer || one.labels.meets(other.labels)) {
+                    continue;
+                }
+                evaluated += 1;
+                self.evaluate(one, other, levels[0] + levels[1] + 1, cap);
+            }
+            // A row may be long, but a set more or less does not matter.
+            let words = W.div_ceil(4) as u64;
+            *left = left.checked_sub(1 + words * (seen + EVALUATE * evaluated)).ok_or(Proof::Steps)?;
+            if self.all.len() > MOST_SETS / W {
+                return Err(Proof::Sets);
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, one: &Scanned<W>, other: &Scanned<W>, level: usize, cap: f64) {
+        let common = one.labels.and(other.labels);
+        let products = one.log2 + other.log2 - self.log2(common);
+        let cost = one.cost + other.cost + (products - self.known).exp2();
+        if cost > cap {
+            return;
+        }
+        let tensors = one.tensors.or(other.tensors);
+        if let Some(&id) = self.ids.get(&tensors) {
+            let set = &mut self.all[id as usize];
+            if cost < set.cost {
+                (set.cost, set.pair) = (cost, Some([one.id, other.id]));
+            }
+            return;
+        }
+        let is_summed = |label: &usize| !self.kept.has(*label) && self.holders[*label].within(tensors);
+        let summed = common.iter().filter(is_summed).fold(Bits::default(), Bits::with);
+        let labels = one.labels.or(other.labels).without(summed);
+        let log2 = self.log2(labels);
+        // Whatever it is contracted with, that takes a multiply-add per element.
+        let whole = level + 1 == self.levels.len();
+        if whole || cost + (log2 - self.known).exp2() <= cap {
+            self.push(Set { tensors, labels, log2, cost, pair: Some([one.id, other.id]) }, level);
+        }
+    }
+
+    /// Appends the contractions of a set; the number of its result, where those of a network with `tensors` tensors follow.
+    fn append(&self, root: usize, tensors: usize, steps: &mut Vec<[usize; 2]>) -> usize {
+        let mut reached = vec![root];
+        let mut at = 0;
+        while let Some(&id) = reached.get(at) {
+            reached.extend(self.all[id].pair.iter().flatten().map(|&id| id as usize));
+            at += 1;
+        }
+        // Those that a set is made of have fewer tensors.
+        reached.sort_by_key(|&id| self.all[id].tensors.count());
+        let mut numbers: HashMap<usize, usize> = HashMap::new();
+        for id in reached {
+            let set = &self.all[id];
+            let number = match set.pair {
+                None => self.numbers[set.tensors.iter().next().unwrap_or_default()],
+                Some(pair) => {
+                    steps.push(pair.map(|id| numbers[&(id as usize)]));
+                    tensors + steps.len() - 1
+                }
+            };
+            numbers.insert(id, number);
+        }
+        numbers[&root]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dims::Label;
+    use crate::plan::path::cost::log2_products;
+    use crate::tree::{Network, left_to_right};
+
+    const STEPS: u64 = 20_000_000;
+
+    /// Tensors, the output, extents.
+    type Case = (Vec<Vec<u32>>, Vec<u32>, Vec<usize>);
+
+    /// As many labels as fit, each in up to three tensors, some in the output; tensors of none, and parts that share none.
+    fn random(seed: u64) -> Case {
+        let mut at = 0;
+        let mut below = |n: u64| {
+            at += 1;
+            xxhash_rust::xxh3::xxh3_64_with_seed(&u64::to_le_bytes(at), seed) % n
+        };
+        let mut tensors = vec![Vec::new(); 3 + below(5) as usize];
+        let mut output = Vec::new();
+        let mut extents = Vec::new();
+        for label in 0..2 + below(8) as u32 {
+            extents.push([1, 2, 2, 3, 5, 8][below(6) as usize]);
+            for _ in 0..2 + below(5) / 4 {
+                let tensor = below(tensors.len() as u64) as usize;
+                if !tensors[tensor].contains(&label) {
+                    tensors[tensor].push(label);
+                }
+            }
+            if below(5) == 0 {
+                output.push(label);
+            }
+        }
+        // What only one has and nobody needs is summed before.
+        for tensor in 0..tensors.len() {
+            let others: Vec<u32> =
+                tensors.iter().enumerate().filter(|(at, _)| *at != tensor).flat_map(|(_, t)| t.clone()).collect();
+            tensors[tensor].retain(|label| others.contains(label) || output.contains(label));
+        }
+        (tensors, output, extents)
+    }
+
+    fn products((tensors, output, extents): &Case, order: &Order) -> f64 {
+        let labels = |numbers: &Vec<u32>| numbers.iter().map(|&number| Label(number)).collect::<Vec<_>>();
+        let (tensors, output): (Vec<_>, _) = (tensors.iter().map(labels).collect(), labels(output));
+        let tensors = tensors.iter().map(Vec::as_slice).collect();
+        log2_products(&Network { tensors, output: &output, extents }, order).exp2()
+    }
+
+    fn found(case: &Case, steps: u64) -> (Option<Order>, Proof) {
+        let (tensors, output, extents) = case;
+        let log2 = |label: u32| (extents[label as usize] as f64).log2();
+        let known = products(case, &left_to_right(tensors.len())).log2();
+        optimal(Labelled { tensors, output, log2: &log2 }, known, steps)
+    }
+
+    /// The least of all ways to split all sets in two.
+    fn least((tensors, output, extents): &Case) -> f64 {
+        let all = (1usize << tensors.len()) - 1;
+        let labels = |set: usize| {
+            let of = |inside: bool| {
+                let tensors = tensors.iter().enumerate().filter(move |(at, _)| (set >> at & 1 == 1) == inside);
+                tensors.flat_map(|(_, labels)| labels.iter().copied())
+            };
+            let outside: Vec<u32> = of(false).chain(output.iter().copied()).collect();
+            of(true).filter(|label| outside.contains(label)).collect::<std::collections::BTreeSet<u32>>()
+        };
+        let mut costs = vec![f64::INFINITY; all + 1];
+        for set in 1..=all {
+            if set.is_power_of_two() {
+                costs[set] = 0.0;
+                continue;
+            }
+            let mut part = (set - 1) & set;
+            while part > 0 {
+                let rest = set & !part;
+                let both = labels(part).union(&labels(rest)).map(|&l| extents[l as usize] as f64).product::<f64>();
+                costs[set] = costs[set].min(costs[part] + costs[rest] + both);
+                part = (part - 1) & set;
+            }
+        }
+        costs[all]
+    }
+
+    #[test]
+    fn no_order_is_cheaper() {
+        for seed in 0..200 {
+            let case = random(seed);
+            let (order, proof) = found(&case, STEPS);
+            assert_eq!(proof, Proof::Optimal, "{case:?}");
+            let (least, found) = (least(&case), order.map_or(f64::INFINITY, |order| products(&case, &order)));
+            assert!((found - least).abs() <= 1e-6 * least, "{found} instead of {least}: {case:?}");
+        }
+    }
+
+    #[test]
+    fn rings_and_lattices_take_few_steps() {
+        let ring: Vec<Vec<u32>> = (0..40).map(|at| vec![at, (at + 1) % 40]).collect();
+        let (order, proof) = found(&(ring, Vec::new(), vec![3; 40]), STEPS);
+        assert!(matches!(proof, Proof::Optimal | Proof::OptimalConnected) && order.is_some_and(|o| o.len() == 39));
+        // More than 64 tensors.
+        let chain: Vec<Vec<u32>> = (0..70).map(|at| vec![at, at + 1]).collect();
+        let (order, proof) = found(&(chain, vec![0, 70], vec![2; 71]), STEPS);
+        assert!(matches!(proof, Proof::Optimal | Proof::OptimalConnected) && order.is_some_and(|o| o.len() == 69));
+    }
+
+    #[test]
+    fn a_limit_of_steps_ends_the_search() {
+        let label = |one: u32, other: u32| if one < other { one * 16 + other } else { other * 16 + one };
+        let all: Vec<Vec<u32>> =
+            (0..16).map(|one| (0..16).filter(|other| *other != one).map(|other| label(one, other)).collect()).collect();
+        assert_eq!(found(&(all, Vec::new(), vec![2; 256]), 10_000), (None, Proof::Steps));
+    }
+}
