@@ -45,6 +45,19 @@ pub trait Element:
 
     /// The same number in double precision.
     fn to_c64(self) -> Complex<f64>;
+
+    /// Alpha or beta times this. A factor without imaginary part multiplies both parts by themselves: as a complex product,
+    /// 1 times infinity has an imaginary part that is no number.
+    ///
+    /// ```
+    /// use einsum_dist::Element;
+    /// use num_complex::Complex;
+    /// let infinite = Complex::new(f64::INFINITY, 2.0);
+    /// assert_eq!(infinite.scaled(Complex::new(-1.0, 0.0)), Complex::new(f64::NEG_INFINITY, -2.0));
+    /// assert!((infinite * Complex::new(-1.0, 0.0)).im.is_nan());
+    /// ```
+    #[must_use]
+    fn scaled(self, factor: Self) -> Self;
 }
 
 macro_rules! real {
@@ -62,6 +75,11 @@ macro_rules! real {
 
             fn to_c64(self) -> Complex<f64> {
                 Complex::new(self as f64, 0.0)
+            }
+
+            #[inline(always)]
+            fn scaled(self, factor: Self) -> Self {
+                self * factor
             }
         }
     };
@@ -82,6 +100,11 @@ macro_rules! complex {
 
             fn to_c64(self) -> Complex<f64> {
                 Complex::new(self.re as f64, self.im as f64)
+            }
+
+            #[inline(always)]
+            fn scaled(self, factor: Self) -> Self {
+                if factor.im == 0.0 { Complex::new(self.re * factor.re, self.im * factor.re) } else { self * factor }
             }
         }
     };

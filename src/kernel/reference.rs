@@ -57,11 +57,11 @@ pub fn reference_element<T: Element>(
     for point in ndarray::indices(IxDyn(&extents)) {
         let sums = summed.iter().zip(point.slice()).map(|(&(label, _), &at)| (label, at));
         let values: Vec<(Label, usize)> = fixed.iter().copied().chain(sums).collect();
-        let mut product = Complex::new(1.0, 0.0);
-        for (labels, operand) in operands {
+        let factors = operands.iter().map(|(labels, operand)| {
             let at: Vec<usize> = labels.iter().map(|&label| value_of(&values, label)).collect();
-            product *= operand[IxDyn(&at)].to_c64();
-        }
+            operand[IxDyn(&at)].to_c64()
+        });
+        let product = factors.reduce(times::<T>).unwrap_or(Complex::new(1.0, 0.0));
         total.value += product;
         total.magnitude += product.norm();
         total.terms += 1;
@@ -83,10 +83,15 @@ pub fn contract_slowly<T: Element>(
     let (labels, mut out) = out;
     let operands = [left, right];
     for (index, element) in out.indexed_iter_mut() {
-        let new = alpha.to_c64() * reference_element(&operands, labels, index.slice()).value;
-        let value = if beta == T::ZERO { new } else { new + beta.to_c64() * element.to_c64() };
+        let new = reference_element(&operands, labels, index.slice()).value.scaled(alpha.to_c64());
+        let value = if beta == T::ZERO { new } else { new + element.to_c64().scaled(beta.to_c64()) };
         *element = T::from_f64(value.re, value.im);
     }
+}
+
+/// The product of two elements of type T: of real ones no imaginary part, which would be NaN where one is infinite.
+fn times<T: Element>(a: Complex<f64>, b: Complex<f64>) -> Complex<f64> {
+    if T::DTYPE.is_complex() { a * b } else { Complex::new(a.re * b.re, 0.0) }
 }
 
 fn value_of(values: &[(Label, usize)], label: Label) -> usize {

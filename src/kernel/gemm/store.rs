@@ -43,7 +43,7 @@ impl<T: Element> Body for Store<'_, T> {
                     for i in 0..len {
                         let to = to.wrapping_offset(i as isize * stride);
                         let value = *tile.add(i);
-                        *to = if self.beta == T::ZERO { value } else { self.beta * *to + value };
+                        *to = if self.beta == T::ZERO { value } else { (*to).scaled(self.beta) + value };
                     }
                 }
             }

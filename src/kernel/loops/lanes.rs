@@ -19,6 +19,8 @@ pub(super) trait Lanes<S>: Element {
     type Factor: Copy;
     /// A sum of products.
     type Sum: Copy;
+    /// Alpha or beta.
+    type Scale: Copy;
 
     const LANES: usize;
 
@@ -46,12 +48,17 @@ pub(super) trait Lanes<S>: Element {
     unsafe fn finish(sum: Self::Sum) -> Self::Vector;
     /// All lanes of a sum of products with factors from [`Lanes::across`].
     unsafe fn total(sum: Self::Sum) -> Self;
+    /// Alpha or beta for all lanes.
+    unsafe fn scale(value: Self) -> Self::Scale;
+    /// Each lane as [`Element::scaled`].
+    unsafe fn scaled_by(scale: Self::Scale, vector: Self::Vector) -> Self::Vector;
 }
 
 impl<R: Real, S: Simd<R>> Lanes<S> for R {
     type Vector = S::Vector;
     type Factor = S::Vector;
     type Sum = S::Vector;
+    type Scale = S::Vector;
 
     const LANES: usize = S::LANES;
 
@@ -141,6 +148,18 @@ impl<R: Real, S: Simd<R>> Lanes<S> for R {
         // SAFETY: the caller's promise.
         unsafe { S::sum(sum) }
     }
+
+    #[inline(always)]
+    unsafe fn scale(value: R) -> S::Vector {
+        // SAFETY: the caller's promise.
+        unsafe { S::splat(value) }
+    }
+
+    #[inline(always)]
+    unsafe fn scaled_by(scale: S::Vector, vector: S::Vector) -> S::Vector {
+        // SAFETY: the caller's promise.
+        unsafe { S::mul(scale, vector) }
+    }
 }
 
 impl<R: Real, S: Simd<R>> Lanes<S> for Complex<R>
@@ -151,6 +170,8 @@ where
     type Factor = (S::Vector, S::Vector);
     /// Products with the first and with the second vector of factors.
     type Sum = (S::Vector, S::Vector);
+    /// A factor, and whether it is real.
+    type Scale = (S::Vector, S::Vector, bool);
 
     const LANES: usize = S::LANES / 2;
 
@@ -245,6 +266,21 @@ where
             // Products of two real parts are in even lanes, of two imaginary ones in odd lanes; this has their signs wrong.
             let negated = S::sum(S::sub_add(S::zero(), x));
             Complex::new(R::ZERO - negated, S::sum(y))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn scale(value: Self) -> Self::Scale {
+        // SAFETY: the caller's promise.
+        unsafe { (S::splat(value.re), S::splat(value.im), value.im == R::ZERO) }
+    }
+
+    #[inline(always)]
+    unsafe fn scaled_by((re, im, real): Self::Scale, vector: S::Vector) -> S::Vector {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let by_real = S::mul(re, vector);
+            if real { by_real } else { S::sub_add(by_real, S::swap_pairs(S::mul(im, vector))) }
         }
     }
 }

@@ -42,13 +42,13 @@ impl<T: Element> Visit<T> {
     /// The element may be written, and read unless the old one is dropped.
     #[inline(always)]
     pub unsafe fn one(&self, out: *mut T, sum: T) {
-        let sum = if self.scaled { self.factors.alpha * sum } else { sum };
+        let sum = if self.scaled { sum.scaled(self.factors.alpha) } else { sum };
         // SAFETY: the caller's promise.
         unsafe {
             *out = match self.old {
                 Old::Dropped => sum,
                 Old::Kept => *out + sum,
-                Old::Scaled => self.factors.beta * *out + sum,
+                Old::Scaled => (*out).scaled(self.factors.beta) + sum,
             }
         }
     }
@@ -63,15 +63,15 @@ impl<T: Element> Visit<T> {
         T: Lanes<S>,
     {
         // SAFETY: the caller's promise.
-        let (alpha, beta) = unsafe { (T::splat(self.factors.alpha), T::splat(self.factors.beta)) };
+        let (alpha, beta) = unsafe { (T::scale(self.factors.alpha), T::scale(self.factors.beta)) };
         Vectors { alpha, beta, scaled: self.scaled, old: self.old }
     }
 }
 
 /// A visit of vectors of out.
 pub(super) struct Vectors<S, T: Lanes<S>> {
-    alpha: T::Factor,
-    beta: T::Factor,
+    alpha: T::Scale,
+    beta: T::Scale,
     scaled: bool,
     old: Old,
 }
@@ -86,7 +86,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
         // SAFETY: the caller's promise.
         unsafe {
             let sum = T::finish(sum);
-            if self.scaled { T::finish(T::times(self.alpha, sum)) } else { sum }
+            if self.scaled { T::scaled_by(self.alpha, sum) } else { sum }
         }
     }
 
@@ -98,7 +98,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
         unsafe {
             match self.old {
                 Old::Dropped | Old::Kept => T::plus(old, sum),
-                Old::Scaled => T::plus(T::finish(T::times(self.beta, old)), sum),
+                Old::Scaled => T::plus(T::scaled_by(self.beta, old), sum),
             }
         }
     }

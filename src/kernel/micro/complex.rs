@@ -70,8 +70,7 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
     // SAFETY: the caller's promise.
     unsafe {
         let out = call.out.wrapping_offset(spot.out);
-        let alpha = (S::splat(call.alpha[0]), S::splat(call.alpha[1]));
-        let beta = (S::splat(call.beta[0]), S::splat(call.beta[1]));
+        let (alpha, beta) = (Scale::<S::Vector>::new::<S, R>(call.alpha), Scale::<S::Vector>::new::<S, R>(call.beta));
         let scales = call.alpha != [R::ONE, R::ZERO];
         let reads = call.beta != [R::ZERO; 2];
         for n in 0..N {
@@ -79,13 +78,13 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
             for v in 0..V {
                 let to = to.offset(spot.vectors[v]);
                 let sum = S::sub_add(sums[n][0][v], S::swap_pairs(sums[n][1][v]));
-                let value = if scales { times::<S, R>(sum, alpha) } else { sum };
+                let value = if scales { alpha.times::<S, R>(sum) } else { sum };
                 if call.streams {
                     S::stream(to, value);
                 } else if v < V - 1 || whole {
-                    S::store(to, if reads { S::add(times::<S, R>(S::load(to), beta), value) } else { value });
+                    S::store(to, if reads { S::add(beta.times::<S, R>(S::load(to)), value) } else { value });
                 } else {
-                    let value = if reads { S::add(times::<S, R>(S::load_first(to, last), beta), value) } else { value };
+                    let value = if reads { S::add(beta.times::<S, R>(S::load_first(to, last)), value) } else { value };
                     S::store_first(to, value, last);
                 }
             }
@@ -93,12 +92,34 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
     }
 }
 
-/// Interleaved complex numbers times one.
-///
-/// # Safety
-/// The instructions of `S` exist.
-#[inline(always)]
-unsafe fn times<S: Simd<R>, R: Real>(a: S::Vector, (re, im): (S::Vector, S::Vector)) -> S::Vector {
-    // SAFETY: the caller's promise.
-    unsafe { S::sub_add(S::mul(a, re), S::mul(S::swap_pairs(a), im)) }
+/// Alpha or beta in all lanes.
+#[derive(Clone, Copy)]
+struct Scale<Vector> {
+    re: Vector,
+    im: Vector,
+    /// Without imaginary part: it multiplies each part by itself, so that an infinite one makes no NaN of the other.
+    real: bool,
+}
+
+impl<Vector: Copy> Scale<Vector> {
+    /// # Safety
+    /// The instructions of `S` exist.
+    #[inline(always)]
+    unsafe fn new<S: Simd<R, Vector = Vector>, R: Real>([re, im]: [R; 2]) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Scale { re: S::splat(re), im: S::splat(im), real: im == R::ZERO } }
+    }
+
+    /// Interleaved complex numbers times this one.
+    ///
+    /// # Safety
+    /// The instructions of `S` exist.
+    #[inline(always)]
+    unsafe fn times<S: Simd<R, Vector = Vector>, R: Real>(self, a: Vector) -> Vector {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let by_real = S::mul(a, self.re);
+            if self.real { by_real } else { S::sub_add(by_real, S::mul(S::swap_pairs(a), self.im)) }
+        }
+    }
 }

@@ -14,12 +14,12 @@ pub(super) unsafe fn share<T: Element>(share: Share<T>, Factors { alpha, beta }:
             if alpha == T::ONE {
                 each(share, |to, value| *to = value);
             } else {
-                each(share, |to, value| *to = alpha * value);
+                each(share, |to, value| *to = value.scaled(alpha));
             }
         } else if alpha == T::ONE && beta == T::ONE {
             each(share, |to, value| *to += value);
         } else {
-            each(share, |to, value| *to = beta * *to + alpha * value);
+            each(share, |to, value| *to = (*to).scaled(beta) + value.scaled(alpha));
         }
     }
 }

@@ -97,7 +97,8 @@ impl<R: Real, F: Factor<R>> Merge<R> for Blend<F> {
     }
 }
 
-/// A real number, or a complex one for numbers in pairs of lanes.
+/// A real number, or a complex one for numbers in pairs of lanes. One without imaginary part multiplies each lane by itself, as
+/// `Element::scaled` does.
 pub(in super::super) trait Factor<R: Real>: Copy + Send + Sync {
     /// # Safety
     /// The instructions exist.
@@ -116,6 +117,12 @@ impl<R: Real> Factor<R> for Complex<R> {
     #[inline(always)]
     unsafe fn times<S: Simd<R>>(self, value: S::Vector) -> S::Vector {
         // SAFETY: the caller's promise.
-        unsafe { S::sub_add(S::mul(S::splat(self.re), value), S::mul(S::splat(self.im), S::swap_pairs(value))) }
+        unsafe {
+            let by_real = S::mul(S::splat(self.re), value);
+            if self.im == R::ZERO {
+                return by_real;
+            }
+            S::sub_add(by_real, S::mul(S::splat(self.im), S::swap_pairs(value)))
+        }
     }
 }
