@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Cache, Domain, Topology};
 
-/// Units of a host; more cannot be meant.
-const MOST_UNITS: usize = 1 << 20;
+/// Units of a host: eight times as many as Linux counts. More cannot be meant, and each takes memory.
+const MOST_UNITS: usize = 1 << 16;
 
 /// A regular topology.
 ///
@@ -229,8 +229,8 @@ mod tests {
             ("l6:1 core:2", "`l6` is no level of a topology (known: pack, die, group, numa, l1 to l5, core, pu)"),
             ("core:2(size=1)", "`core:2(size=1)`: only `numa:1(memory=240GB)` and `l2:1(size=1MiB)` say more"),
             ("numa:2(size=1) core:2", "`numa:2(size=1)`: only `numa:1(memory=240GB)` and `l2:1(size=1MiB)` say more"),
-            ("core:1048577", "a host has at most 1048576 processing units"),
-            ("pack:99999999999 core:99999999999", "a host has at most 1048576 processing units"),
+            ("core:65537", "a host has at most 65536 processing units"),
+            ("pack:99999999999 core:99999999999", "a host has at most 65536 processing units"),
         ] {
             assert_eq!(text.parse::<Synthetic>().unwrap_err(), says, "{text}");
         }

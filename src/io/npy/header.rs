@@ -56,8 +56,7 @@ pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     if !found.is_file() {
         return Err(NpyError::NotRegular { path: path.to_path_buf() });
     }
-    let mut file = File::open(path).map_err(NpyError::io(path, "open"))?;
-    parse_header(path, &mut file, found.len())
+    read_header_from(path, File::open(path).map_err(NpyError::io(path, "open"))?, found.len())
 }
 
 /// Reads the header of a file of `length` bytes from its first bytes; the path is for messages. Cost: linear in the
@@ -65,7 +64,7 @@ pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
 ///
 /// # Errors
 /// As [`read_header`].
-pub fn parse_header(path: &Path, file: &mut impl Read, length: u64) -> Result<NpyHeader, NpyError> {
+pub fn read_header_from(path: &Path, file: impl Read, length: u64) -> Result<NpyHeader, NpyError> {
     let (text, data_offset) = read_text(path, file, length)?;
     let Dictionary { descr, fortran, shape } = Dictionary::of(&text).map_err(|problem| damaged(path, problem))?;
     let too_large =
@@ -123,9 +122,9 @@ pub(super) fn lay_out(path: &Path, mut file: &File, text: &[u8], header: &NpyHea
 }
 
 /// The dictionary as text, and where the elements begin.
-fn read_text(path: &Path, file: &mut impl Read, length: u64) -> Result<(String, u64), NpyError> {
+fn read_text(path: &Path, mut file: impl Read, length: u64) -> Result<(String, u64), NpyError> {
     let mut raw = Vec::new();
-    file.take(12).read_to_end(&mut raw).map_err(NpyError::io(path, "read"))?;
+    file.by_ref().take(12).read_to_end(&mut raw).map_err(NpyError::io(path, "read"))?;
     if raw.starts_with(b"PK\x03\x04") {
         return Err(NpyError::IsArchive { path: path.to_path_buf(), saved: unused(path, "NAME") });
     }
