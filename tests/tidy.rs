@@ -214,8 +214,18 @@ fn sources(folders: &[&str]) -> Vec<Source> {
 }
 
 const LIBRARIES: [&str; 3] = ["src", "parser/src", "libxsmm-sys"];
-const EVERYTHING: [&str; 8] =
-    ["src", "build.rs", "parser/src", "parser/tests", "libxsmm-sys", "tests", "benches", "examples"];
+const EVERYTHING: [&str; 10] = [
+    "src",
+    "build.rs",
+    "parser/src",
+    "parser/tests",
+    "libxsmm-sys",
+    "tests",
+    "benches",
+    "examples",
+    "fuzz/src",
+    "fuzz/targets",
+];
 
 #[track_caller]
 fn none(rule: &str, faults: Vec<String>) {

@@ -91,7 +91,10 @@ impl RunConfig {
     }
 
     /// What one rank can find out by itself. `target`: what the kernels of rank 0 have.
-    fn local(world: &World, args: Args, text: &str, here: Machine, target: Option<Target>) -> Result<RunConfig> {
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn local(world: &World, args: Args, text: &str, here: Machine, target: Option<Target>) -> Result<RunConfig> {
         let problem = Problem::parse(text)?;
         let expression = problem.expression();
         let sizes = Sizes::parse(&args.size, expression)?;

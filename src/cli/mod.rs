@@ -20,11 +20,11 @@
 //! Invariants: only the public API of the library is used; after the world has started, every step that can fail on one
 //! rank is agreed on by all, so that all exit alike and nobody waits; standard output carries results only.
 
-mod args;
+pub mod args;
 mod check;
-mod config;
+pub mod config;
 mod explain;
-mod failure;
+pub mod failure;
 mod finished;
 mod guard;
 mod inputs;
@@ -34,9 +34,9 @@ mod print;
 mod run;
 mod shown;
 mod signals;
-mod sizes;
-mod start;
-mod units;
+pub mod sizes;
+pub mod start;
+pub mod units;
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;

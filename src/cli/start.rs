@@ -120,12 +120,16 @@ pub fn check_flags(args: &Args) -> Result<()> {
 }
 
 /// What moves bytes: between processes, or as slowly as is said.
-enum Link {
+pub enum Link {
     Transport(Transport),
     Throttled(f64),
 }
 
-fn transport(text: &str) -> Result<Link> {
+/// Reads `--transport`.
+///
+/// # Errors
+/// What is no transport, or one without its rate.
+pub fn transport(text: &str) -> Result<Link> {
     if let Ok(transport) = text.parse() {
         return Ok(Link::Transport(transport));
     }

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Builds and runs the fuzz targets on a stable compiler: fuzz/run.sh [TARGET]...; without names all of them. --build builds only.
+#
+#     FUZZ_SECONDS=60   how long each target runs (the default), or
+#     FUZZ_RUNS=100000  how many inputs each target executes; 0 replays the corpus alone. `arguments`, which plans, executes a
+#                       twentieth
+#     FUZZ_JOBS=2       how many targets run at the same time (default: as many as there are cores)
+#     FUZZ_SEED=1       of the random inputs (default: another one each time)
+#
+# fuzz/corpus/TARGET is read only; what a run finds is kept in target/fuzz/corpus/TARGET, and an input that crashes, hangs or
+# allocates too much in target/fuzz/artifacts. Ends with the line `N passed, 0 failed`, N being the number of targets.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+out=target/fuzz
+host=$(rustc -vV | sed -n 's/^host: //p')
+programs=$out/$host/release
+mkdir -p $out/corpus $out/artifacts $out/logs
+
+# Coverage as cargo-fuzz asks for it; these flags are stable, unlike sanitizers. With --target they do not reach build scripts.
+coverage="--cfg fuzzing -Cpasses=sancov-module"
+for option in level=4 inline-8bit-counters pc-table trace-compares; do
+    coverage+=" -Cllvm-args=-sanitizer-coverage-$option"
+done
+CARGO_TARGET_DIR=$out RUSTFLAGS="$coverage" cargo build --quiet --release --manifest-path fuzz/Cargo.toml --target "$host" --bins || exit 1
+
+[ "${1:-}" = --build ] && exit
+
+targets=("$@")
+[ $# -gt 0 ] || mapfile -t targets < <(basename -s .rs fuzz/targets/*.rs)
+
+# one TARGET: its log ends with what libFuzzer has to say at the end.
+one() {
+    local target=$1 limit
+    mkdir -p "$out/corpus/$target" "fuzz/corpus/$target"
+    limit=-max_total_time=${FUZZ_SECONDS:-60}
+    if [ -n "${FUZZ_RUNS:-}" ]; then
+        if [ "$target" = arguments ]; then limit=-runs=$((FUZZ_RUNS / 20)); else limit=-runs=$FUZZ_RUNS; fi
+    fi
+    TIMEFORMAT=%U
+    if { time "$programs/$target" "$out/corpus/$target" "fuzz/corpus/$target" -dict=fuzz/dictionary.txt -max_len=1024 \
+        -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$out/artifacts/$target-" \
+        ${FUZZ_SEED:+-seed=$FUZZ_SEED} "$limit" > "$out/logs/$target" 2>&1; } 2> "$out/logs/$target.seconds"; then
+        awk -v name="$target" -v cpu="$(tail -n 1 "$out/logs/$target.seconds")" '
+            /number_of_executed_units/ { n = $2 } /peak_rss_mb/ { m = $2 }
+            END { printf "%-14s %11d executions  %7d a second of a core  %5d MB\n", name, n, n / (cpu + 0.001), m }' "$out/logs/$target"
+    else
+        echo "$target FAILED"
+        tail -n 60 "$out/logs/$target" | sed 's/^/    /'
+        echo "    once more: $programs/$target \$(ls -t $out/artifacts/$target-* | head -n 1)"
+        return 1
+    fi
+}
+export -f one
+export out programs
+
+printf '%s\n' "${targets[@]}" | xargs -P "${FUZZ_JOBS:-$(nproc)}" -I {} bash -c 'one {} || touch "$out/logs/{}.failed"'
+failed=0
+for target in "${targets[@]}"; do
+    if [ -e "$out/logs/$target.failed" ]; then
+        rm "$out/logs/$target.failed"
+        failed=$((failed + 1))
+    fi
+done
+echo "$((${#targets[@]} - failed)) passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,90 @@
+//! Whole command lines, one argument a line, to a plan that is proved; no data.
+//!
+//! Files are those of a folder that is made at the start. Extents and ranks are small, as the time of planning and of the proof
+//! grows with ranks and operands. Memory has a limit of its own: plans are larger than their texts by far.
+#![no_main]
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::Parser;
+use einsum_dist::{Dtype, Machine, World};
+use einsum_dist_fuzz::{check_beyond, text};
+use libfuzzer_sys::fuzz_target;
+
+#[allow(dead_code, unused_imports, unexpected_cfgs, reason = "the program uses the rest")]
+#[path = "../../src/cli/mod.rs"]
+mod cli;
+
+use cli::args::Args;
+use cli::config::RunConfig;
+use cli::start::check_flags;
+
+/// Bytes that a plan and its proof may have in use.
+const PLANS: usize = 64 << 20;
+
+/// Ranks that a plan may be for, here.
+const RANKS: usize = 6;
+
+/// Operands and the longest expression, in bytes: the search for a path has a budget, which is long beside an execution.
+const OPERANDS: usize = 4;
+const EXPRESSION: usize = 100;
+
+fn folder() {
+    let folder = std::env::temp_dir().join(format!("einsum-dist-fuzz-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).and_then(|()| std::env::set_current_dir(&folder)).expect("a folder for files");
+    for (name, dtype, shape) in [("a.npy", Dtype::Float32, [2, 3]), ("b.npy", Dtype::Complex128, [3, 4])] {
+        einsum_dist::io::npy::create(Path::new(name), dtype, &shape).expect("a file of zeros");
+    }
+    std::fs::write("m.toml", "ranks = 3\nlink_bandwidth = 1e9\n").expect("a machine");
+    std::fs::write("bad.npy", b"\x93NUMPY\x01\x00v").expect("a damaged file");
+}
+
+fuzz_target!(init: folder(), |input: &[u8]| check_beyond(input, PLANS, || {
+    let text = text(input);
+    let arguments = std::iter::once("einsum-dist").chain(text.split('\n')).map(OsString::from);
+    let args = match Args::try_parse_from(arguments) {
+        Ok(args) => args,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    if small(&args) {
+        plan(args);
+    }
+}));
+
+/// Whether the run is one that is quick to plan, of files in the folder.
+fn small(args: &Args) -> bool {
+    let paths = args
+        .operands
+        .iter()
+        .chain([&args.output, &args.accumulate, &args.machine, &args.trace, &args.timeline].into_iter().flatten());
+    let outside = |path: &Path| path.as_os_str().as_encoded_bytes().contains(&b'/');
+    let expression = args.expression.as_deref().unwrap_or_default();
+    let named = expression == "-" || expression.starts_with('@');
+    let sizes = args.size.iter().flat_map(|size| size.split(|c: char| !c.is_ascii_digit()));
+    !named
+        && !paths.clone().any(|path| outside(path))
+        && paths.clone().all(|path| path.as_os_str() != "")
+        && expression.len() <= EXPRESSION
+        && expression.matches(',').count() < OPERANDS
+        && args.ranks.is_none_or(|ranks| ranks.get() <= RANKS)
+        && args.workers.is_none_or(|workers| workers.get() <= 64)
+        && sizes.clone().all(|size| size.len() <= 1)
+}
+
+fn plan(args: Args) {
+    let world = World::single();
+    if check_flags(&args).is_err() || args.output.is_some() {
+        return;
+    }
+    let expression = args.expression.clone().unwrap_or_default();
+    match RunConfig::local(&world, args, &expression, Machine::new(1, 1), None) {
+        Ok(config) => {
+            if config.plan.ranks() <= RANKS {
+                config.plan.verify().unwrap_or_else(|error| panic!("{expression}: {error}"));
+                assert!(!config.plan.explain().to_string().is_empty());
+            }
+        }
+        Err(failure) => assert!(failure.code() == 2 && !failure.message().is_empty(), "{}", failure.message()),
+    }
+}

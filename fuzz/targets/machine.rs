@@ -1,0 +1,29 @@
+//! Files of `--machine`: what is read is written as a file that reads as the same.
+#![no_main]
+
+use einsum_dist::Machine;
+use einsum_dist_fuzz::{check_beyond, text};
+use libfuzzer_sys::fuzz_target;
+
+/// Of the largest host that a file may describe, which has a list for each of its cores.
+const HOST: usize = (1 << 16) * 160;
+
+/// Ranks and workers of which it is looked at where they compute.
+const FEW: usize = 64;
+
+fuzz_target!(|input: &[u8]| check_beyond(input, HOST, || {
+    let text = text(input);
+    let machine = match Machine::from_toml(&text) {
+        Ok(machine) => machine,
+        Err(error) => return assert!(!error.trim().is_empty()),
+    };
+    let written = machine.to_toml();
+    assert_eq!(Machine::from_toml(&written).as_ref(), Ok(&machine), "{written}");
+    assert!(machine.rate(1.0) > 0.0 && machine.rate(1e6) > 0.0 && machine.balance(4) > 0);
+    assert_eq!(Machine::from_toml_with(&text, Some(3)).map_or(3, |machine| machine.ranks), 3);
+    if machine.ranks <= FEW && machine.workers <= FEW {
+        let ranks = machine.placement().map_or(0, |(_, placement)| placement.places.len());
+        assert!(ranks <= machine.ranks);
+        assert_eq!(machine.part(0..machine.ranks).ranks, machine.ranks);
+    }
+}));

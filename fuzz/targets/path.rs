@@ -1,0 +1,34 @@
+//! `--path`: a name or positions, which print as a text that reads as the same; and such a path for a chain of products.
+#![no_main]
+
+use std::sync::OnceLock;
+
+use einsum_dist::plan::PathChoice;
+use einsum_dist::{Machine, Options, Problem, Shaped};
+use einsum_dist_fuzz::{check, text};
+use libfuzzer_sys::fuzz_target;
+
+/// Four operands, with extents as small as they get.
+fn chain() -> &'static Shaped {
+    static CHAIN: OnceLock<Shaped> = OnceLock::new();
+    CHAIN.get_or_init(|| {
+        let problem = Problem::parse("ab,bc,cd,de->ae").expect("a chain");
+        problem.shapes(&vec![vec![2, 2]; 4]).expect("extents that fit")
+    })
+}
+
+fuzz_target!(init: { chain(); }, |input: &[u8]| check(input, || {
+    let path: PathChoice = match text(input).parse() {
+        Ok(path) => path,
+        Err(error) => return assert!(!error.is_empty()),
+    };
+    let PathChoice::Explicit(steps) = &path else { return };
+    let step = |step: &Vec<usize>| format!("({})", step.iter().map(usize::to_string).collect::<Vec<_>>().join(","));
+    let printed = steps.iter().map(step).collect::<Vec<_>>().join(",");
+    assert_eq!(printed.parse().as_ref(), Ok(&path), "{printed}");
+    // A path that does not fit is refused, and says which step it is about.
+    match chain().tree(&Machine::default(), &Options { path: path.clone(), ..Options::default() }) {
+        Ok(tree) => assert_eq!(tree.operands, 4),
+        Err(error) => assert!(error.to_string().contains("path"), "{error}"),
+    }
+}));

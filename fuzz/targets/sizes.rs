@@ -1,0 +1,45 @@
+//! `--size` for expressions of all three notations; each line of the input is a flag.
+//!
+//! What is accepted gives every label that it names one extent, and reads the same when every label is named.
+#![no_main]
+
+use std::sync::OnceLock;
+
+use einsum_dist::Problem;
+use einsum_dist_fuzz::{check, one_line, text};
+use libfuzzer_sys::fuzz_target;
+
+#[allow(dead_code, reason = "the program uses the rest")]
+#[path = "../../src/cli/sizes.rs"]
+mod sizes;
+
+use sizes::Sizes;
+
+fn problems() -> &'static [Problem] {
+    static PROBLEMS: OnceLock<Vec<Problem>> = OnceLock::new();
+    let texts = ["mk,kn->mn", "[m0,10],[10,9]->[9,m0]", "...é日,日->é", "[ij->j],j->", "->"];
+    PROBLEMS.get_or_init(|| texts.iter().filter_map(|text| Problem::parse(text).ok()).collect())
+}
+
+fuzz_target!(init: { problems(); }, |input: &[u8]| check(input, || {
+    let text = text(input);
+    let flags: Vec<String> = text.split('\n').map(str::to_owned).collect();
+    for problem in problems() {
+        let expression = problem.expression();
+        let sizes = match Sizes::parse(&flags, expression) {
+            Ok(sizes) => sizes,
+            Err(error) => {
+                one_line(&error.to_string());
+                continue;
+            }
+        };
+        let named: Option<Vec<String>> =
+            expression.names().iter().map(|name| Some(format!("{name}={}", sizes.of(name)?))).collect();
+        // A label left open gets the default, which takes a search for the path.
+        let Some(named) = named.filter(|named| !named.is_empty()) else { continue };
+        let again = Sizes::parse(&[named.join(",")], expression).expect("all labels with their extents are sizes");
+        assert!(expression.names().iter().all(|name| again.of(name) == sizes.of(name)), "{named:?}");
+        let (shapes, default) = sizes.shapes(problem).expect("every label has an extent");
+        assert!(!default && shapes.len() == expression.operands().count());
+    }
+}));

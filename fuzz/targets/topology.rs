@@ -1,0 +1,28 @@
+//! Topologies as text: what is read prints as a text that reads as the same; small ones become hosts.
+#![no_main]
+
+use einsum_dist::machine::Synthetic;
+use einsum_dist_fuzz::{check_beyond, text};
+use libfuzzer_sys::fuzz_target;
+
+/// A host has a list for each of its cores: of so many cores it is made here.
+const CORES: usize = 2000;
+
+fuzz_target!(|input: &[u8]| check_beyond(input, CORES * 300, || {
+    let text = text(input);
+    let Ok(synthetic) = text.parse::<Synthetic>() else { return };
+    let printed = synthetic.to_string();
+    assert_eq!(printed.parse(), Ok(synthetic.clone()), "{printed}");
+    let product = |number: &str| number.split('(').next()?.parse::<usize>().ok();
+    let counts = printed.split(' ').filter_map(|level| product(level.split_once(':')?.1));
+    let units: usize = counts.product();
+    if units <= CORES {
+        let host = synthetic.topology();
+        let threads: usize = host.domains.iter().flat_map(|domain| &domain.cores).map(Vec::len).sum();
+        assert!(threads == units && host.cores() <= units, "{printed}");
+        assert!(!host.to_string().is_empty());
+        for ranks in 1..4 {
+            assert_eq!(host.place(ranks, 2, ranks > 1).places.len(), ranks);
+        }
+    }
+}));

@@ -1,0 +1,22 @@
+//! Numbers of bytes with their units, as in `--memory-limit`: read, and written again to four digits.
+#![no_main]
+
+use einsum_dist_fuzz::{check, one_line, text};
+use libfuzzer_sys::fuzz_target;
+
+#[allow(dead_code, reason = "the program uses the rest")]
+#[path = "../../src/cli/units.rs"]
+mod units;
+
+fuzz_target!(|input: &[u8]| check(input, || {
+    match units::parse_bytes(&text(input)) {
+        Ok(bytes) => {
+            let written = units::bytes(bytes as f64);
+            let again = units::parse_bytes(&written).unwrap_or_else(|error| panic!("{written}: {error}"));
+            let off = again.abs_diff(bytes) as f64;
+            assert!(off <= 1.0 + bytes as f64 / 1000.0, "{bytes} became {written}, which is {again}");
+            units::seconds(bytes as f64);
+        }
+        Err(error) => one_line(&error.replace(text(input).trim(), "")),
+    }
+}));
