@@ -21,12 +21,23 @@ KERNEL       ?=
 QUICK        ?=
 PEERS_PYTHON ?=
 
+# make fuzz SECONDS=600, or RUNS=100000 inputs for each target; TARGETS="parse sizes" for some of them.
+# make test-long COMMANDS=100000, or SECONDS=3600; SEED=7, and COMMAND=12 for one command of it.
+SECONDS  ?=
+RUNS     ?=
+TARGETS  ?=
+COMMANDS ?= $(if $(SECONDS),,20000)
+SEED     ?=
+COMMAND  ?=
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-aarch64 test-asan test-large test-numa bench bench-network bench-ranks volumes thesis mlp packages build
+.PHONY: help demo test fuzz test-long test-aarch64 test-asan test-large test-numa bench bench-network bench-ranks volumes thesis mlp packages build
 
 help:
 	@echo "make demo          contract the .npy files of data/ on 2 MPI ranks: plan, time, GFLOP/s, check"
 	@echo "make test          everything that can be tested here, under MPICH and Open MPI"
+	@echo "make fuzz          random inputs for parsers of expressions, flags and files: SECONDS=60 or RUNS= for each of TARGETS="
+	@echo "make test-long     random command lines beside a plain evaluation: COMMANDS=20000 or SECONDS=, SEED=, COMMAND="
 	@echo "make test-aarch64  the kernel tests built for AArch64, under an emulator if need be"
 	@echo "make test-numa     binding and first touch on a machine of two NUMA domains, which qemu emulates"
 	@echo "make test-asan     the tests of unsafe code under AddressSanitizer, with a nightly compiler"
@@ -56,6 +67,13 @@ demo: build
 test:
 	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich openmpi
 	@./tests/all.sh
+
+fuzz:
+	@FUZZ_SECONDS=$(SECONDS) FUZZ_RUNS=$(RUNS) FUZZ_SEED=$(SEED) ./fuzz/run.sh $(TARGETS)
+
+test-long:
+	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich openmpi
+	@WALK_COMMANDS=$(COMMANDS) WALK_SECONDS=$(SECONDS) WALK_SEED=$(SEED) WALK_ONLY=$(COMMAND) ./tests/long.sh
 
 test-aarch64:
 	@./tests/aarch64.sh

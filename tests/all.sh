@@ -136,6 +136,13 @@ if cargo +nightly --version > /dev/null 2>&1; then
 else
     skip "AddressSanitizer" "no nightly compiler; make test-asan installs one"
 fi
+# The corpora, and a fixed number of random inputs; make fuzz runs for as long as one likes.
+if command -v c++ > /dev/null; then
+    step "fuzz targets, build" timeout 1500 ./fuzz/run.sh --build
+    step "fuzz targets, random inputs" env FUZZ_RUNS=12000 FUZZ_SEED=1 ./fuzz/run.sh
+else
+    skip "fuzz targets" "no C++ compiler"
+fi
 for source in examples/0[0-46-9]_*.rs; do
     name=$(basename "$source" .rs)
     step "example $name" "target/mpich/debug/examples/$name"

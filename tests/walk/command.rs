@@ -1,0 +1,297 @@
+//! One random command: its arguments, the files that it is about, and what is known of its result.
+
+use std::path::Path;
+
+use super::einsum::{Array, Expected, evaluate};
+use super::expression::{Expression, spoiled};
+use super::flags::{Context, FLAGS, Promise};
+use super::operands::{self, DAMAGES, DTYPES, Dtype, FOREIGN, Numbers};
+use super::rng::Rng;
+
+/// Names of flags and programs, the same for all commands.
+pub struct Setting {
+    /// The flags that `--help` lists.
+    pub listed: Vec<String>,
+    /// Launchers, each with the program that was built for it.
+    pub launchers: Vec<(String, String)>,
+}
+
+pub struct Command {
+    pub arguments: Vec<String>,
+    /// Of a launcher, by number, and how many ranks.
+    pub launched: Option<(usize, usize)>,
+    pub promise: Promise,
+    /// Of the result, where it is known.
+    pub result: Option<Output>,
+    pub numbers: Numbers,
+    pub checks: bool,
+    pub json: bool,
+    pub verbose: bool,
+    /// Nothing runs.
+    pub plans: bool,
+    /// Files and folders that it may leave.
+    pub asked: Vec<String>,
+}
+
+/// What the result is to be.
+pub struct Output {
+    pub dtype: Dtype,
+    pub expected: Expected,
+    /// The file that holds it afterwards.
+    pub file: Option<String>,
+}
+
+const MACHINE: &str = "ranks = 3\nworkers = 2\nlink_bandwidth = 2e9\ntopology = 'numa:2 core:4'\n";
+
+impl Command {
+    /// A command, and its files in the folder.
+    pub fn random(rng: &mut Rng, setting: &Setting, folder: &Path) -> Command {
+        let files = rng.one_in(2);
+        let expression = Expression::random(rng, files);
+        // Drawn whether or not there are launchers, so that a seed has the same commands.
+        let (share, which, ranks) = (rng.one_in(50), rng.below(2), 1 + rng.below(4));
+        let launched = (share && !setting.launchers.is_empty()).then(|| (which % setting.launchers.len(), ranks));
+        let context = Context { expression: &expression, launched: launched.is_some() };
+        let mut made = Command {
+            arguments: Vec::new(),
+            launched,
+            promise: Promise::Works,
+            result: None,
+            numbers: Numbers::Plain,
+            checks: false,
+            json: rng.one_in(3),
+            verbose: false,
+            plans: false,
+            asked: Vec::new(),
+        };
+        std::fs::write(folder.join("m.toml"), MACHINE).expect("a machine file");
+        let mut groups = made.flags(rng, setting, &context);
+        let (operands, dtype) = if files {
+            made.files(rng, &expression, folder)
+        } else {
+            made.random_operands(rng, &expression, &mut groups)
+        };
+        let mut text = expression.text(rng);
+        let spoil = rng.one_in(25);
+        if spoil {
+            text = spoiled(rng, &text);
+            made.promise = made.promise.max(Promise::Open);
+        }
+        made.ranks(rng, &expression, &mut groups);
+        let names = (0..operands.len()).filter(|_| files).map(|operand| format!("{operand}.npy"));
+        let mut positional: Vec<String> = std::iter::once(text).chain(names).collect();
+        if files && rng.one_in(60) {
+            positional.pop();
+            made.promise = Promise::Open;
+        }
+        if !spoil && made.promise != Promise::Refused {
+            made.expect(rng, &expression, &operands, dtype, folder, &mut groups);
+        }
+        if made.json {
+            groups.push(vec!["--json".to_owned()]);
+        }
+        made.arrange(rng, groups, positional);
+        made
+    }
+
+    /// All flags that do not decide what is compared.
+    fn flags(&mut self, rng: &mut Rng, setting: &Setting, context: &Context<'_>) -> Vec<Vec<String>> {
+        let mut groups = Vec::new();
+        let mut chosen = Vec::new();
+        for flag in
+            FLAGS.iter().filter(|flag| flag.name == "--nonsense" || setting.listed.iter().any(|name| name == flag.name))
+        {
+            if !rng.one_in(flag.one_in) {
+                continue;
+            }
+            let (value, promise) = (flag.value)(rng, context);
+            self.promise = self.promise.max(promise);
+            let twice = rng.one_in(200);
+            let mut group = vec![flag.name.to_owned()];
+            match value {
+                Some(value) if rng.one_in(3) => group[0] += &format!("={value}"),
+                Some(value) => group.push(value),
+                None => {}
+            }
+            if twice {
+                self.promise = self.promise.max(Promise::Open);
+                groups.push(group.clone());
+            }
+            groups.push(group);
+            chosen.push(flag.name);
+        }
+        let has = |name: &str| chosen.contains(&name);
+        self.checks = has("--check");
+        self.verbose = has("--verbose");
+        self.plans = ["--explain", "--simulate", "--scaling"].into_iter().any(has);
+        let shows = has("--trace") || has("--timeline");
+        if has("--verbose") && has("--quiet")
+            || has("--machine") && !self.plans
+            || shows && has("--explain") && !has("--simulate")
+        {
+            self.promise = Promise::Refused;
+        }
+        for (flag, names) in [
+            ("--trace", &["t.json"][..]),
+            ("--timeline", &["t.svg"]),
+            ("--path-cache", &["cache"]),
+            ("--checkpoint", &["sums.checkpoint"]),
+        ] {
+            self.asked.extend(names.iter().filter(|_| has(flag)).map(|name| (*name).to_owned()));
+        }
+        groups
+    }
+
+    /// Operands in files, some of them wrong; their type.
+    fn files(&mut self, rng: &mut Rng, expression: &Expression, folder: &Path) -> (Vec<Array>, Dtype) {
+        self.numbers = match rng.below(24) {
+            0 => Numbers::Infinite,
+            1 => Numbers::Huge,
+            _ => Numbers::Plain,
+        };
+        let wrong = rng.one_in(12).then(|| rng.below(expression.shapes.len()));
+        let one = DTYPES[rng.below(4)];
+        let mixed = rng.one_in(4);
+        let mut promoted: Option<Dtype> = None;
+        let mut arrays = Vec::new();
+        for (operand, shape) in expression.shapes.iter().enumerate() {
+            let dtype = if mixed { DTYPES[rng.below(4)] } else { one };
+            let array = operands::random(rng, dtype, shape, self.numbers);
+            let path = folder.join(format!("{operand}.npy"));
+            if wrong == Some(operand) && rng.one_in(3) {
+                std::fs::write(&path, operands::foreign(FOREIGN[rng.below(FOREIGN.len())], shape)).expect("a file");
+                self.promise = self.promise.max(Promise::Open);
+            } else if wrong == Some(operand) {
+                operands::damaged(&path, DAMAGES[rng.below(DAMAGES.len())], shape);
+                // An ellipsis may stand for one dimension more.
+                let dots = expression.leaves()[operand].contains(&super::expression::Index::Dots);
+                self.promise = self.promise.max(if dots { Promise::Open } else { Promise::Refused });
+            } else {
+                std::fs::write(&path, operands::file(&array, dtype, rng.one_in(2))).expect("an operand");
+            }
+            promoted = Some(promoted.map_or(dtype, |all| all.promote(dtype)));
+            arrays.push(array);
+        }
+        if wrong.is_some() && self.promise != Promise::Refused {
+            // What the file holds is not what the array does.
+            self.plans = true;
+            self.promise = Promise::Open;
+        }
+        (arrays, promoted.unwrap_or(DTYPES[0]))
+    }
+
+    /// Operands that the program makes, of extents and a type that flags name.
+    fn random_operands(
+        &mut self,
+        rng: &mut Rng,
+        expression: &Expression,
+        groups: &mut Vec<Vec<String>>,
+    ) -> (Vec<Array>, Dtype) {
+        let seed = rng.next() >> [0, 32, 63][rng.below(3)];
+        let used = |name: &usize| {
+            expression.leaves().iter().any(|term| term.contains(&super::expression::Index::Label(*name)))
+        };
+        let labels = (0..expression.names.len()).filter(used);
+        let sizes: Vec<String> =
+            labels.map(|label| format!("{}={}", expression.names[label], expression.extents[label])).collect();
+        if !sizes.is_empty() {
+            groups.push(vec!["--size".to_owned(), sizes.join(",")]);
+        }
+        if rng.one_in(40) {
+            groups.push(vec![
+                "-s".to_owned(),
+                ["w=3", "m0=", "k=-1", "1,2,3", "i=2,i=3", "99999999999999", "18446744073709551615"][rng.below(7)]
+                    .to_owned(),
+            ]);
+            self.promise = self.promise.max(Promise::Open);
+            self.plans = true;
+        }
+        let mut dtype = DTYPES[0];
+        if rng.one_in(2) {
+            dtype = DTYPES[rng.below(4)];
+            groups.push(vec!["--dtype".to_owned(), if rng.one_in(2) { dtype.to_string() } else { dtype.short() }]);
+        } else if rng.one_in(40) {
+            groups.push(vec!["--dtype".to_owned(), "int8".to_owned()]);
+            self.promise = Promise::Refused;
+        }
+        if rng.one_in(100) {
+            groups.push(vec!["--seed".to_owned(), ["-1", "18446744073709551616", "x"][rng.below(3)].to_owned()]);
+            self.promise = Promise::Refused;
+        } else if seed != 0 {
+            groups.push(vec![format!("--seed={seed}")]);
+        }
+        let shapes = expression.shapes.iter().enumerate();
+        (shapes.map(|(operand, shape)| operands::seeded(seed, operand, dtype, shape)).collect(), dtype)
+    }
+
+    fn ranks(&mut self, rng: &mut Rng, expression: &Expression, groups: &mut Vec<Vec<String>>) {
+        let ranks = [1, 1, 2, 2, 3, 4, 5][rng.below(7)];
+        if self.launched.is_some() {
+            if rng.one_in(20) {
+                groups.push(vec!["-n2".to_owned()]);
+                self.promise = Promise::Refused;
+            }
+        } else if rng.one_in(50) {
+            groups
+                .push(vec!["--ranks".to_owned(), ["0", "-1", "two", "18446744073709551616"][rng.below(4)].to_owned()]);
+            self.promise = Promise::Refused;
+        } else {
+            groups.push(vec![format!("-n{ranks}")]);
+        }
+        // More ranks than elements may be refused.
+        let most = expression.shapes.iter().map(|shape| shape.iter().product::<usize>()).max().unwrap_or(1);
+        if most < 6 {
+            self.promise = self.promise.max(Promise::Open);
+        }
+    }
+
+    /// What comes out: evaluated, where anything runs.
+    fn expect(
+        &mut self,
+        rng: &mut Rng,
+        expression: &Expression,
+        operands: &[Array],
+        dtype: Dtype,
+        folder: &Path,
+        groups: &mut Vec<Vec<String>>,
+    ) {
+        let mut expected = evaluate(&expression.root, operands);
+        if rng.one_in(12) {
+            let prior = operands::random(rng, dtype, &expected.array.shape, Numbers::Plain);
+            std::fs::write(folder.join("prior.npy"), operands::file(&prior, dtype, rng.one_in(2))).expect("a file");
+            groups.push(vec!["--accumulate".to_owned(), "prior.npy".to_owned()]);
+            for (at, value) in prior.values.iter().enumerate() {
+                expected.array.values[at] += value;
+                expected.array.sizes[at] += prior.sizes[at];
+            }
+            expected.roundings += 2;
+        }
+        let mut file = None;
+        if rng.one_in(2) {
+            let name = ["out.npy", "0.npy", "none/out.npy", "."][if rng.one_in(20) { 1 + rng.below(3) } else { 0 }];
+            if name == "." || name.contains('/') {
+                self.promise = self.promise.max(if self.plans { Promise::Open } else { Promise::Refused });
+            } else {
+                self.asked.push(name.to_owned());
+                file = Some(name.to_owned());
+            }
+            groups.push(vec![["-o", "--output"][rng.below(2)].to_owned(), name.to_owned()]);
+        }
+        if !self.plans {
+            self.result = Some(Output { dtype, expected, file });
+        }
+    }
+
+    /// Flags and what is positional in any order; operands stay in theirs.
+    fn arrange(&mut self, rng: &mut Rng, mut groups: Vec<Vec<String>>, positional: Vec<String>) {
+        rng.shuffle(&mut groups);
+        let mut positional = positional.into_iter();
+        for group in groups {
+            if rng.one_in(3) {
+                self.arguments.extend(positional.next());
+            }
+            self.arguments.extend(group);
+        }
+        self.arguments.extend(positional);
+    }
+}

@@ -1,0 +1,149 @@
+//! The rules that every command keeps, whatever it asks for.
+//!
+//! | | |
+//! |---|---|
+//! | ends | in time, by itself, with 0, 1 or 2; with 1 only where `--check` finds numbers that are not finite or overflow |
+//! | promised | what cannot be refused exits with 0, what cannot work with 2 |
+//! | standard error | on failure one message that begins with `error`; otherwise warnings at most; never a panic |
+//! | standard output | the result; on failure nothing, or the object of `--json` |
+//! | files | operands stay as they are; nothing is left but what was asked for, and of a failure nothing |
+//! | numbers | within the bound for their type and number of roundings; what is not finite is not finite either way |
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use num_complex::Complex;
+use serde_json::Value;
+
+use super::command::{Command, Output};
+use super::flags::Promise;
+use super::json;
+use super::operands::{self, Numbers, single};
+
+/// How a command ended.
+pub struct Ended {
+    /// None by a signal.
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+    pub in_time: bool,
+}
+
+/// Files by name with what they hold; of folders nothing.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+pub fn files(folder: &Path) -> Files {
+    let entries = std::fs::read_dir(folder).expect("the folder of the command");
+    let read = entries.map(|entry| entry.expect("an entry").path());
+    read.map(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        (name, std::fs::read(&path).unwrap_or_default())
+    })
+    .collect()
+}
+
+/// # Errors
+/// The first rule that is broken.
+pub fn judge(command: &Command, ended: &Ended, folder: &Path, before: &Files) -> Result<(), String> {
+    if !ended.in_time {
+        return Err("it did not end in time".to_owned());
+    }
+    for panic in ["panicked", "RUST_BACKTRACE", "overflow)", " thread "] {
+        if ended.err.contains(panic) {
+            return Err(format!("`{panic}` on standard error"));
+        }
+    }
+    let Some(code) = ended.code else { return Err("it ended by a signal".to_owned()) };
+    let one = command.checks && command.numbers != Numbers::Plain;
+    match (code, command.promise) {
+        (0, Promise::Works | Promise::Open) | (2, Promise::Open | Promise::Refused) => {}
+        (1, Promise::Works | Promise::Open) if one => {}
+        // Zeros that are no operands of the walk have no numbers that could overflow.
+        (code, promise) => return Err(format!("exit code {code}, where the promise is {promise:?}")),
+    }
+    let report = streams(command, ended, code)?;
+    left_behind(command, code, folder, before)?;
+    match &command.result {
+        Some(output) if code == 0 => numbers(command, output, folder, report.as_ref()),
+        _ => Ok(()),
+    }
+}
+
+/// What was printed; the report, where there is one.
+fn streams(command: &Command, ended: &Ended, code: i32) -> Result<Option<Value>, String> {
+    let messages = ended.err.lines().filter(|line| line.starts_with("error")).count();
+    if messages != usize::from(code != 0) {
+        return Err(format!("exit code {code} with {messages} messages"));
+    }
+    if code == 0 && command.launched.is_none() && !command.verbose {
+        let other = ended.err.lines().find(|line| !line.starts_with("warning:") && !line.is_empty());
+        if let Some(line) = other {
+            return Err(format!("`{line}` on standard error of a run that is well"));
+        }
+    }
+    match (code, command.json) {
+        (0 | 1, true) => json::report(&ended.out).map(Some),
+        (0, false) => Ok(None),
+        (_, true) => json::error(&ended.out).map(|()| None),
+        (1, false) => Ok(None),
+        (_, false) if ended.out.is_empty() => Ok(None),
+        (_, false) => Err(format!("exit code {code} with `{}` on standard output", ended.out)),
+    }
+}
+
+fn left_behind(command: &Command, code: i32, folder: &Path, before: &Files) -> Result<(), String> {
+    let after = files(folder);
+    let asked = |name: &String| code == 0 && command.asked.contains(name);
+    let new = after.keys().find(|name| !before.contains_key(*name) && !asked(name));
+    let changed = before.iter().find(|(name, bytes)| after.get(*name) != Some(bytes) && !asked(name));
+    match (new, changed) {
+        (Some(name), _) => Err(format!("exit code {code}, and it left `{name}`")),
+        (_, Some((name, _))) => Err(format!("exit code {code}, and `{name}` is not what it was")),
+        _ => Ok(()),
+    }
+}
+
+/// The file of the result, and the norm in the report.
+fn numbers(command: &Command, output: &Output, folder: &Path, report: Option<&Value>) -> Result<(), String> {
+    let expected = &output.expected.array;
+    let bound = 2.0 * output.dtype.bound(output.expected.roundings + 8);
+    let comparable = command.numbers != Numbers::Huge;
+    if let Some(report) = report {
+        let shape: Vec<u64> =
+            report["output"]["shape"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
+        if shape != expected.shape.iter().map(|&n| n as u64).collect::<Vec<_>>()
+            || report["dtype"] != output.dtype.to_string()
+        {
+            return Err(format!(
+                "the report has {} of shape {shape:?}, not {} {:?}",
+                report["dtype"], output.dtype, expected.shape
+            ));
+        }
+        if comparable && expected.sizes.iter().all(|size| size.is_finite()) {
+            let squares = |each: &mut dyn Iterator<Item = f64>| each.map(|x| x * x).sum::<f64>().sqrt();
+            let want = squares(&mut expected.values.iter().map(|value| value.norm()));
+            let off = squares(&mut expected.sizes.iter().map(|size| size * bound)) + 1e-9 * want + f64::MIN_POSITIVE;
+            let got = report["output"]["norm"].as_f64();
+            if got.is_none_or(|got| (got - want).abs() > off) {
+                return Err(format!("the norm is {got:?}, not {want} within {off}"));
+            }
+        }
+    }
+    let Some(name) = &output.file else { return Ok(()) };
+    let (dtype, shape, values) = operands::read(&folder.join(name))?;
+    if dtype != output.dtype || shape != expected.shape {
+        return Err(format!("{name} has {dtype} of shape {shape:?}, not {} {:?}", output.dtype, expected.shape));
+    }
+    if !comparable {
+        return Ok(());
+    }
+    let tiny = if single(dtype) { f64::from(f32::MIN_POSITIVE) } else { f64::MIN_POSITIVE };
+    for (at, ((got, want), size)) in values.iter().zip(&expected.values).zip(&expected.sizes).enumerate() {
+        let finite = |value: &Complex<f64>| value.re.is_finite() && value.im.is_finite();
+        let fine = if size.is_finite() { (got - want).norm() <= bound * size + tiny } else { !finite(got) };
+        if !fine {
+            return Err(format!("element {at} of {name} is {got}, not {want} within {:e}", bound * size));
+        }
+    }
+    Ok(())
+}
