@@ -7,6 +7,8 @@ mod command;
 #[path = "files/mpi.rs"]
 mod files;
 mod traces;
+#[path = "values/under_mpi.rs"]
+mod values;
 
 use std::time::Duration;
 
@@ -165,12 +167,12 @@ fn bad_input_is_refused_once() {
         refused(&ended, says);
     }
     for (arguments, says) in [
-        (["mk,kn->mn", "--ranks", "2"], "--ranks is for ranks inside one process"),
-        (["mk,kn->mn", "--transport", "throttled:1e9"], "--transport throttled is for ranks inside one process"),
-        (["mk,kn->mn", "--transport", "pigeon"], "unknown transport `pigeon`"),
-        (["->", "-s", "1"], "2 ranks are more than the 1 element"),
+        (&["mk,kn->mn", "--ranks", "2"][..], "--ranks is for ranks inside one process"),
+        (&["mk,kn->mn", "--transport", "throttled:1e9"], "--transport throttled is for ranks inside one process"),
+        (&["mk,kn->mn", "--transport", "pigeon"], "unknown transport `pigeon`"),
+        (&["->", "-s", "1", "--strict-ranks"], "2 ranks are more than the 1 element"),
     ] {
-        refused(&run(&folder, "2", &arguments).unwrap(), says);
+        refused(&run(&folder, "2", arguments).unwrap(), says);
     }
     let json = run(&folder, "2", &["mk,kn->mx", "--json"]).unwrap();
     assert_eq!((json.code, &json.json()["error"]["kind"]), (Some(2), &"parse".into()));

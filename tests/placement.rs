@@ -61,7 +61,10 @@ fn a_domain_has_a_rank_by_default() {
         assert_eq!(report["check"]["ok"], true);
         // What nobody has asked for is no reason to refuse anything.
         on(&domains_of_one_core(), &folder, &["i,i->", "-s1", "--check"]).well();
-        on(&domains_of_one_core(), &folder, &["i,i->", "-s1", "-n2"]).refused("2 ranks are more than the 1 element");
+        on(&domains_of_one_core(), &folder, &["i,i->", "-s1", "-n2", "--strict-ranks"])
+            .refused("2 ranks are more than the 1 element");
+        let strict = ["i,i->", "-s1", "--strict-ranks"];
+        on(&domains_of_one_core(), &folder, &strict).well();
     }
     let one = format!("numa:1 core:{}", host::cpus().iter().max().map_or(1, |last| last + 1));
     let report = on(&one, &folder, &asked).well().json();

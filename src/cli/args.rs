@@ -51,6 +51,10 @@ pub struct Args {
     #[arg(short = 'n', long, value_name = "N")]
     pub ranks: Option<NonZeroUsize>,
 
+    /// Fail where ranks have no task and hold no block; by default they are idle, with a warning
+    #[arg(long)]
+    pub strict_ranks: bool,
+
     /// Compute threads of each rank [default: its share of the cores, less one for communication where ranks are
     /// several and that leaves one]
     #[arg(short = 't', long, value_name = "N")]

@@ -137,14 +137,13 @@ impl RunConfig {
         for limit in limits.iter().filter(|_| world.is_root() && !args.quiet) {
             eprintln!("warning: {limit}");
         }
-        // Ranks that nobody has asked for may have nothing to do.
-        let asked = args.ranks.is_some() || args.machine.is_some() || launcher().is_some();
-        check_extents(&tree, dtype, if asked { ranks } else { 1 })?;
+        let largest = check_extents(&tree, dtype)?;
         if let Some(text) = &args.distribution {
             options.fixed = Fixed::of(text, &tree).map_err(|error| usage(format!("--distribution: {error}")))?;
         }
         let plan = shaped.plan_tree(&tree, &machine, &options)?;
         let plan_seconds = started.elapsed().as_secs_f64();
+        check_idle(world, &args, &plan, largest)?;
         let by_one = if args.explain || args.simulate { by_one(&shaped, &tree, &machine, &options) } else { None };
         let shown = [("--timeline draws", &args.timeline), ("--trace shows", &args.trace)];
         if let Some((shows, _)) = shown.iter().find(|(_, path)| path.is_some() && args.simulate && ranks > MOST_PLAYED)
@@ -248,8 +247,8 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options>
     })
 }
 
-/// Refuses tensors that no address space holds, and ranks that could have nothing to do.
-fn check_extents(tree: &Tree, dtype: Dtype, ranks: usize) -> Result<()> {
+/// Refuses tensors that no address space holds; the elements of the largest operand or result.
+fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
     let mut largest = 0;
     for (id, node) in tree.nodes.iter().enumerate() {
         let shape = tree.shape(&node.labels);
@@ -264,9 +263,37 @@ fn check_extents(tree: &Tree, dtype: Dtype, ranks: usize) -> Result<()> {
             largest = largest.max(shape.iter().product());
         }
     }
-    if largest > 0 && ranks > largest {
-        let elements = counted(largest, "element");
-        return Err(usage(format!("{ranks} ranks are more than the {elements} of the largest tensor")));
+    Ok(largest)
+}
+
+/// Says on rank 0 how many ranks the plan leaves idle, or refuses them where the user wants that. `largest`: elements of the
+/// largest tensor.
+fn check_idle(world: &World, args: &Args, plan: &Plan, largest: usize) -> Result<()> {
+    let ranks = plan.ranks();
+    // Ranks that the user has not asked for may have nothing to do.
+    let asked = args.ranks.is_some() || args.machine.is_some() || launcher().is_some();
+    // The text of --explain says it, too.
+    let warns = world.is_root() && !args.quiet && !args.explain && !args.simulate;
+    if ranks == 1 || !asked || !(warns || args.strict_ranks) {
+        return Ok(());
+    }
+    let idle = plan.idle_ranks();
+    if idle == 0 {
+        return Ok(());
+    }
+    let have = if idle == 1 { "has no task and holds" } else { "have no task and hold" };
+    if args.strict_ranks {
+        let work = if largest > 0 && ranks > largest {
+            format!("the {} of the largest tensor", counted(largest, "element"))
+        } else {
+            "this plan shares its work among".to_owned()
+        };
+        return Err(usage(format!(
+            "{ranks} ranks are more than {work}: {idle} {have} no block; take fewer, or leave --strict-ranks out"
+        )));
+    }
+    if warns {
+        eprintln!("warning: {idle} of {ranks} ranks {have} no block");
     }
     Ok(())
 }

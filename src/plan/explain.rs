@@ -21,6 +21,11 @@ impl fmt::Display for Explain<'_> {
             counted(machine.workers, "worker") + if machine.ranks > 1 { " each" } else { "" },
             if plan.kernel == KernelChoice::Auto { String::new() } else { format!(", kernel {}", plan.kernel.name()) }
         )?;
+        let idle = plan.idle_ranks();
+        if idle > 0 {
+            let have = if idle == 1 { "has no task and holds" } else { "have no task and hold" };
+            writeln!(f, "idle      {idle} of {} {have} no block", counted(machine.ranks, "rank"))?;
+        }
         let dims = plan.names.iter().zip(plan.whole_extents()).map(|(name, extent)| format!("{name}={extent}"));
         writeln!(f, "extents   {}", dims.collect::<Vec<_>>().join(" "))?;
         if !plan.slices.is_empty() {

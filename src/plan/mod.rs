@@ -15,6 +15,7 @@
 //! | tasks of one rank | `lower` |
 //! | batches through ranks in groups | `pipeline` |
 //! | ranks of their own for subtrees | `groups` |
+//! | which ranks have nothing to do | `idle` |
 //! | what they pack into | `packing` |
 //! | in slices, where memory is limited | `slice`, `fitting` |
 //! | what later slices and runs leave out | `lasting` |
@@ -39,6 +40,7 @@ mod fitting;
 mod fixed;
 mod grids;
 mod groups;
+mod idle;
 mod lanes;
 mod lasting;
 mod layout;
