@@ -3,7 +3,7 @@
 
     tests/signals.py PROGRAM [--launcher "mpirun.mpich"] [--ranks N] [--runs 200] [--seed 27] [--signals INT,TERM,HUP]
 
-Each run writes a result, a trace and a timeline over old files, with a cache that is empty in one run of ten. After it has
+Each run writes a result, a trace and a timeline over old files, with a cache that is empty in one run of ten (--empty-cache). After it has
 ended, each file must be the old one or a complete new one, and no other file may be in its folder or in the cache. In one
 process the status must be that of the signal, or 0 where it came too late. Without --launcher, --ranks are threads of the
 process. Use a release build on a machine that is not busy: random moments are spread over the time of an undisturbed run. With it, the signal goes to the launcher, to its process group as Ctrl-C does, or to one of the ranks.
@@ -145,6 +145,7 @@ def main():
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=27)
     parser.add_argument("--signals", default="INT,TERM,HUP")
+    parser.add_argument("--empty-cache", type=float, default=0.1, metavar="SHARE", help="of runs that measure rates first")
     parser.add_argument("--allow-leftovers-of-hup", action="store_true")
     arguments = parser.parse_args()
     random.seed(arguments.seed)
@@ -158,7 +159,7 @@ def main():
         for number in range(arguments.runs):
             name = random.choice(arguments.signals.split(","))
             whom = random.choice(["launcher", "group", "rank"]) if arguments.launcher else "process"
-            empty_cache = random.random() < 0.1
+            empty_cache = random.random() < arguments.empty_cache
             moment = random.uniform(0, 1.1 * (measuring if empty_cache else seconds))
             trial.prepare(empty_cache)
             run = trial.start()
