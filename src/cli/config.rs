@@ -16,6 +16,7 @@ use einsum_dist::tree::Tree;
 use einsum_dist::{Machine, Options, Plan, Problem, Shaped, World};
 
 use super::args::Args;
+use super::check::budget;
 use super::sizes::Sizes;
 use super::start::{agree, check_flags, usage};
 use super::units::{self, counted};
@@ -41,6 +42,8 @@ pub struct RunConfig {
     /// Some extents are the default's.
     pub default_sizes: bool,
     pub check: bool,
+    /// That the check may take, per process.
+    pub check_bytes: u64,
     pub explain: bool,
     pub simulate: bool,
     /// Transfers run while workers compute, which predicted times assume.
@@ -76,7 +79,11 @@ impl RunConfig {
             world.agree(start_threads(workers.min(host::processors())))?;
             Machine::new(1, workers)
         };
-        agree(world, RunConfig::local(world, args, &text, machine, target))
+        let mut config = agree(world, RunConfig::local(world, args, &text, machine, target))?;
+        if config.check && !config.explain {
+            config.check_bytes = budget::here(world, &config.plan, &config.tree, config.check_bytes)?;
+        }
+        Ok(config)
     }
 
     /// The name of what multiplies, of the ranks that are looked at.
@@ -141,7 +148,12 @@ impl RunConfig {
         if let Some(text) = &args.distribution {
             options.fixed = Fixed::of(text, &tree).map_err(|error| usage(format!("--distribution: {error}")))?;
         }
-        let plan = shaped.plan_tree(&tree, &machine, &options)?;
+        let within = |memory_limit| shaped.plan_tree(&tree, &machine, &Options { memory_limit, ..options.clone() });
+        let (plan, check_bytes) = if args.check {
+            budget::plan_beside(&tree, options.memory_limit, within)?
+        } else {
+            (within(options.memory_limit)?, 0)
+        };
         let plan_seconds = started.elapsed().as_secs_f64();
         check_idle(world, &args, &plan, largest)?;
         let by_one = if args.explain || args.simulate { by_one(&shaped, &tree, &machine, &options) } else { None };
@@ -171,6 +183,7 @@ impl RunConfig {
             warmup: args.warmup as usize,
             default_sizes,
             check: args.check,
+            check_bytes,
             explain: args.explain || args.simulate,
             simulate: args.simulate,
             overlap: !args.no_overlap,

@@ -14,7 +14,7 @@ use num_complex::Complex;
 use super::config::RunConfig;
 use super::explain::where_ranks_are;
 use super::finished::Finished;
-use super::{Result, shown};
+use super::{Result, shown, units};
 
 /// What a run brought, the same on every rank.
 #[derive(Debug)]
@@ -36,6 +36,9 @@ pub struct Outcome {
 /// Bad input found while reading, or a failed run.
 pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
     world.check_memory(&config.plan, 0)?;
+    if config.verbose && config.check && world.is_root() {
+        eprintln!("check     in {} beside the run", units::bytes(config.check_bytes as f64));
+    }
     if config.verbose {
         let placement = where_ranks_are(host::topology()?, &world.places()?);
         if world.is_root() {

@@ -3,16 +3,22 @@
 use std::ops::Range;
 use std::path::Path;
 
-use einsum_dist::Result;
 use einsum_dist::dims::Label;
-use einsum_dist::dist::volume;
+use einsum_dist::dist::{Bounds, volume};
 use einsum_dist::dtype::Dtype;
 use einsum_dist::io::npy::{NpyHeader, read_block, read_header};
 use einsum_dist::io::random;
+use einsum_dist::memory::room_for;
 use num_complex::Complex;
 
+use super::super::Result;
 use super::super::config::RunConfig;
+use super::budget::memory;
+use super::select::{Indices, Selection};
 use super::sum::{Term, Tracked};
+
+/// Elements that are read at a time.
+pub const CHUNK: usize = 1 << 12;
 
 /// Where an operand comes from.
 pub enum Source<'a> {
@@ -22,7 +28,7 @@ pub enum Source<'a> {
 
 impl<'a> Source<'a> {
     /// The source of an operand; reads the header of a file.
-    pub fn new(config: &'a RunConfig, operand: usize) -> super::Result<Source<'a>> {
+    pub fn new(config: &'a RunConfig, operand: usize) -> Result<Source<'a>> {
         match config.operands.get(operand) {
             Some(path) => Source::file(path),
             None => Ok(Source::Random {
@@ -35,61 +41,130 @@ impl<'a> Source<'a> {
     }
 
     /// A file; reads its header.
-    pub fn file(path: &'a Path) -> super::Result<Source<'a>> {
+    pub fn file(path: &'a Path) -> Result<Source<'a>> {
         Ok(Source::File { path, header: read_header(path)? })
     }
 
-    fn shape(&self) -> &[usize] {
-        match self {
-            Source::Random { shape, .. } => shape,
-            Source::File { header, .. } => &header.shape,
+    /// The elements with these indices of each label, as a term that has its labels in the order of `layout`, the last one the fastest.
+    ///
+    /// # Errors
+    /// There is no memory for them, or a file cannot be read.
+    pub fn fetch(&self, labels: &[Label], selection: &Selection, layout: &[Label]) -> Result<Term> {
+        let indices: Vec<&Indices> = labels.iter().map(|&label| selection.of(label)).collect();
+        let mut dims: Vec<usize> = (0..labels.len()).collect();
+        dims.sort_by_key(|&dim| (layout.iter().position(|&label| label == labels[dim]), dim));
+        let mut steps = vec![0; labels.len()];
+        let mut elements = 1;
+        for &dim in dims.iter().rev() {
+            steps[dim] = elements;
+            elements *= indices[dim].len();
         }
+        let mut values = memory(room_for(elements))?;
+        values.resize(elements, Tracked::default());
+        let mut bytes = memory(room_for(CHUNK.min(elements) * self.dtype().size()))?;
+        self.each_box(&indices, &mut |bounds, places| {
+            bytes.clear();
+            bytes.resize(volume(bounds) * self.dtype().size(), 0);
+            self.read(bounds, &mut bytes)?;
+            let first: usize = places.iter().zip(&steps).map(|(place, step)| place * step).sum();
+            scatter(self.dtype(), &bytes, bounds, &steps, &mut values[first..]);
+            Ok(())
+        })?;
+        let (labels, shape): (Vec<Label>, Vec<usize>) =
+            dims.iter().map(|&dim| (labels[dim], indices[dim].len())).unzip();
+        Ok(Term::dense(values, &labels, &shape))
     }
 
-    pub fn elements(&self) -> usize {
-        self.shape().iter().product()
+    /// Calls `each` for boxes of neighbours that make up these indices, of at most [`CHUNK`] elements, with the place of the first one.
+    fn each_box(&self, indices: &[&Indices], each: &mut impl FnMut(&Bounds, &[usize]) -> Result<()>) -> Result<()> {
+        let runs: Vec<Vec<(usize, Range<usize>)>> = indices.iter().map(|indices| indices.runs().collect()).collect();
+        let count: usize = runs.iter().map(Vec::len).product();
+        for mut number in 0..count {
+            let mut places = vec![0; runs.len()];
+            let mut bounds: Bounds = vec![0..0; runs.len()];
+            for (dim, runs) in runs.iter().enumerate().rev() {
+                (places[dim], bounds[dim]) = runs[number % runs.len()].clone();
+                number /= runs.len();
+            }
+            for piece in pieces(&bounds, CHUNK) {
+                let at =
+                    piece.iter().zip(&bounds).zip(&places).map(|((piece, run), place)| place + piece.start - run.start);
+                each(&piece, &at.collect::<Vec<usize>>())?;
+            }
+        }
+        Ok(())
     }
 
-    /// The part with these indices of each label, as a term of the labels that have not just one.
-    pub fn fetch(&self, labels: &[Label], indices: impl Fn(Label) -> Range<usize>) -> Result<Term> {
-        let ranges: Vec<Range<usize>> = labels.iter().map(|&label| indices(label)).collect();
-        let free = labels.iter().zip(&ranges).filter(|(_, range)| range.len() != 1);
-        let (free, shape): (Vec<Label>, Vec<usize>) = free.map(|(&label, range)| (label, range.len())).unzip();
-        Ok(Term::dense(self.read(&ranges)?, &free, &shape))
+    fn dtype(&self) -> Dtype {
+        match self {
+            Source::Random { dtype, .. } => *dtype,
+            Source::File { header, .. } => header.dtype,
+        }
     }
 
     /// A box of elements in row-major order.
-    pub fn read(&self, ranges: &[Range<usize>]) -> Result<Vec<Tracked>> {
-        let dtype = match self {
-            Source::Random { dtype, .. } => *dtype,
-            Source::File { header, .. } => header.dtype,
-        };
-        let mut bytes = vec![0; volume(ranges) * dtype.size()];
+    fn read(&self, bounds: &Bounds, bytes: &mut [u8]) -> Result<()> {
         match self {
             Source::Random { dtype, seed, operand, shape } => {
-                random::fill_block(*dtype, *seed, *operand, shape, ranges, &mut bytes);
+                random::fill_block(*dtype, *seed, *operand, shape, bounds, bytes);
             }
-            Source::File { path, header } => read_block(path, header, ranges, &mut bytes)?,
+            Source::File { path, header } => read_block(path, header, bounds, bytes)?,
         }
-        Ok(decode(dtype, &bytes))
+        Ok(())
     }
 }
 
-fn decode(dtype: Dtype, bytes: &[u8]) -> Vec<Tracked> {
+/// Puts the elements of a box where they belong.
+fn scatter(dtype: Dtype, bytes: &[u8], bounds: &Bounds, steps: &[usize], into: &mut [Tracked]) {
     let single = |bytes: &[u8; 4]| f64::from(f32::from_le_bytes(*bytes));
     let double = |bytes: &[u8; 8]| f64::from_le_bytes(*bytes);
     let (singles, doubles) = (bytes.as_chunks::<4>().0, bytes.as_chunks::<8>().0);
-    let real = |value: f64| Tracked::from(Complex::new(value, 0.0));
+    let real = |value: f64| Complex::new(value, 0.0);
     match dtype {
-        Dtype::Float32 => singles.iter().map(|re| real(single(re))).collect(),
-        Dtype::Float64 => doubles.iter().map(|re| real(double(re))).collect(),
+        Dtype::Float32 => put(singles.iter().map(|re| real(single(re))), bounds, steps, into),
+        Dtype::Float64 => put(doubles.iter().map(|re| real(double(re))), bounds, steps, into),
         Dtype::Complex64 => {
             let pairs = singles.as_chunks::<2>().0.iter();
-            pairs.map(|[re, im]| Tracked::from(Complex::new(single(re), single(im)))).collect()
+            put(pairs.map(|[re, im]| Complex::new(single(re), single(im))), bounds, steps, into);
         }
         Dtype::Complex128 => {
             let pairs = doubles.as_chunks::<2>().0.iter();
-            pairs.map(|[re, im]| Tracked::from(Complex::new(double(re), double(im)))).collect()
+            put(pairs.map(|[re, im]| Complex::new(double(re), double(im))), bounds, steps, into);
         }
     }
+}
+
+fn put(values: impl Iterator<Item = Complex<f64>>, bounds: &Bounds, steps: &[usize], into: &mut [Tracked]) {
+    let (mut at, mut place) = (vec![0; bounds.len()], 0);
+    for value in values {
+        into[place] = Tracked::from(value);
+        for (dim, range) in bounds.iter().enumerate().rev() {
+            at[dim] += 1;
+            place += steps[dim];
+            if at[dim] < range.len() {
+                break;
+            }
+            place -= steps[dim] * range.len();
+            at[dim] = 0;
+        }
+    }
+}
+
+/// Boxes of at most so many elements that make up a box, cut along its outer dimensions first.
+fn pieces(bounds: &Bounds, most: usize) -> Vec<Bounds> {
+    let (mut open, mut done) = (vec![bounds.clone()], Vec::new());
+    while let Some(bounds) = open.pop() {
+        let Some(dim) = bounds.iter().position(|range| range.len() > 1).filter(|_| volume(&bounds) > most) else {
+            done.push(bounds);
+            continue;
+        };
+        let Range { start, end } = bounds[dim];
+        let middle = usize::midpoint(start, end);
+        for half in [start..middle, middle..end] {
+            let mut halved = bounds.clone();
+            halved[dim] = half;
+            open.push(halved);
+        }
+    }
+    done
 }

@@ -1,14 +1,27 @@
 //! `--check`: elements of the output once more, in double precision and slowly, from the operands.
 //!
 //! Whole outputs where that takes few operations, else a sample spread over the output. What an element should be comes
-//! from one sum over all dimensions of the expression at once, which shares nothing with the plan but labels and extents;
-//! only where that would take hours are intermediates computed, along the tree: whole ones where that takes few
-//! operations, else those of the sample. Every rank looks at blocks of its own, a part of the result after the other, and
+//! from one sum over all dimensions of the expression at once, which shares nothing with the plan but labels and extents,
+//! or, where that takes more operations, from intermediates along the tree; samples share these, in batches, where each by
+//! itself would take too long. Every rank looks at blocks of its own, a part of the result after the other, and
 //! reads or makes the slices of the operands that it needs.
+//!
+//! | file | what |
+//! |---|---|
+//! | `cost`, `ways`, `budget` | what a check costs, the cheapest way, the memory that it has |
+//! | `select`, `fetch` | which indices take part, and the elements of operands with these |
+//! | `along_tree`, `nest`, `sum` | elements of the result in double precision |
+//! | `compare` | these with what the run made |
 
+mod along_tree;
+pub mod budget;
 mod compare;
+mod cost;
 mod fetch;
+mod nest;
+mod select;
 mod sum;
+mod ways;
 
 use einsum_dist::kernel::error_bound;
 use einsum_dist::plan::CheckReport;
@@ -64,13 +77,13 @@ mod tests {
     use clap::Parser;
 
     use super::super::args::Args;
-    use super::compare::SAMPLE;
+    use super::ways::SAMPLE;
     use super::*;
 
     /// Checks a result that one process computes, with one element off by `off`.
     fn checked(arguments: &[&str], off: f32) -> CheckReport {
         let world = World::single();
-        let arguments = ["einsum-dist", "-t1"].iter().chain(arguments);
+        let arguments = ["einsum-dist", "-t1", "--check"].iter().chain(arguments);
         let config = RunConfig::new(&world, Args::parse_from(arguments)).unwrap();
         let operand = |index: usize| {
             let value = config.plan.operand(index);
@@ -116,6 +129,27 @@ mod tests {
         // So many elements that only a sample is followed.
         let sample = checked(&["ab,bc,cd,de,ef,fg,gh->ah", "-s40,a=3600,h=3600"], 0.0);
         assert!(sample.ok && sample.checked as usize == SAMPLE, "{sample:?}");
+    }
+
+    /// Eight tensors of 3 to 5 of 14 labels: 10^13 products at once, and some 10^7 along the tree.
+    #[test]
+    fn a_network_of_many_labels_takes_no_time() {
+        let started = std::time::Instant::now();
+        let arguments = ["abc,cdeb,efg,gahi,ijkd,klm,mnfj,nlh->hc", "-s9,b=8,d=8,g=10"];
+        let right = checked(&arguments, 0.0);
+        assert!(right.ok && right.checked == 81, "{right:?}");
+        assert!(!checked(&arguments, 1e6).ok);
+        assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
+    }
+
+    /// Within little memory elements come from small pieces, and are the same ones.
+    #[test]
+    fn little_memory_is_enough() {
+        for limit in ["--memory-limit=60kB", "--memory-limit=2MB"] {
+            let right = checked(&["mk,kn->mn", "-s40,k=50", limit], 0.0);
+            assert!(right.ok && right.checked == 1600, "{limit}: {right:?}");
+            assert!(!checked(&["mk,kn->mn", "-s40,k=50", limit], 0.01).ok, "{limit}");
+        }
     }
 
     #[test]

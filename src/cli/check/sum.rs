@@ -1,7 +1,6 @@
-//! Sums of products in double precision: one loop over all summed dimensions, without any cleverness.
+//! What is summed: numbers with the absolute values that they came from, and factors made of them.
 
 use einsum_dist::dims::Label;
-use einsum_dist::tree::Tree;
 use num_complex::Complex;
 
 /// A number and the sum of the absolute values of the products that it came from.
@@ -22,7 +21,7 @@ impl Tracked {
         Tracked { value: self.value + other.value, magnitude: self.magnitude + other.magnitude }
     }
 
-    fn times(self, other: Tracked) -> Tracked {
+    pub fn times(self, other: Tracked) -> Tracked {
         Tracked { value: self.value * other.value, magnitude: self.magnitude * other.magnitude }
     }
 }
@@ -50,62 +49,12 @@ impl Term {
         Term { values, strides }
     }
 
-    fn stride(&self, label: Label) -> usize {
+    /// Its labels, once each.
+    pub fn labels(&self) -> impl Iterator<Item = Label> {
+        self.strides.iter().map(|&(label, _)| label)
+    }
+
+    pub fn stride(&self, label: Label) -> usize {
         self.strides.iter().find(|(known, _)| *known == label).map_or(0, |&(_, stride)| stride)
-    }
-}
-
-/// The product of terms, summed over all labels but those of the output.
-pub struct Sum<'a> {
-    values: Vec<&'a [Tracked]>,
-    /// Per term, per label of the output.
-    out: Vec<Vec<usize>>,
-    extents: Vec<usize>,
-    /// Per summed label, per term.
-    steps: Vec<Vec<usize>>,
-}
-
-impl<'a> Sum<'a> {
-    pub fn new(tree: &Tree, terms: &'a [Term], out: &[Label]) -> Sum<'a> {
-        let mut summed: Vec<Label> = Vec::new();
-        for &(label, _) in terms.iter().flat_map(|term| &term.strides) {
-            if !out.contains(&label) && !summed.contains(&label) {
-                summed.push(label);
-            }
-        }
-        Sum {
-            values: terms.iter().map(|term| term.values.as_slice()).collect(),
-            out: terms.iter().map(|term| out.iter().map(|&label| term.stride(label)).collect()).collect(),
-            extents: tree.shape(&summed),
-            steps: summed.iter().map(|&label| terms.iter().map(|term| term.stride(label)).collect()).collect(),
-        }
-    }
-
-    /// One element.
-    pub fn at(&self, index: &[usize]) -> Tracked {
-        let mut total = Tracked::default();
-        if self.extents.contains(&0) {
-            return total;
-        }
-        let start = |strides: &Vec<usize>| strides.iter().zip(index).map(|(stride, at)| stride * at).sum::<usize>();
-        let mut places: Vec<usize> = self.out.iter().map(start).collect();
-        let mut at = vec![0; self.extents.len()];
-        loop {
-            let factors = self.values.iter().zip(&places).map(|(values, &place)| values[place]);
-            total = total.add(factors.reduce(Tracked::times).unwrap_or_default());
-            // To the next point, like an odometer.
-            let mut dim = 0;
-            loop {
-                let Some(&extent) = self.extents.get(dim) else { return total };
-                at[dim] += 1;
-                if at[dim] < extent {
-                    places.iter_mut().zip(&self.steps[dim]).for_each(|(place, step)| *place += step);
-                    break;
-                }
-                at[dim] = 0;
-                places.iter_mut().zip(&self.steps[dim]).for_each(|(place, step)| *place -= step * (extent - 1));
-                dim += 1;
-            }
-        }
     }
 }

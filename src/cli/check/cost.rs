@@ -1,0 +1,194 @@
+//! What a comparison costs in operations and memory, before any of it is done, and pieces that fit into memory.
+//!
+//! Invariant: bytes are those of elements in double precision with their magnitudes, all that are held at a time, and of what is read
+//! on the way; lists whose length does not depend on extents are not counted.
+
+use einsum_dist::dims::Label;
+use einsum_dist::tree::{NodeId, Step, Tree};
+
+use super::fetch::CHUNK;
+use super::sum::Tracked;
+
+/// Operations that making, reading and placing an element of an operand costs as much as.
+const FETCH: f64 = 8.0;
+
+/// Bytes of the longest element of a file.
+const LONGEST: f64 = 16.0;
+
+/// Vectors of elements of the result that are held beside what makes them: a sum, a summand, and what the result was added onto.
+const RESULTS: f64 = 3.0;
+
+/// How elements of the result come about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evaluation {
+    /// Each is one sum over all labels, which shares nothing with the plan but labels and extents.
+    Directly,
+    /// By way of intermediates, along the tree.
+    AlongTree,
+}
+
+/// The cost of one evaluation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    /// Multiply-adds.
+    pub products: f64,
+    /// Elements of operands.
+    pub fetched: f64,
+    pub bytes: f64,
+    /// The step that needs most memory.
+    widest: NodeId,
+}
+
+impl Cost {
+    /// Of the parts of a selection that has so many indices of each label, by label.
+    pub fn of(tree: &Tree, evaluation: Evaluation, sizes: &[usize]) -> Cost {
+        let volume = |labels: &[Label]| labels.iter().map(|label| sizes[label.0 as usize] as f64).product::<f64>();
+        let element = size_of::<Tracked>() as f64;
+        let root = tree.root();
+        let mut cost = Cost { products: 0.0, fetched: 0.0, bytes: 0.0, widest: root };
+        if evaluation == Evaluation::Directly {
+            let leaves = tree.nodes.iter().filter(|node| matches!(node.step, Step::Leaf { .. }));
+            cost.fetched = leaves.map(|node| volume(&node.labels)).sum();
+            // Each product has all operands as factors.
+            let factors = (tree.operands as f64 / 2.0).max(1.0);
+            cost.products = sizes.iter().map(|&size| size as f64).product::<f64>() * factors;
+            cost.bytes = cost.fetched * element + cost.fetched.min(CHUNK as f64) * LONGEST;
+        } else {
+            cost.follow(tree, volume, element);
+        }
+        cost.bytes += RESULTS * element * volume(&tree.nodes[root].labels);
+        cost
+    }
+
+    fn follow(&mut self, tree: &Tree, volume: impl Fn(&[Label]) -> f64, element: f64) {
+        let mut live = 0.0;
+        for (id, node) in tree.nodes.iter().enumerate() {
+            let inputs = inputs(&node.step);
+            let mut bytes = live + element * volume(&node.labels);
+            for &input in inputs.iter().flatten() {
+                let elements = volume(&tree.nodes[input].labels);
+                if let Step::Leaf { .. } = tree.nodes[input].step {
+                    self.fetched += elements;
+                    bytes += elements * element + elements.min(CHUNK as f64) * LONGEST;
+                } else {
+                    live -= elements * element;
+                }
+            }
+            self.products += match &node.step {
+                Step::Leaf { .. } => continue,
+                Step::Contract { kinds, .. } => volume(&kinds.iter().map(|(label, _)| label).collect::<Vec<_>>()),
+                Step::Unary { input, .. } => volume(&distinct(&tree.nodes[*input].labels)),
+            };
+            live += element * volume(&node.labels);
+            if bytes > self.bytes {
+                (self.bytes, self.widest) = (bytes, id);
+            }
+        }
+    }
+
+    /// All that it costs, in products.
+    pub fn operations(&self) -> f64 {
+        self.products + FETCH * self.fetched
+    }
+
+    /// As so many of it.
+    pub fn times(self, count: f64) -> Cost {
+        Cost { products: self.products * count, fetched: self.fetched * count, ..self }
+    }
+}
+
+/// The steps that a step takes.
+pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
+    match *step {
+        Step::Leaf { .. } => [None; 2],
+        Step::Unary { input, .. } => [Some(input), None],
+        Step::Contract { left, right, .. } => [Some(left), Some(right)],
+    }
+}
+
+/// Labels, once each.
+pub fn distinct(labels: &[Label]) -> Vec<Label> {
+    let mut once: Vec<Label> = Vec::with_capacity(labels.len());
+    labels.iter().for_each(|label| {
+        if !once.contains(label) {
+            once.push(*label);
+        }
+    });
+    once
+}
+
+/// The sizes of pieces of a selection of these sizes that take so many bytes at most, and the cost of all of them; `None` where
+/// single products take more.
+pub fn fit(tree: &Tree, evaluation: Evaluation, whole: &[usize], most: f64) -> Option<(Vec<usize>, Cost)> {
+    let mut sizes = whole.to_vec();
+    let total = |sizes: &[usize]| {
+        let count = sizes.iter().zip(whole).map(|(&size, &whole)| whole.div_ceil(size.max(1)).max(1) as f64).product();
+        Cost::of(tree, evaluation, sizes).times(count)
+    };
+    let mut cost = total(&sizes);
+    while cost.bytes > most {
+        // What needs most memory gets smaller, and what that costs least for.
+        let step = &tree.nodes[cost.widest];
+        let mut labels = step.labels.clone();
+        match evaluation {
+            Evaluation::Directly => labels = (0..sizes.len() as u32).map(Label).collect(),
+            Evaluation::AlongTree => {
+                inputs(&step.step).iter().flatten().for_each(|&input| labels.extend(&tree.nodes[input].labels));
+            }
+        }
+        let halved = distinct(&labels).into_iter().map(|label| label.0 as usize).filter(|&label| sizes[label] > 1);
+        let halved = halved.map(|label| {
+            let mut sizes = sizes.clone();
+            sizes[label] = sizes[label].div_ceil(2);
+            let cost = total(&sizes);
+            (sizes, cost)
+        });
+        let worth = |cost: &Cost| (1.0 + cost.operations()) * cost.bytes;
+        (sizes, cost) = match halved.min_by(|(_, one), (_, other)| worth(one).total_cmp(&worth(other))) {
+            Some(smaller) => smaller,
+            // What is live beside the widest step is what makes it wide.
+            None => {
+                let largest = (0..sizes.len()).max_by_key(|&label| sizes[label]).filter(|&label| sizes[label] > 1)?;
+                sizes[largest] = sizes[largest].div_ceil(2);
+                let cost = total(&sizes);
+                (sizes, cost)
+            }
+        };
+    }
+    Some((sizes, cost))
+}
+
+#[cfg(test)]
+mod tests {
+    use einsum_dist::Problem;
+    use einsum_dist::{Machine, Options};
+
+    use super::*;
+
+    fn tree(text: &str, shapes: &[Vec<usize>]) -> Tree {
+        let shaped = Problem::parse(text).unwrap().shapes(shapes).unwrap();
+        shaped.tree(&Machine::default(), &Options::default()).unwrap()
+    }
+
+    #[test]
+    fn a_tree_has_fewer_products_than_its_sum() {
+        let chain = tree("ab,bc,cd->ad", &[vec![10, 10], vec![10, 10], vec![10, 10]]);
+        let along = Cost::of(&chain, Evaluation::AlongTree, &chain.extents);
+        let directly = Cost::of(&chain, Evaluation::Directly, &chain.extents);
+        assert_eq!((along.products, directly.products), (2000.0, 15_000.0));
+        assert_eq!((along.fetched, directly.fetched), (300.0, 300.0));
+    }
+
+    #[test]
+    fn pieces_fit() {
+        let product = tree("mk,kn->mn", &[vec![100, 64], vec![64, 90]]);
+        for evaluation in [Evaluation::Directly, Evaluation::AlongTree] {
+            let whole = Cost::of(&product, evaluation, &product.extents);
+            for most in [1e6, 1e5, 1e4, 1e3] {
+                let (sizes, cost) = fit(&product, evaluation, &product.extents, most).unwrap();
+                assert!(cost.bytes <= most && cost.products >= whole.products, "{most}: {sizes:?} {cost:?}");
+            }
+            assert_eq!(fit(&product, evaluation, &product.extents, 100.0), None);
+        }
+    }
+}

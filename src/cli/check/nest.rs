@@ -1,0 +1,263 @@
+//! Sums of products in double precision: a loop nest over strided factors, sharing nothing with the kernels that it checks.
+//!
+//! ```text
+//! for each element of out:  for the outer summed labels:  fixed factors * sum over the inner label of the others
+//! ```
+//!
+//! Invariant: sums are made of blocks of [`BLOCK`] products, so that their rounding errors grow with the length of a block and the
+//! number of blocks, not with their product.
+
+use einsum_dist::dims::Label;
+use einsum_dist::memory::{OutOfMemory, room_for};
+use num_complex::Complex;
+use rayon::prelude::*;
+
+use super::sum::{Term, Tracked};
+
+/// Products, or rows of products, that are summed before they join the others.
+const BLOCK: usize = 256;
+
+/// Products that are worth more than one thread.
+const SHARED: usize = 1 << 14;
+
+/// A label: how many places it has, and how far apart these are in each factor.
+#[derive(Debug, Clone)]
+struct Loop {
+    extent: usize,
+    steps: Vec<usize>,
+}
+
+/// The product of terms, summed over all labels but those of the output.
+pub struct Nest<'a> {
+    values: Vec<&'a [Tracked]>,
+    /// The slowest first.
+    out: Vec<Loop>,
+    /// The fastest first.
+    outer: Vec<Loop>,
+    inner: Loop,
+    /// Factors that the inner loop walks along, and the others.
+    varying: Vec<usize>,
+    fixed: Vec<usize>,
+}
+
+impl<'a> Nest<'a> {
+    /// `len` has the number of places of each label.
+    pub fn new(terms: &'a [Term], out: &[Label], len: impl Fn(Label) -> usize) -> Nest<'a> {
+        let of =
+            |label: Label| Loop { extent: len(label), steps: terms.iter().map(|term| term.stride(label)).collect() };
+        let mut summed: Vec<Label> = Vec::new();
+        for label in terms.iter().flat_map(Term::labels) {
+            if !out.contains(&label) && !summed.contains(&label) {
+                summed.push(label);
+            }
+        }
+        let mut loops: Vec<Loop> = summed.into_iter().map(of).filter(|summed| summed.extent != 1).collect();
+        loops.sort_by_key(|summed| summed.steps.iter().sum::<usize>());
+        let mut outer: Vec<Loop> = Vec::with_capacity(loops.len());
+        for summed in loops {
+            match outer.last_mut() {
+                // Neighbours that every factor walks along as if they were one.
+                Some(last) if last.steps.iter().zip(&summed.steps).all(|(a, b)| a * last.extent == *b) => {
+                    last.extent *= summed.extent;
+                }
+                _ => outer.push(summed),
+            }
+        }
+        let one = Loop { extent: 1, steps: vec![0; terms.len()] };
+        let inner = if outer.is_empty() { one } else { outer.remove(0) };
+        let (varying, fixed) = (0..terms.len()).partition(|&factor| inner.steps[factor] > 0);
+        Nest {
+            values: terms.iter().map(|term| term.values.as_slice()).collect(),
+            out: out.iter().map(|&label| of(label)).collect(),
+            outer,
+            inner,
+            varying,
+            fixed,
+        }
+    }
+
+    /// All elements in row-major order; `alone` where other threads have work of their own.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn all(&self, alone: bool) -> Result<Vec<Tracked>, OutOfMemory> {
+        let elements: usize = self.out.iter().map(|label| label.extent).product();
+        let products = self.outer.iter().map(|label| label.extent).product::<usize>() * self.inner.extent;
+        let mut all = room_for(elements)?;
+        if alone || elements * products < SHARED {
+            let mut state = State::default();
+            all.extend((0..elements).map(|place| self.at(place, &mut state)));
+        } else {
+            let each = (0..elements).into_par_iter().with_min_len(1 + SHARED / (16 * products.max(1)));
+            // The vector has room, so nothing grows.
+            each.map_init(State::default, |state, place| self.at(place, state)).collect_into_vec(&mut all);
+        }
+        Ok(all)
+    }
+
+    /// One element.
+    fn at(&self, mut place: usize, state: &mut State) -> Tracked {
+        if self.inner.extent == 0 || self.outer.iter().any(|label| label.extent == 0) {
+            return Tracked::default();
+        }
+        state.starts.clear();
+        state.starts.resize(self.values.len(), 0);
+        for label in self.out.iter().rev() {
+            let at = place % label.extent;
+            place /= label.extent;
+            state.starts.iter_mut().zip(&label.steps).for_each(|(start, step)| *start += at * step);
+        }
+        state.at.clear();
+        state.at.resize(self.outer.len(), 0);
+        let (mut total, mut block, mut rows) = (Tracked::default(), Tracked::default(), 0);
+        loop {
+            block = block.add(self.row(&state.starts));
+            rows += 1;
+            if rows % BLOCK == 0 {
+                total = total.add(std::mem::take(&mut block));
+            }
+            if !self.step(state) {
+                return total.add(block);
+            }
+        }
+    }
+
+    /// To the next place of the outer summed labels, like an odometer.
+    fn step(&self, state: &mut State) -> bool {
+        for (at, label) in state.at.iter_mut().zip(&self.outer) {
+            *at += 1;
+            if *at < label.extent {
+                state.starts.iter_mut().zip(&label.steps).for_each(|(start, step)| *start += step);
+                return true;
+            }
+            *at = 0;
+            let back = label.extent - 1;
+            state.starts.iter_mut().zip(&label.steps).for_each(|(start, step)| *start -= step * back);
+        }
+        false
+    }
+
+    /// The sum along the inner label.
+    fn row(&self, starts: &[usize]) -> Tracked {
+        let fixed = self.fixed.iter().map(|&factor| self.values[factor][starts[factor]]).reduce(Tracked::times);
+        let of = |factor: usize| (&self.values[factor][starts[factor]..], self.inner.steps[factor]);
+        let extent = self.inner.extent;
+        let sum = match self.varying[..] {
+            [] => (extent > 1).then(|| blocks(extent, |_| one())),
+            [only] => {
+                let (values, step) = of(only);
+                Some(blocks(extent, |at| values[at * step]))
+            }
+            [one, other] => Some(match (of(one), of(other)) {
+                ((left, 1), (right, 1)) => dot(&left[..extent], &right[..extent]),
+                ((left, l), (right, r)) => blocks(extent, |at| left[at * l].times(right[at * r])),
+            }),
+            _ => {
+                let product = |at: usize| {
+                    let factors = self.varying.iter().map(|&factor| {
+                        let (values, step) = of(factor);
+                        values[at * step]
+                    });
+                    factors.reduce(Tracked::times).unwrap_or_else(one)
+                };
+                Some(blocks(extent, product))
+            }
+        };
+        match (fixed, sum) {
+            (Some(fixed), Some(sum)) => fixed.times(sum),
+            (fixed, sum) => fixed.or(sum).unwrap_or_default(),
+        }
+    }
+}
+
+/// What an element needs beside its factors, kept between elements.
+#[derive(Default)]
+struct State {
+    starts: Vec<usize>,
+    at: Vec<usize>,
+}
+
+/// The product of nothing.
+fn one() -> Tracked {
+    Tracked::from(Complex::new(1.0, 0.0))
+}
+
+/// The sum of values, block by block, each of four sums that do not wait for each other.
+#[inline(always)]
+fn blocks(count: usize, value: impl Fn(usize) -> Tracked) -> Tracked {
+    let mut total = Tracked::default();
+    for start in (0..count).step_by(BLOCK) {
+        let end = count.min(start + BLOCK);
+        let mut sums = [Tracked::default(); 4];
+        let mut at = start;
+        while at + 4 <= end {
+            for (lane, sum) in sums.iter_mut().enumerate() {
+                *sum = sum.add(value(at + lane));
+            }
+            at += 4;
+        }
+        for at in at..end {
+            sums[0] = sums[0].add(value(at));
+        }
+        let [a, b, c, d] = sums;
+        total = total.add(a.add(b).add(c.add(d)));
+    }
+    total
+}
+
+/// As [`blocks`], of products of neighbours.
+fn dot(left: &[Tracked], right: &[Tracked]) -> Tracked {
+    blocks(left.len().min(right.len()), |at| left[at].times(right[at]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn term(labels: &[Label], shape: &[usize], seed: usize) -> Term {
+        let number = |place: usize| ((place * 7 + seed * 5) % 11) as f64 - 5.0;
+        let values = (0..shape.iter().product()).map(|place| Complex::new(number(place), number(place + 3)).into());
+        Term::dense(values.collect(), labels, shape)
+    }
+
+    #[test]
+    fn a_nest_is_the_sum_of_all_products() {
+        let (a, b, c, d) = (Label(0), Label(1), Label(2), Label(3));
+        let extents = [3, 4, 5, 2];
+        let len = |label: Label| extents[label.0 as usize];
+        for labels in [vec![vec![a, b], vec![b, c]], vec![vec![a, b, c, d]], vec![vec![a, d], vec![b, c], vec![d, b]]] {
+            let shape = |labels: &[Label]| labels.iter().map(|&label| len(label)).collect::<Vec<_>>();
+            let terms: Vec<Term> = labels.iter().enumerate().map(|(at, l)| term(l, &shape(l), at)).collect();
+            for out in [vec![], vec![a], vec![c, a]] {
+                let nest = Nest::new(&terms, &out, len);
+                let mut wanted = vec![Tracked::default(); shape(&out).iter().product()];
+                for point in 0..120 {
+                    let at = [point % 3, point / 3 % 4, point / 12 % 5, point / 60];
+                    let used = |label: &Label| labels.iter().flatten().any(|known| known == label);
+                    if (0..4).any(|l| !used(&Label(l)) && at[l as usize] > 0) {
+                        continue;
+                    }
+                    let factor = |term: &Term| {
+                        term.values[(0..4).map(|l| term.stride(Label(l)) * at[l as usize]).sum::<usize>()]
+                    };
+                    let place = out.iter().fold(0, |place, &label| place * len(label) + at[label.0 as usize]);
+                    wanted[place] = wanted[place].add(terms.iter().map(factor).reduce(Tracked::times).unwrap());
+                }
+                // Sums of small whole numbers are exact in every order; their absolute values are not.
+                for (got, want) in nest.all(true).unwrap().iter().zip(&wanted) {
+                    assert_eq!(got.value, want.value, "{labels:?} {out:?}");
+                    assert!((got.magnitude - want.magnitude).abs() <= 1e-12 * want.magnitude, "{labels:?} {out:?}");
+                }
+                assert_eq!(nest.all(true).unwrap(), nest.all(false).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn long_sums_stay_accurate() {
+        let ones = vec![Tracked::from(Complex::new(0.1, 0.0)); 1 << 20];
+        let sum = blocks(ones.len(), |at| ones[at]).value.re;
+        let exact = 0.1f64 * (1 << 20) as f64;
+        assert!((sum - exact).abs() <= 1e-13 * exact, "{sum}");
+    }
+}

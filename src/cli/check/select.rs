@@ -1,0 +1,139 @@
+//! Which indices of each label take part in a comparison, and pieces of that.
+//!
+//! Invariant: a selection has indices for every label of the tree; places count from 0 in the order of the indices.
+
+use std::ops::Range;
+
+use einsum_dist::dims::Label;
+
+/// Some indices of a label, as runs of neighbours.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Indices {
+    runs: Vec<Range<usize>>,
+}
+
+impl From<Range<usize>> for Indices {
+    fn from(range: Range<usize>) -> Indices {
+        Indices { runs: if range.is_empty() { Vec::new() } else { vec![range] } }
+    }
+}
+
+impl Indices {
+    /// These indices, ascending.
+    pub fn listed(ascending: impl IntoIterator<Item = usize>) -> Indices {
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for index in ascending {
+            match runs.last_mut() {
+                Some(run) if run.end == index => run.end += 1,
+                _ => runs.push(index..index + 1),
+            }
+        }
+        Indices { runs }
+    }
+
+    pub fn len(&self) -> usize {
+        self.runs.iter().map(ExactSizeIterator::len).sum()
+    }
+
+    /// The runs, each with the place of its first index.
+    pub fn runs(&self) -> impl Iterator<Item = (usize, Range<usize>)> + Clone {
+        self.runs.iter().scan(0, |place, run| {
+            let first = *place;
+            *place += run.len();
+            Some((first, run.clone()))
+        })
+    }
+
+    /// Those inside of a range.
+    pub fn within(&self, range: &Range<usize>) -> Indices {
+        let inside = self.runs.iter().map(|run| run.start.max(range.start)..run.end.min(range.end));
+        Indices { runs: inside.filter(|run| !run.is_empty()).collect() }
+    }
+
+    /// Those at these places.
+    fn part(&self, places: &Range<usize>) -> Indices {
+        let part = self.runs().map(|(first, run)| {
+            let [start, end] =
+                [places.start, places.end].map(|place| run.start + place.clamp(first, first + run.len()) - first);
+            start..end
+        });
+        Indices { runs: part.filter(|run| !run.is_empty()).collect() }
+    }
+}
+
+/// Indices of every label, by its number.
+#[derive(Debug, Clone)]
+pub struct Selection(pub Vec<Indices>);
+
+impl Selection {
+    pub fn of(&self, label: Label) -> &Indices {
+        &self.0[label.0 as usize]
+    }
+
+    pub fn len(&self, label: Label) -> usize {
+        self.of(label).len()
+    }
+
+    /// How it is cut into parts of at most these sizes along these labels, by label.
+    pub fn cuts(&self, labels: &[Label], sizes: &[usize]) -> Cuts {
+        let cut = |&label: &Label| Cut { label, size: sizes[label.0 as usize].clamp(1, self.len(label).max(1)) };
+        let cuts = labels.iter().map(cut).filter(|cut| cut.size < self.len(cut.label));
+        Cuts(cuts.map(|cut| (cut, self.len(cut.label).div_ceil(cut.size))).collect())
+    }
+
+    /// One of the parts, by its number; those of the last label follow each other.
+    pub fn part(&self, cuts: &Cuts, mut number: usize) -> Selection {
+        let mut part = self.clone();
+        for (Cut { label, size }, count) in cuts.0.iter().rev() {
+            let start = number % count * size;
+            number /= count;
+            part.0[label.0 as usize] = self.of(*label).part(&(start..start + size));
+        }
+        part
+    }
+}
+
+/// Into how many parts labels are cut.
+#[derive(Debug, Clone)]
+pub struct Cuts(Vec<(Cut, usize)>);
+
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    label: Label,
+    size: usize,
+}
+
+impl Cuts {
+    /// How many parts there are.
+    pub fn count(&self) -> usize {
+        self.0.iter().map(|(_, count)| count).fold(1, |all, &count| all.saturating_mul(count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_and_places_agree() {
+        let indices = Indices::listed([0, 1, 2, 5, 9, 10]);
+        assert_eq!(indices.len(), 6);
+        let runs: Vec<_> = indices.runs().collect();
+        assert_eq!(runs, [(0, 0..3), (3, 5..6), (4, 9..11)]);
+        assert_eq!(indices.within(&(2..10)), Indices::listed([2, 5, 9]));
+        assert_eq!(indices.part(&(1..4)), Indices::listed([1, 2, 5]));
+        assert_eq!(indices.part(&(6..9)), Indices::default());
+        assert_eq!(Indices::from(3..3).len(), 0);
+    }
+
+    #[test]
+    fn pieces_are_the_whole() {
+        let whole = Selection(vec![Indices::from(0..5), Indices::listed([1, 7, 8]), Indices::from(2..3)]);
+        let cuts = whole.cuts(&[Label(0), Label(1), Label(2)], &[2, 2, 1]);
+        let parts: Vec<Selection> = (0..cuts.count()).map(|number| whole.part(&cuts, number)).collect();
+        assert_eq!(parts.len(), 6);
+        let elements = |part: &Selection| part.0.iter().map(Indices::len).product::<usize>();
+        assert_eq!(parts.iter().map(elements).sum::<usize>(), 15);
+        assert_eq!(parts[1].0, [Indices::from(0..2), Indices::from(8..9), Indices::from(2..3)]);
+    }
+}

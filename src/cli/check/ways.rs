@@ -1,0 +1,326 @@
+//! Which elements are checked, and how: the cheapest of the ways, by estimated operations, that fit into memory.
+//!
+//! | elements | when |
+//! |---|---|
+//! | all | in less than [`QUICK`] operations, along the tree or directly |
+//! | [`SAMPLE`] of them, each by itself | in less than [`PATIENCE`] products |
+//! | as many, in batches that share work | otherwise: as many batches as that allows, or the cheapest |
+//!
+//! A batch is a grid: some indices of every label of the result, and all of their combinations. It costs what the contraction costs
+//! with these extents.
+//!
+//! Invariant: the same plan, seed and memory have the same way. No element is in two batches.
+
+use einsum_dist::dims::Label;
+use einsum_dist::io::random;
+use einsum_dist::tree::{Step, Tree};
+
+use super::cost::{Cost, Evaluation, fit};
+use super::select::Indices;
+
+/// Operations up to which all elements are checked.
+const QUICK: f64 = 1e9;
+
+/// Operand elements up to which all elements are checked.
+const HELD: f64 = (1u64 << 27) as f64;
+
+/// Elements of a sample.
+pub const SAMPLE: usize = 1024;
+
+/// Products beyond which samples share work.
+const PATIENCE: f64 = 1e9;
+
+/// As many products more are worth a check that shares nothing with the plan.
+const INDEPENDENT: f64 = 2.0;
+
+/// Sums that are so quick that nothing is worth less.
+const AT_ONCE: f64 = 1e6;
+
+/// Pieces for each thread that are worth waiting for together.
+const TOGETHER: usize = 16;
+
+/// Elements that are next to nothing.
+const LITTLE: usize = 1 << 10;
+
+/// What is compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    All,
+    /// Batches: indices of each label of the result.
+    Batches(Vec<Vec<Indices>>),
+}
+
+/// How elements are compared.
+#[derive(Debug, Clone)]
+pub struct Way {
+    pub what: What,
+    pub evaluation: Evaluation,
+    /// Most indices of each label at a time, by label.
+    pub sizes: Vec<usize>,
+    /// Pieces that are made at the same time.
+    pub at_a_time: usize,
+    /// Pieces that are held at the same time.
+    pub together: usize,
+}
+
+/// What is known before anything is chosen.
+pub struct Choice<'a> {
+    pub tree: &'a Tree,
+    /// Operations of a multiply-add.
+    pub flops: f64,
+    /// Bytes that there are.
+    pub most: f64,
+    pub threads: usize,
+    pub seed: u64,
+}
+
+/// One of several ways, with the cost of all that it takes.
+struct Candidate {
+    evaluation: Evaluation,
+    sizes: Vec<usize>,
+    at_a_time: usize,
+    /// Of all batches.
+    cost: Cost,
+    /// Indices of each label of the result that make up a batch.
+    grid: Vec<usize>,
+    batches: usize,
+}
+
+impl Choice<'_> {
+    /// The cheapest way; `None` where not even single products fit.
+    pub fn way(&self) -> Option<Way> {
+        let out = &self.tree.nodes[self.tree.root()].labels;
+        let extents = self.tree.shape(out);
+        let leaves = self.tree.nodes.iter().filter(|node| matches!(node.step, Step::Leaf { .. }));
+        let elements = |labels: &[Label]| self.tree.shape(labels).iter().map(|&extent| extent as f64).product::<f64>();
+        let held = leaves.map(|node| elements(&node.labels)).sum::<f64>() <= HELD;
+        let all = self.cheapest(&extents, 1);
+        let volume = elements(out);
+        match all {
+            Some(all) if held && all.cost.products * self.flops <= QUICK || volume <= SAMPLE as f64 => {
+                Some(self.chosen(all, What::All))
+            }
+            _ => {
+                let best = self.sample(out, &extents)?;
+                let batches = batches(&extents, &best.grid, best.batches, self.seed);
+                Some(self.chosen(best, What::Batches(batches)))
+            }
+        }
+    }
+
+    /// The way to check a sample.
+    fn sample(&self, out: &[Label], extents: &[usize]) -> Option<Candidate> {
+        let volume = extents.iter().fold(1usize, |volume, &extent| volume.saturating_mul(extent));
+        let count = volume.min(SAMPLE);
+        let mut grid = vec![1; out.len()];
+        let mut best: Option<Candidate> = None;
+        loop {
+            let elements: usize = grid.iter().product();
+            let batches = count.div_ceil(elements);
+            // Some grids do not fit into a result as often as that.
+            let room = cells(extents, &grid).iter().fold(1usize, |room, &cells| room.saturating_mul(cells));
+            if let Some(here) = self.cheapest(&grid, batches).filter(|_| room >= batches) {
+                if here.cost.operations() <= PATIENCE {
+                    return Some(here);
+                }
+                if best.as_ref().is_none_or(|best| here.cost.operations() < best.cost.operations()) {
+                    best = Some(here);
+                }
+            }
+            if elements >= count && best.is_some() {
+                return best;
+            }
+            // Twice as many indices of the label for which that costs least.
+            let wider = (0..grid.len()).filter(|&dim| grid[dim] < extents[dim]).map(|dim| {
+                let mut grid = grid.clone();
+                grid[dim] = (2 * grid[dim]).min(extents[dim]);
+                grid
+            });
+            let batches = |grid: &[usize]| count as f64 / grid.iter().product::<usize>() as f64;
+            let price = |grid: &Vec<usize>| {
+                let costs = [Evaluation::Directly, Evaluation::AlongTree]
+                    .map(|evaluation| Cost::of(self.tree, evaluation, &self.with(grid)).operations());
+                costs[0].min(costs[1]) * batches(grid)
+            };
+            match wider.min_by(|one, other| price(one).total_cmp(&price(other))) {
+                Some(wider) => grid = wider,
+                None => return best,
+            }
+        }
+    }
+
+    fn chosen(&self, candidate: Candidate, what: What) -> Way {
+        let Candidate { evaluation, sizes, at_a_time, .. } = candidate;
+        let out = &self.tree.nodes[self.tree.root()].labels;
+        let piece: usize = out.iter().map(|label| sizes[label.0 as usize]).product();
+        // Where results are next to nothing, threads need not wait for each other after every piece.
+        let together =
+            if at_a_time > 1 && piece * TOGETHER * at_a_time <= LITTLE { TOGETHER * at_a_time } else { at_a_time };
+        Way { what, evaluation, sizes, at_a_time, together }
+    }
+
+    /// The sizes of all labels, with these of those of the result.
+    fn with(&self, grid: &[usize]) -> Vec<usize> {
+        let mut sizes = self.tree.extents.clone();
+        let out = &self.tree.nodes[self.tree.root()].labels;
+        out.iter().zip(grid).for_each(|(label, &size)| sizes[label.0 as usize] = size);
+        sizes
+    }
+
+    /// The better evaluation of batches of this size.
+    fn cheapest(&self, grid: &[usize], batches: usize) -> Option<Candidate> {
+        let whole = self.with(grid);
+        let of = |evaluation| {
+            let (mut sizes, mut cost) = fit(self.tree, evaluation, &whole, self.most)?;
+            let mut at_a_time = 1;
+            // In several pieces or batches, each thread has one.
+            if self.threads > 1
+                && (batches > 1 || sizes != whole)
+                && let Some((smaller, cheap)) = fit(self.tree, evaluation, &whole, self.most / self.threads as f64)
+                && cheap.operations() <= 1.5 * cost.operations()
+            {
+                (sizes, cost, at_a_time) = (smaller, cheap, self.threads);
+            }
+            let cost = cost.times(batches as f64);
+            Some(Candidate { evaluation, sizes, at_a_time, cost, grid: grid.to_vec(), batches })
+        };
+        match (of(Evaluation::Directly), of(Evaluation::AlongTree)) {
+            (Some(directly), Some(along_tree)) => {
+                let most = (INDEPENDENT * along_tree.cost.operations()).max(AT_ONCE);
+                Some(if directly.cost.operations() <= most { directly } else { along_tree })
+            }
+            (directly, along_tree) => directly.or(along_tree),
+        }
+    }
+}
+
+/// Grids of so many indices of each dimension, spread over a result of these extents.
+fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Vec<Indices>> {
+    // A grid has an index in each of as many equal pieces of a dimension; where in the first one is what tells grids apart.
+    let cells = cells(extents, grid);
+    let unit = |operand: u32, place: u64| f64::midpoint(random::value(seed, operand, place).0, 1.0);
+    let shifts: Vec<usize> = extents
+        .iter()
+        .enumerate()
+        .map(|(dim, &extent)| ((unit(u32::MAX - 1, dim as u64) * extent as f64) as usize).min(extent.saturating_sub(1)))
+        .collect();
+    let volume = cells.iter().fold(1usize, |volume, &cells| volume.saturating_mul(cells));
+    let count = volume.min(count);
+    let batch = |number: usize| {
+        // One place in each of `count` equal pieces, so no two are the same.
+        let (start, end) = (bound(volume, count, number), bound(volume, count, number + 1));
+        let place = start + ((unit(u32::MAX, number as u64) * (end - start) as f64) as usize).min(end - start - 1);
+        let first = index(place, &cells);
+        let dims = extents.iter().zip(grid).zip(first).zip(&shifts);
+        let indices = dims.map(|(((&extent, &size), first), shift)| {
+            let mut all: Vec<usize> =
+                (0..size).map(|piece| (first + bound(extent, size, piece) + shift) % extent).collect();
+            all.sort_unstable();
+            Indices::listed(all)
+        });
+        indices.collect()
+    };
+    (0..count).map(batch).collect()
+}
+
+/// How many grids there are along each dimension that have nothing in common.
+fn cells(extents: &[usize], grid: &[usize]) -> Vec<usize> {
+    extents.iter().zip(grid).map(|(&extent, &size)| extent / size.max(1)).collect()
+}
+
+/// Start of piece `piece` of `count` nearly equal pieces.
+fn bound(volume: usize, count: usize, piece: usize) -> usize {
+    (volume as u128 * piece as u128 / count as u128) as usize
+}
+
+/// The index of a row-major place.
+fn index(mut place: usize, shape: &[usize]) -> Vec<usize> {
+    let mut index = vec![0; shape.len()];
+    for (at, &extent) in index.iter_mut().zip(shape).rev() {
+        *at = place % extent;
+        place /= extent;
+    }
+    index
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use einsum_dist::{Machine, Options, Problem};
+
+    use super::*;
+
+    fn way(text: &str, shapes: &[Vec<usize>], most: f64) -> Option<Way> {
+        let shaped = Problem::parse(text).unwrap().shapes(shapes).unwrap();
+        let tree = shaped.tree(&Machine::default(), &Options::default()).unwrap();
+        let way = Choice { tree: &tree, flops: 2.0, most, threads: 2, seed: 1 }.way()?;
+        let bytes = Cost::of(&tree, way.evaluation, &way.sizes).bytes * way.at_a_time as f64;
+        assert!(bytes <= most, "{most}: {way:?} takes {bytes}");
+        Some(way)
+    }
+
+    /// The index at a place.
+    fn at(indices: &Indices, place: usize) -> usize {
+        indices.runs().find_map(|(first, run)| run.clone().nth(place.checked_sub(first)?)).unwrap()
+    }
+
+    #[test]
+    fn batches_have_nothing_in_common() {
+        for (extents, grid, count) in
+            [(vec![10, 7, 13], vec![2, 1, 4], 9), (vec![64, 3], vec![1, 1], 40), (vec![], vec![], 1)]
+        {
+            let batches = batches(&extents, &grid, count, 3);
+            assert_eq!(batches.len(), count);
+            let mut seen = BTreeSet::new();
+            for batch in &batches {
+                let sizes: Vec<usize> = batch.iter().map(Indices::len).collect();
+                assert_eq!(sizes, grid);
+                for place in 0..grid.iter().product() {
+                    let at = index(place, &grid);
+                    let at: Vec<usize> = at.iter().zip(batch).map(|(&place, dim)| self::at(dim, place)).collect();
+                    assert!(at.iter().zip(&extents).all(|(at, extent)| at < extent) && seen.insert(at));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_cheapest_way_is_taken() {
+        let square = |extent: usize| vec![extent; 2];
+        // Few operations.
+        let all = way("mk,kn->mn", &[square(100), square(100)], 1e9).unwrap();
+        assert_eq!((all.what, all.evaluation), (What::All, Evaluation::Directly));
+        // A chain whose sum has 100^4 products.
+        let chain = way("ab,bc,cd->ad", &vec![square(100); 3], 1e9).unwrap();
+        assert_eq!((chain.what, chain.evaluation), (What::All, Evaluation::AlongTree));
+        // Samples of a product need not share anything.
+        let Some(Way { what: What::Batches(batches), .. }) = way("mk,kn->mn", &[square(5000), square(5000)], 1e9)
+        else {
+            panic!("a sample is enough");
+        };
+        assert!(batches.len() * batches[0].iter().map(Indices::len).product::<usize>() == SAMPLE);
+        // Along a tree, all of which is before the result, they do.
+        let shapes = vec![square(2000), square(2000), square(2000)];
+        let Some(Way { what: What::Batches(batches), .. }) = way("ab,bc,cd->ad", &shapes, 1e9) else {
+            panic!("a sample is enough");
+        };
+        assert!(batches.len() < SAMPLE, "{}", batches.len());
+        // Small extents have few grids.
+        let shapes = [vec![3, 3, 3, 3, 400_000], vec![400_000, 3, 3, 3]];
+        let Some(Way { what: What::Batches(batches), .. }) = way("abcdk,kefg->abcdefg", &shapes, 1e8) else {
+            panic!("a sample is enough");
+        };
+        assert!(batches.len() * batches[0].iter().map(Indices::len).product::<usize>() >= 1000);
+    }
+
+    #[test]
+    fn little_memory_makes_small_pieces_and_none_is_too_little() {
+        let shapes = [vec![100, 64], vec![64, 90]];
+        for most in [1e6, 1e4, 1e3] {
+            let way = way("mk,kn->mn", &shapes, most).unwrap();
+            assert_eq!(way.what, What::All, "{most}");
+        }
+        assert!(way("mk,kn->mn", &shapes, 50.0).is_none());
+    }
+}
