@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use einsum_dist::World;
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::exec::panic_message;
-use einsum_dist::memory::report_with;
+use einsum_dist::memory::{report_with, share_few_addresses};
 
 /// Stack that the main thread gets at its start: where addresses are limited, none may be left when it grows, and that is a signal.
 const STACK: usize = 1 << 20;
@@ -27,6 +27,7 @@ static OUT_OF_MEMORY: AtomicBool = AtomicBool::new(false);
 /// From now on, memory that runs out ends the program with a message.
 pub fn report_missing_memory(json: bool) {
     std::hint::black_box([0u8; STACK]);
+    share_few_addresses();
     let rank = launcher().map_or(0, |launcher| launcher.rank);
     JSON.store(json && rank == 0, Ordering::Relaxed);
     RANK.store(rank, Ordering::Relaxed);

@@ -34,6 +34,20 @@ pub fn report_with(report: Report) {
     let _ = REPORT.set(report);
 }
 
+/// Where addresses are limited (`ulimit -v`), has all threads take small memory from one place. Elsewhere each of them sets addresses
+/// aside for itself, 64 MiB and more, which leaves none for the stacks of others: some of these end the process by a signal.
+/// Before there are threads.
+pub fn share_few_addresses() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        use rustix::process::{Resource, getrlimit};
+        if getrlimit(Resource::As).current.is_some() {
+            // SAFETY: a number that the allocator looks at when it makes a place for a thread.
+            let _ = unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+        }
+    }
+}
+
 /// Calls `ask`, in which memory may be refused.
 pub fn fallible<V>(ask: impl FnOnce() -> V) -> V {
     struct Before(bool);
