@@ -365,7 +365,7 @@ fn advice_overwrites_nothing() {
     };
     for name in ["a \"b\"\n-float64.npy", "a \"b\"\n-float64-2.npy", "a \"b\"\n-float64-3.npy"] {
         let saved = advised();
-        assert_eq!(saved, scratch.0.join(name));
+        assert_eq!(*saved, scratch.0.join(name));
         fs::write(saved, b"").unwrap();
     }
 }

@@ -43,7 +43,7 @@ pub enum NpyError {
     /// Numbers of a type that is not computed with; NumPy converts them into a file of another name.
     #[error("{}: holds {found}; convert it: np.save({}, np.load({}).astype(np.{to})){}",
         path.display(), python(saved), python(path), noted(*loss))]
-    Convert { path: PathBuf, found: String, to: Dtype, saved: PathBuf, loss: Option<&'static str> },
+    Convert { path: PathBuf, found: Box<str>, to: Dtype, saved: Box<Path>, loss: Option<&'static str> },
 
     #[error("{}: is a structured array of {}; save each field that is an operand: np.save({}, np.load({})[{}])",
         path.display(), listed(fields), python(saved), python(path), quoted(fields.first().map_or("", String::as_str)))]

@@ -217,8 +217,8 @@ fn accept(path: &Path, descr: &Literal) -> Result<Dtype, NpyError> {
     match Elements::parse(text) {
         Some(Elements::Ours(dtype)) => Ok(dtype),
         Some(Elements::Other { name, to, loss }) => {
-            let saved = unused(path, to.name());
-            Err(NpyError::Convert { path: path.to_path_buf(), found: name, to, saved, loss })
+            let (saved, found) = (unused(path, to.name()).into(), name.into());
+            Err(NpyError::Convert { path: path.to_path_buf(), found, to, saved, loss })
         }
         Some(Elements::NotNumbers(what)) => Err(not_numbers(format!("{what} ({text})"))),
         // `f8,f8` and `(2,)f8` are types of NumPy, too.
