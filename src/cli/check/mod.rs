@@ -131,14 +131,14 @@ mod tests {
         assert!(sample.ok && sample.checked as usize == SAMPLE, "{sample:?}");
     }
 
-    /// Eight tensors of 3 to 5 of 14 labels: 10^13 products at once, and some 10^7 along the tree.
+    /// Eight tensors of 3 to 5 of 14 labels: 2 * 10^13 products at once, 2 * 10^7 along the tree.
     #[test]
     fn a_network_of_many_labels_takes_no_time() {
         let started = std::time::Instant::now();
         let arguments = ["abc,cdeb,efg,gahi,ijkd,klm,mnfj,nlh->hc", "-s9,b=8,d=8,g=10"];
         let right = checked(&arguments, 0.0);
         assert!(right.ok && right.checked == 81, "{right:?}");
-        assert!(!checked(&arguments, 1e6).ok);
+        assert!(!checked(&arguments, 1e8).ok);
         assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
     }
 
