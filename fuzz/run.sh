@@ -12,7 +12,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-out=target/fuzz
+# One target works in a folder of its own.
+out=$PWD/target/fuzz corpora=$PWD/fuzz/corpus dictionary=$PWD/fuzz/dictionary.txt
 host=$(rustc -vV | sed -n 's/^host: //p')
 programs=$out/$host/release
 mkdir -p $out/corpus $out/artifacts $out/logs
@@ -32,13 +33,13 @@ targets=("$@")
 # one TARGET: its log ends with what libFuzzer has to say at the end.
 one() {
     local target=$1 limit
-    mkdir -p "$out/corpus/$target" "fuzz/corpus/$target"
+    mkdir -p "$out/corpus/$target" "$corpora/$target"
     limit=-max_total_time=${FUZZ_SECONDS:-60}
     if [ -n "${FUZZ_RUNS:-}" ]; then
         if [ "$target" = arguments ]; then limit=-runs=$((FUZZ_RUNS / 20)); else limit=-runs=$FUZZ_RUNS; fi
     fi
     TIMEFORMAT=%U
-    if { time "$programs/$target" "$out/corpus/$target" "fuzz/corpus/$target" -dict=fuzz/dictionary.txt -max_len=1024 \
+    if { time "$programs/$target" "$out/corpus/$target" "$corpora/$target" -dict="$dictionary" -max_len=1024 \
         -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$out/artifacts/$target-" \
         ${FUZZ_SEED:+-seed=$FUZZ_SEED} "$limit" > "$out/logs/$target" 2>&1; } 2> "$out/logs/$target.seconds"; then
         awk -v name="$target" -v cpu="$(tail -n 1 "$out/logs/$target.seconds")" '
@@ -52,7 +53,7 @@ one() {
     fi
 }
 export -f one
-export out programs
+export out programs corpora dictionary
 
 printf '%s\n' "${targets[@]}" | xargs -P "${FUZZ_JOBS:-$(nproc)}" -I {} bash -c 'one {} || touch "$out/logs/{}.failed"'
 failed=0

@@ -29,7 +29,8 @@ static ALLOCATOR: Limited = Limited;
 fn grow(by: isize) {
     let used = USED.get().saturating_add(by);
     USED.set(used);
-    if used > LIMIT.get() {
+    // The message of a panic has a backtrace, which takes memory of its own.
+    if used > LIMIT.get() && !std::thread::panicking() {
         let limit = LIMIT.replace(isize::MAX);
         eprintln!("an allocation of {by} bytes makes {used}, above the limit of {limit} for this input");
         std::process::abort();

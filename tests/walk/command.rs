@@ -81,8 +81,10 @@ impl Command {
         let names = (0..operands.len()).filter(|_| files).map(|operand| format!("{operand}.npy"));
         let mut positional: Vec<String> = std::iter::once(text).chain(names).collect();
         if files && rng.one_in(60) {
+            // Without any, the program makes them.
             positional.pop();
-            made.promise = Promise::Open;
+            made.promise = made.promise.max(Promise::Open);
+            made.plans = true;
         }
         if !spoil && made.promise != Promise::Refused {
             made.expect(rng, &expression, &operands, dtype, folder, &mut groups);

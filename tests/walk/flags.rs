@@ -49,7 +49,7 @@ pub const COMPARED: [&str; 9] =
 
 pub const FLAGS: [Flag; 34] = [
     flag("--workers", 2, |rng, _| {
-        some(rng, &["1", "2", "3"], &[("0", Refused), ("many", Refused), ("99999", Open), (BEYOND, Refused)])
+        some(rng, &["1", "2", "3"], &[("0", Refused), ("many", Refused), ("5000", Open), (BEYOND, Refused)])
     }),
     flag("--algorithm", 3, algorithm),
     flag("--cut", 10, cut),
