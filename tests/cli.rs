@@ -2,6 +2,7 @@
 
 mod command;
 mod files;
+mod fuzz;
 mod memory_limits;
 mod traces;
 mod values;

@@ -18,7 +18,7 @@ use einsum_dist::{Machine, Options, Plan, Problem, Shaped, World};
 use super::args::Args;
 use super::check::budget;
 use super::sizes::Sizes;
-use super::start::{agree, check_flags, usage};
+use super::start::{MOST_WORKERS, agree, check_flags, usage};
 use super::units::{self, counted};
 use super::{Result, inputs, paths};
 
@@ -70,7 +70,7 @@ impl RunConfig {
         };
         warn_if_starved(world, &args)?;
         let target = shared_target(world, &args, workers)?;
-        let machine = if runs_here(world, &args) {
+        let machine = if runs_here(world, &args, workers) {
             world.place(workers)?;
             // Random operands, and a rank without peers, compute in the global pool.
             world.agree(start_threads(workers))?;
@@ -196,9 +196,11 @@ impl RunConfig {
     }
 }
 
-/// Whether the plan is for this world, whose machine can be measured.
-fn runs_here(world: &World, args: &Args) -> bool {
-    args.machine.is_none() && (args.ranks.is_none() || args.ranks.map(usize::from) == Some(world.ranks()))
+/// Whether the plan is for this world, whose machine can be measured. With more workers than may run it is for another one.
+fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
+    args.machine.is_none()
+        && workers <= MOST_WORKERS
+        && (args.ranks.is_none() || args.ranks.map(usize::from) == Some(world.ranks()))
 }
 
 /// The machine that a file describes, with so many ranks if that is said elsewhere.

@@ -21,7 +21,7 @@ type Arguments = std::result::Result<Args, clap::Error>;
 const MOST_RANKS: usize = 4096;
 
 /// Threads of a rank; more than this cannot be meant either.
-const MOST_WORKERS: usize = 4096;
+pub const MOST_WORKERS: usize = 4096;
 
 /// Whether this process prints what goes wrong before there is a world.
 pub fn speaks() -> bool {
