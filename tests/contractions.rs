@@ -1,6 +1,8 @@
-//! 2,000 random contractions on in-process ranks agree with the reference, with planned bytes equal to moved bytes.
+//! 2,000 random contractions on in-process ranks agree with the reference, with planned bytes equal to moved bytes; and contractions of
+//! infinities, NaN, huge and tiny numbers.
 
 mod common;
+mod special;
 
 use common::{Balance, Case, Rng};
 use einsum_dist::World;
@@ -34,4 +36,10 @@ fn random_contractions_agree_with_the_reference() {
     println!("{empty} of {CASES} empty, index spaces up to {largest}");
     assert_eq!(balance.iter().flat_map(|balance| balance.ran).sum::<usize>(), CASES);
     assert!(empty * 10 <= CASES * 3 && largest > 1 << 21);
+}
+
+#[test]
+fn special_values_come_out_as_one_product_after_the_other() {
+    let runs: usize = (1..=4).map(|ranks| special::special_values(&World::in_process(ranks))).sum();
+    assert!(runs > 1500, "{runs} plans");
 }

@@ -12,6 +12,7 @@
 //! `tests/pmpi/compare.sh` compares the two.
 
 mod common;
+mod special;
 
 use std::io::Write;
 
@@ -52,7 +53,8 @@ fn main() {
         Some(other) => panic!("no scenario `{other}`"),
         None => {
             let passed = random_contractions(&world) + matrix_products(&world) + batches(&world) + thesis(&world);
-            (world, passed)
+            let special = special::special_values(&world);
+            (world, passed + special)
         }
     };
     if world.is_root() {
