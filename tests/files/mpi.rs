@@ -53,7 +53,8 @@ fn signals_to_mpirun_or_to_a_rank_leave_nothing() {
             Some(rank) => Pid::from_raw(ranks(child.id())[rank]).unwrap(),
         };
         kill_process(to, signal).unwrap();
-        assert_ne!(child.wait().unwrap().code(), Some(0));
+        // The code is the launcher's: MPICH's has 0 after SIGINT.
+        child.wait().unwrap();
         // Launchers may end before the last rank.
         soon(|| folder.files() == ["c.npy"], &format!("{signal:?} to {rank:?} leaves {:?}", folder.files()));
         assert_eq!(std::fs::read(folder.path().join("c.npy")).unwrap(), b"old");
