@@ -6,6 +6,8 @@
 mod command;
 #[path = "files/mpi.rs"]
 mod files;
+#[path = "search/mpi.rs"]
+mod search;
 mod traces;
 #[path = "values/under_mpi.rs"]
 mod values;

@@ -1,20 +1,40 @@
 //! Finds slices with which a plan fits into a memory limit.
 //!
-//! Dimensions are sliced one after the other until the busiest rank fits: of those that help, the one that adds the least to
-//! the cost. The result is whole where that fits and costs little; else it leaves in parts, if the caller can take them and
-//! that is cheaper or the only way. Deliberately absent: a search over combinations of dimensions.
+//! A model of the tree ([`slice_model`](super::slice_model)) says which dimensions to slice, and a complete plan whether the
+//! busiest rank fits then; if not, the model has to do with less. Of small trees, dimensions are also sliced one after the other,
+//! each with a complete plan, and the cheaper of both stands. The result is whole where that fits and costs little; else it
+//! leaves in parts, if the caller can take them and that is cheaper or the only way. Deliberately absent: other orders of
+//! contraction, which may be better for slices.
 
 use std::cell::RefCell;
 
 use super::lanes::{SideBySide, side_by_side};
 use super::layout::{self, Prices};
+use super::slice::divisors;
+use super::slice_model::{Model, State};
+use super::slice_search::slices;
 use super::{Held, Options, Packing, Plan, PlanError, Slice, Source, Value, distribute};
 use crate::dims::Label;
 use crate::machine::Machine;
-use crate::tree::Tree;
+use crate::tree::{Step, Tree};
 
 /// Intermediates whose dimensions are tried, the largest ones.
 const LOOKED_AT: usize = 4;
+
+/// Contractions of trees whose dimensions are also sliced one after the other, with a complete plan for each that is tried.
+const FEW_CONTRACTIONS: usize = 24;
+
+/// Complete plans of slices that the model finds, at most.
+const MOST_PLANS: usize = 12;
+
+/// Of these, how many look for fewer slices than the first that fit.
+const MOST_RAISED: usize = 3;
+
+/// Nodes of a tree times dimensions to slice up to which complete plans look for larger pieces.
+const COARSENED: usize = 20_000;
+
+/// How little less memory is not worth another plan, as a share.
+const NEAR: f64 = 0.02;
 
 /// What a slice costs, as a share of all operations: its tensors are smaller, and it may have to add onto out.
 const PER_SLICE: f64 = 0.01;
@@ -100,12 +120,12 @@ fn busiest(plan: &Plan) -> (u64, usize) {
 
 /// Operations of a plan, and what its slices cost beside them; less is better.
 fn cost(plan: &Plan) -> f64 {
-    priced(plan.total_gflop(), plan.slice_count())
+    priced(plan.total_gflop(), plan.slice_count() as f64)
 }
 
-fn priced(gflop: f64, slices: usize) -> f64 {
+fn priced(gflop: f64, slices: f64) -> f64 {
     // Of plans without operations, the one with the fewest slices.
-    gflop.max(f64::MIN_POSITIVE) * (1.0 + PER_SLICE * slices as f64)
+    gflop.max(f64::MIN_POSITIVE) * (1.0 + PER_SLICE * slices)
 }
 
 struct Search<'a> {
@@ -139,7 +159,9 @@ impl Search<'_> {
     fn fitted(&self, whole: Plan) -> Result<Plan, PlanError> {
         let whole = self.leaner(whole);
         let held = self.fit(whole.clone());
-        if !self.options.in_parts || held.as_ref().is_ok_and(|held| cost(held) <= SLIGHTLY_MORE * cost(&whole)) {
+        let output = &self.tree.nodes[self.tree.root()].labels;
+        let is_one_part = !self.options.in_parts || output.iter().all(|&label| self.tree.extent(label) == 1);
+        if is_one_part || held.as_ref().is_ok_and(|held| cost(held) <= SLIGHTLY_MORE * cost(&whole)) {
             return held;
         }
         match (held, self.fit(Plan { result: Held::InParts, ..whole })) {
@@ -178,21 +200,8 @@ impl Search<'_> {
             let of = if result == Held::Whole { "operands and result" } else { "operands" };
             return Err(PlanError::Memory { rank, needed, limit, place: format!("for {of} alone") });
         }
-        let mut found = Sliced::new(Vec::new(), whole);
-        while found.peak > limit {
-            match self.next(&found) {
-                Some(next) => found = next,
-                None => {
-                    let Sliced { peak: needed, rank, .. } = found;
-                    return Err(PlanError::Memory { rank, needed, limit, place: self.place(&found) });
-                }
-            }
-        }
-        // The first ones were cut finer than need be.
-        for at in (0..found.slices.len()).rev() {
-            let larger = larger_pieces(found.slices[at]);
-            found = self.coarsest(found, at, &larger);
-        }
+        let whole = Sliced::new(Vec::new(), whole);
+        let found = if whole.peak <= limit { whole } else { self.slice(whole)? };
         if found.plan.part_count() > 1 && result == Held::InParts {
             return Ok(found.plan);
         }
@@ -200,6 +209,117 @@ impl Search<'_> {
         // Memory that is left keeps what is the same in all slices; parts of a result have no slice in common.
         let keeping = plan.clone().lasting(true);
         Ok(if busiest(&keeping).0 <= limit { keeping } else { plan })
+    }
+
+    /// Slices what does not fit.
+    fn slice(&self, whole: Sliced) -> Result<Sliced, PlanError> {
+        let contractions = self.tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
+        let mut least: Option<Sliced> = None;
+        let modelled = [false, true].into_iter().find_map(|packs| self.by_model(&whole, packs, &mut least));
+        let modelled = modelled.map(|found| self.coarse(found));
+        if contractions > FEW_CONTRACTIONS {
+            let least = least.unwrap_or(whole);
+            return modelled.ok_or_else(|| self.too_large(&least, "no slices that were found need less"));
+        }
+        match (self.one_by_one(whole), modelled) {
+            (Ok(one), Some(other)) if cost(&one.plan) <= cost(&other.plan) => Ok(one),
+            (_, Some(other)) => Ok(other),
+            (one, None) => one,
+        }
+    }
+
+    /// Slices that the model finds and with which the complete plan fits; else, in `least`, what comes closest.
+    fn by_model(&self, whole: &Sliced, packs: bool, least: &mut Option<Sliced>) -> Option<Sliced> {
+        let model = Model::new(self.tree, whole.plan.result, packs);
+        let bytes = self.options.dtype.size() as f64;
+        let live = |state: &State| bytes * model.figures(state, 0.0).peak;
+        let mut failed = live(&model.whole());
+        if failed == 0.0 {
+            // Only packing is too much.
+            return None;
+        }
+        let mut target = self.target(whole, failed).min(failed);
+        // A target with which a plan fits.
+        let mut fit = 0.0;
+        let mut best: Option<Sliced> = None;
+        let mut forbidden: Vec<Label> = Vec::new();
+        let mut raised = 0;
+        for _ in 0..MOST_PLANS {
+            let found = slices(&model, target / bytes, &forbidden, &priced).into_iter().next();
+            match found {
+                // Packing may have had its share of what was too much.
+                None => target = f64::midpoint(target, failed),
+                Some(state) if state.slices.is_empty() => target = (1.0 - NEAR) * target.min(failed),
+                Some(state) if best.as_ref().is_some_and(|best| best.slices == state.slices) => fit = target,
+                Some(state) => match self.sliced(state.slices.clone(), whole.plan.result) {
+                    // A forced algorithm or cut may need a dimension whole.
+                    Err(_) => forbidden.push(self.refused(&state.slices, whole.plan.result)?),
+                    Ok(planned) if planned.peak > self.limit => {
+                        let live = live(&state);
+                        failed = failed.min(live);
+                        target = self.target(&planned, live).min((1.0 - NEAR) * live);
+                        if least.as_ref().is_none_or(|least| planned.peak < least.peak) {
+                            *least = Some(planned);
+                        }
+                    }
+                    Ok(planned) => {
+                        fit = target;
+                        if best.as_ref().is_none_or(|best| cost(&planned.plan) < cost(&best.plan)) {
+                            best = Some(planned);
+                        }
+                    }
+                },
+            }
+            // Once some fit, others may have fewer slices for a little more memory.
+            if best.is_some() {
+                raised += 1;
+                target = f64::midpoint(fit, failed);
+                if raised > MOST_RAISED || failed - fit <= NEAR * failed {
+                    break;
+                }
+            } else if failed - target <= NEAR * NEAR * failed {
+                break;
+            }
+        }
+        best
+    }
+
+    /// Bytes that the model may use, if it has counted `live` bytes where a plan took what it takes.
+    fn target(&self, planned: &Sliced, live: f64) -> f64 {
+        let users = planned.plan.users_bytes().1;
+        let (room, used) = (self.limit.saturating_sub(users) as f64, planned.peak.saturating_sub(users) as f64);
+        let shared = live * room / used.max(1.0);
+        let excess = planned.peak.saturating_sub(self.limit) as f64;
+        // Ranks share what is live; what one rank packs may be as much for smaller tensors.
+        if self.machine.ranks > 1 { shared } else { (live - excess).max(shared / 2.0) }
+    }
+
+    /// The label of a set that cannot be sliced.
+    fn refused(&self, slices: &[Slice], result: Held) -> Option<Label> {
+        let alone = slices.iter().find(|slice| self.sliced(vec![**slice], result).is_err());
+        alone.or(slices.last()).map(|slice| slice.label)
+    }
+
+    /// Slices one dimension after the other.
+    fn one_by_one(&self, whole: Sliced) -> Result<Sliced, PlanError> {
+        let mut found = whole;
+        while found.peak > self.limit {
+            found = self.next(&found).ok_or_else(|| self.too_large(&found, ""))?;
+        }
+        // The first ones were cut finer than need be.
+        Ok(self.coarse(found))
+    }
+
+    /// With larger pieces, as far as they fit.
+    fn coarse(&self, mut found: Sliced) -> Sliced {
+        if found.slices.len() * self.tree.nodes.len() > COARSENED {
+            return found;
+        }
+        for at in (0..found.slices.len()).rev() {
+            let larger = larger_pieces(found.slices[at]);
+            found = self.coarsest(found, at, &larger);
+        }
+        found
     }
 
     /// With one more dimension sliced; `None` where none makes the peak lower.
@@ -214,7 +334,7 @@ impl Search<'_> {
             if next.peak <= self.limit {
                 // Another dimension adds operations, or none.
                 let at = now.slices.len();
-                let cheapest = |pieces: usize| priced(now.plan.total_gflop(), now.plan.slice_count() * pieces);
+                let cheapest = |pieces: usize| priced(now.plan.total_gflop(), (now.plan.slice_count() * pieces) as f64);
                 let mut larger = larger_pieces(next.slices[at]);
                 larger.retain(|piece| cheapest(next.slices[at].extent / piece) < least);
                 next = self.coarsest(next, at, &larger);
@@ -258,17 +378,22 @@ impl Search<'_> {
         Ok(Sliced::new(slices, Plan { slices: cut, result, ..plan }.lasting(false)))
     }
 
-    /// What takes the most memory where nothing can be sliced any more.
-    fn place(&self, found: &Sliced) -> String {
-        let plan = &found.plan;
+    /// What does not fit, and `why` there are no more slices; without a reason there is none that can be sliced.
+    fn too_large(&self, found: &Sliced, why: &str) -> PlanError {
+        let Sliced { peak, rank, plan, .. } = found;
         let steps = plan.values.iter().filter(|value| !matches!(value.source, Source::Operand(_)));
         let largest = steps.max_by_key(|value| value.shape.iter().product::<usize>());
         let step = largest.map_or(String::new(), |value| format!(" of `{}`", plan.step_text(value)));
         let names: Vec<String> = found.slices.iter().map(|slice| format!("`{}`", plan.name(slice.label))).collect();
-        if names.is_empty() {
-            return format!("and nothing{step} can be sliced");
-        }
-        format!("sliced along {} as it is, and nothing else{step} can be sliced", names.join(", "))
+        let place = match (names.is_empty(), why.is_empty()) {
+            (true, true) => format!("and nothing{step} can be sliced"),
+            (true, false) => format!("and {why}"),
+            (false, true) => {
+                format!("sliced along {} as it is, and nothing else{step} can be sliced", names.join(", "))
+            }
+            (false, false) => format!("sliced along {} as it is, and {why}", names.join(", ")),
+        };
+        PlanError::Memory { rank: *rank, needed: *peak, limit: self.limit, place }
     }
 }
 
@@ -295,24 +420,4 @@ fn candidates(plan: &Plan) -> Vec<Label> {
 /// Pieces of a dimension that are larger than those it has, up to all of it.
 fn larger_pieces(slice: Slice) -> Vec<usize> {
     divisors(slice.extent).into_iter().filter(|&piece| piece > slice.piece).collect()
-}
-
-/// The divisors of a number from 1 on, ascending.
-fn divisors(number: usize) -> Vec<usize> {
-    let mut low: Vec<usize> = (1..=number.isqrt()).filter(|divisor| number.is_multiple_of(*divisor)).collect();
-    let high: Vec<usize> = low.iter().rev().map(|low| number / low).filter(|high| high * high != number).collect();
-    low.extend(high);
-    low
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_divisors() {
-        assert_eq!(divisors(1), [1]);
-        assert_eq!(divisors(36), [1, 2, 3, 4, 6, 9, 12, 18, 36]);
-        assert_eq!(divisors(1021), [1, 1021]);
-    }
 }

@@ -17,7 +17,7 @@
 //! | ranks of their own for subtrees | `groups` |
 //! | which ranks have nothing to do | `idle` |
 //! | what they pack into | `packing` |
-//! | in slices, where memory is limited | `slice`, `fitting` |
+//! | in slices, where memory is limited | `slice`, `slice_model`, `slice_search`, `fitting` |
 //! | what later slices and runs leave out | `lasting` |
 //! | what it takes, played without data | `simulate` |
 //! | proofs of thousands of ranks | `proof` |
@@ -54,6 +54,8 @@ mod proof;
 mod report;
 mod simulate;
 mod slice;
+mod slice_model;
+mod slice_search;
 
 pub use bound::words as lower_bound_words;
 pub use error::PlanError;

@@ -177,3 +177,23 @@ impl Plan {
         (value.distribution.block_or_empty(shape, rank).volume() * self.dtype.size()) as u64
     }
 }
+
+/// The divisors of a number from 1 on, ascending.
+pub(super) fn divisors(number: usize) -> Vec<usize> {
+    let mut low: Vec<usize> = (1..=number.isqrt()).filter(|divisor| number.is_multiple_of(*divisor)).collect();
+    let high: Vec<usize> = low.iter().rev().map(|low| number / low).filter(|high| high * high != number).collect();
+    low.extend(high);
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_divisors() {
+        assert_eq!(divisors(1), [1]);
+        assert_eq!(divisors(36), [1, 2, 3, 4, 6, 9, 12, 18, 36]);
+        assert_eq!(divisors(1021), [1, 1021]);
+    }
+}

@@ -1,0 +1,183 @@
+//! What slices do to the memory and the operations of a tree, without planning it: sizes of all tensors, and which of them are
+//! live at each step.
+//!
+//! Operands and a result that is held whole are not counted, as slices do not change them. Invariant: one pass over the
+//! nodes per question, whatever the slices. Deliberately absent: ranks, alignment and the choice of algorithms; complete
+//! plans decide whether slices suffice.
+
+use super::{Held, Slice};
+use crate::dims::Label;
+use crate::tree::{NodeId, Step, Tree};
+
+/// Elements that contractions pack into at most, of either operand, where packing is modelled.
+const PACKED: [f64; 2] = [131_072.0, 1_048_576.0];
+
+/// A tree as the model sees it.
+pub struct Model<'a> {
+    pub tree: &'a Tree,
+    inputs: Vec<[Option<NodeId>; 2]>,
+    consumers: Vec<Option<NodeId>>,
+    /// By label, the tensors and the contractions that have it, ascending.
+    tensors: Vec<Vec<NodeId>>,
+    contractions: Vec<Vec<NodeId>>,
+    is_counted: Vec<bool>,
+    /// The result is live from the first step to the last.
+    in_parts: bool,
+    packs: bool,
+}
+
+/// A tree with some labels sliced.
+#[derive(Clone)]
+pub struct State {
+    pub slices: Vec<Slice>,
+    /// Elements of each tensor in one slice.
+    sizes: Vec<f64>,
+    /// Multiply-adds of each contraction in one slice.
+    products: Vec<f64>,
+}
+
+impl State {
+    /// How many slices there are.
+    pub fn count(&self) -> f64 {
+        self.slices.iter().map(|slice| (slice.extent / slice.piece) as f64).product()
+    }
+}
+
+/// What a state costs.
+#[derive(Debug, Clone, Copy)]
+pub struct Figures {
+    /// Elements that are live at once, at most.
+    pub peak: f64,
+    /// Sum over all steps above the target of a power of what they exceed it by; 0 if none does. Unlike the peak it falls when
+    /// any of several steps at the peak does.
+    pub excess: f64,
+    /// Multiply-adds in one slice.
+    pub products: f64,
+}
+
+impl<'a> Model<'a> {
+    pub fn new(tree: &'a Tree, result: Held, packs: bool) -> Model<'a> {
+        let count = tree.nodes.len();
+        let mut model = Model {
+            tree,
+            inputs: vec![[None; 2]; count],
+            consumers: vec![None; count],
+            tensors: vec![Vec::new(); tree.extents.len()],
+            contractions: vec![Vec::new(); tree.extents.len()],
+            is_counted: vec![true; count],
+            in_parts: result == Held::InParts,
+            packs,
+        };
+        for (id, node) in tree.nodes.iter().enumerate() {
+            distinct(&node.labels, |label| model.tensors[label.0 as usize].push(id));
+            model.inputs[id] = match node.step {
+                Step::Leaf { .. } => [None; 2],
+                Step::Unary { input, .. } => [Some(input), None],
+                Step::Contract { left, right, .. } => [Some(left), Some(right)],
+            };
+            model.inputs[id].into_iter().flatten().for_each(|input| model.consumers[input] = Some(id));
+            if let Step::Contract { kinds, .. } = &node.step {
+                kinds.iter().for_each(|(label, _)| model.contractions[label.0 as usize].push(id));
+            }
+            model.is_counted[id] = !matches!(node.step, Step::Leaf { .. }) && id != tree.root();
+        }
+        model
+    }
+
+    /// Nothing sliced.
+    pub fn whole(&self) -> State {
+        let elements = |labels: &[Label]| -> f64 {
+            let mut size = 1.0;
+            labels.iter().for_each(|&label| size *= self.tree.extent(label) as f64);
+            size
+        };
+        State {
+            slices: Vec::new(),
+            sizes: self.tree.nodes.iter().map(|node| elements(&node.labels)).collect(),
+            products: (0..self.tree.nodes.len()).map(|node| self.tree.products(node)).collect(),
+        }
+    }
+
+    /// The state with pieces of a label of this length; `piece` is all of it where it is not to be sliced.
+    pub fn with(&self, state: &State, label: Label, piece: usize) -> State {
+        let mut next = state.clone();
+        let extent = self.tree.extent(label);
+        let at = next.slices.iter().position(|slice| slice.label == label);
+        let before = at.map_or(extent, |at| next.slices[at].piece);
+        let ratio = piece as f64 / before as f64;
+        self.tensors[label.0 as usize].iter().for_each(|&id| {
+            // A diagonal has the label twice.
+            let times = self.tree.nodes[id].labels.iter().filter(|other| **other == label).count();
+            next.sizes[id] *= ratio.powi(times as i32);
+        });
+        self.contractions[label.0 as usize].iter().for_each(|&id| next.products[id] *= ratio);
+        match at {
+            Some(at) if piece == extent => drop(next.slices.remove(at)),
+            Some(at) => next.slices[at].piece = piece,
+            None if piece < extent => next.slices.push(Slice { label, extent, piece }),
+            None => {}
+        }
+        next
+    }
+
+    /// What a state takes, beside a number of elements that no step is to exceed.
+    pub fn figures(&self, state: &State, target: f64) -> Figures {
+        let mut figures = Figures { peak: 0.0, excess: 0.0, products: state.products.iter().sum() };
+        self.live(state, |_, live| {
+            figures.peak = figures.peak.max(live);
+            if live > target {
+                // A target of nothing is exceeded by whatever is live.
+                figures.excess += (live / target.max(1.0)).powi(4);
+            }
+        });
+        figures
+    }
+
+    /// Calls back with what is live at each step.
+    fn live(&self, state: &State, mut visit: impl FnMut(NodeId, f64)) {
+        let mut live = if self.in_parts { state.sizes[self.tree.root()] } else { 0.0 };
+        for (id, inputs) in self.inputs.iter().enumerate() {
+            let counted = |id: NodeId| if self.is_counted[id] { state.sizes[id] } else { 0.0 };
+            live += counted(id);
+            let packed = match inputs {
+                [Some(left), Some(right)] if self.packs => {
+                    state.sizes[*left].min(PACKED[0]) + state.sizes[*right].min(PACKED[1])
+                }
+                _ => 0.0,
+            };
+            visit(id, live + packed);
+            inputs.iter().flatten().for_each(|&input| live -= counted(input));
+        }
+    }
+
+    /// Labels of what is live where a state exceeds the target, as far as they are whole and may be sliced: each once.
+    pub fn candidates(&self, state: &State, target: f64, forbidden: &[Label]) -> Vec<Label> {
+        let mut before = Vec::with_capacity(self.inputs.len() + 1);
+        before.push(0);
+        self.live(state, |id, live| before.push(before[id] + u32::from(live > target)));
+        let mut is_candidate = vec![false; self.tree.extents.len()];
+        for (id, node) in self.tree.nodes.iter().enumerate() {
+            let until = self.consumers[id].unwrap_or(id);
+            // Operands are packed where they are contracted.
+            let from = if self.is_counted[id] { id } else { until };
+            let from = if id == self.tree.root() { 0 } else { from };
+            let is_relevant = self.packs || self.is_counted[id] || (self.in_parts && id == self.tree.root());
+            if is_relevant && before[until + 1] > before[from] {
+                node.labels.iter().for_each(|label| is_candidate[label.0 as usize] = true);
+            }
+        }
+        let is_whole = |label: &Label| state.slices.iter().all(|slice| slice.label != *label);
+        let labels = (0..is_candidate.len() as u32).map(Label);
+        let labels = labels.filter(|label| is_candidate[label.0 as usize] && self.tree.extent(*label) > 1);
+        labels.filter(|label| is_whole(label) && !forbidden.contains(label)).collect()
+    }
+}
+
+/// Calls back with each label once.
+fn distinct(labels: &[Label], mut visit: impl FnMut(Label)) {
+    for (at, &label) in labels.iter().enumerate() {
+        if !labels[..at].contains(&label) {
+            visit(label);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Which labels to slice, by the model of [`slice_model`](super::slice_model).
+//!
+//! A trial slices one label after the other, the one that lowers the excess over the target the most for what it adds to the
+//! operations, until nothing exceeds the target; then it takes larger pieces and replaces labels where that costs less. Trials
+//! differ in how they weigh the two and in random noise of fixed seeds, as those of cotengra's slice finder do.
+//!
+//! Invariants: same tree and target, same slices; those found fit as far as the model knows, the cheapest first. Deliberately
+//! absent: other trees.
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::slice::divisors;
+use super::slice_model::{Figures, Model, State};
+use crate::dims::Label;
+
+/// Trials of a search, fewer for trees of very many nodes.
+const TRIALS: u64 = 24;
+
+/// Trials that have no noise, one for each weight.
+const WITHOUT_NOISE: u64 = 4;
+
+/// Visits of nodes that a search is worth, about half a second.
+const VISITS: usize = 300_000_000;
+
+/// Visits of nodes in one trial, per node: some ten labels, each chosen from some sixty.
+const VISITS_PER_NODE: usize = 600;
+
+/// How a slice more is weighed where it adds no operations.
+const SMALL: f64 = 0.01;
+
+/// More slices than these would never end.
+const MOST_SLICES: f64 = 1e12;
+
+/// What slices cost: operations in all, and something for each slice.
+pub type Price = dyn Fn(f64, f64) -> f64;
+
+/// How a trial weighs.
+#[derive(Clone, Copy)]
+struct Weights {
+    /// Cost per reduction of the excess, if `None`; else the cost less so many times the reduction.
+    reduction: Option<f64>,
+    /// Of the noise.
+    temperature: f64,
+    seed: u64,
+}
+
+/// Slices with which no step has more than `target` elements live, the cheapest first, each set once; none if there are none.
+pub fn slices(model: &Model, target: f64, forbidden: &[Label], price: &Price) -> Vec<State> {
+    let nodes = model.tree.nodes.len();
+    let trials = TRIALS.min((VISITS / (VISITS_PER_NODE * nodes).max(1)).max(4) as u64);
+    let search = Search { model, target, forbidden, price };
+    let mut found: Vec<(f64, State)> = Vec::new();
+    for trial in 0..trials {
+        // What no weights reach, noise does not either.
+        if trial == WITHOUT_NOISE && found.is_empty() {
+            break;
+        }
+        let reduction = [None, Some(0.5), Some(1.0), Some(2.0)][trial as usize % 4];
+        let temperature = [0.0, 0.1, 0.3, 0.03, 0.6, 0.2][trial as usize / 4 % 6];
+        let Some(state) = search.trial(Weights { reduction, temperature, seed: trial }) else { continue };
+        let mut state = search.improved(state);
+        // In the order in which plans vary them, whatever the order in which they were found.
+        state.slices.sort_by_key(|slice| slice.label);
+        if found.iter().all(|(_, other)| other.slices != state.slices) {
+            found.push((search.cost(&state), state));
+        }
+    }
+    found.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    found.into_iter().map(|(_, state)| state).collect()
+}
+
+struct Search<'a> {
+    model: &'a Model<'a>,
+    target: f64,
+    forbidden: &'a [Label],
+    price: &'a Price,
+}
+
+impl Search<'_> {
+    fn figures(&self, state: &State) -> Figures {
+        self.model.figures(state, self.target)
+    }
+
+    fn cost(&self, state: &State) -> f64 {
+        (self.price)(self.figures(state).products * state.count(), state.count())
+    }
+
+    fn trial(&self, weights: Weights) -> Option<State> {
+        let mut state = self.model.whole();
+        let mut now = self.figures(&state);
+        while now.excess > 0.0 {
+            let cost = self.cost(&state);
+            let mut best: Option<(f64, State, Figures)> = None;
+            for label in self.model.candidates(&state, self.target, self.forbidden) {
+                let mut next = self.model.with(&state, label, 1);
+                if next.count() > MOST_SLICES {
+                    continue;
+                }
+                let mut figures = self.figures(&next);
+                if figures.excess >= now.excess {
+                    continue;
+                }
+                if figures.excess == 0.0 {
+                    next = self.coarsest(next, label);
+                    figures = self.figures(&next);
+                }
+                let overhead = ((self.price)(figures.products * next.count(), next.count()) / cost).log2();
+                let reduction = ((1.0 + now.excess) / (1.0 + figures.excess)).log2() / 4.0;
+                let score = match weights.reduction {
+                    None => ((overhead + SMALL) / reduction).max(f64::MIN_POSITIVE).ln(),
+                    Some(weight) => overhead - weight * reduction,
+                };
+                let noise = weights.temperature * gumbel(weights.seed, [state.slices.len() as u64, label.0.into()]);
+                let score = score - noise;
+                if best.as_ref().is_none_or(|(least, ..)| score < *least) {
+                    best = Some((score, next, figures));
+                }
+            }
+            (_, state, now) = best?;
+        }
+        Some(state)
+    }
+
+    /// With the largest pieces of one label that fit.
+    fn coarsest(&self, state: State, label: Label) -> State {
+        let pieces = divisors(self.model.tree.extent(label));
+        let fits = |&piece: &usize| self.figures(&self.model.with(&state, label, piece)).excess == 0.0;
+        // Larger pieces take more memory.
+        let fit = pieces.partition_point(fits);
+        if fit == 0 { state } else { self.model.with(&state, label, pieces[fit - 1]) }
+    }
+
+    /// With larger pieces and other labels where that costs less.
+    fn improved(&self, state: State) -> State {
+        let mut state = self.coarser(state);
+        let mut cost = self.cost(&state);
+        for _ in 0..2 {
+            let mut is_better = false;
+            for old in state.slices.clone() {
+                let without = self.model.with(&state, old.label, old.extent);
+                for label in self.model.candidates(&without, self.target, self.forbidden) {
+                    let next = self.model.with(&without, label, 1);
+                    if self.figures(&next).excess > 0.0 {
+                        continue;
+                    }
+                    let next = self.coarsest(next, label);
+                    let least = self.cost(&next);
+                    if least < cost * (1.0 - 1e-9) {
+                        (state, cost, is_better) = (next, least, true);
+                    }
+                }
+            }
+            if !is_better {
+                break;
+            }
+            state = self.coarser(state);
+            cost = self.cost(&state);
+        }
+        state
+    }
+
+    fn coarser(&self, mut state: State) -> State {
+        for label in state.slices.clone().into_iter().map(|slice| slice.label) {
+            state = self.coarsest(state, label);
+        }
+        state
+    }
+}
+
+/// A number of the Gumbel distribution, whose largest of several is a choice in proportion to their weights; the same for the
+/// same numbers.
+fn gumbel(seed: u64, numbers: [u64; 2]) -> f64 {
+    let bits = xxh3_64_with_seed(numbers.map(u64::to_le_bytes).as_flattened(), seed) >> 11;
+    let uniform = (bits as f64 + 0.5) / (1u64 << 53) as f64;
+    -(-uniform.ln()).ln()
+}
