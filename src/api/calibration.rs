@@ -62,8 +62,9 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// A run that measures fails.
+    /// Ranks or workers are more than can be planned for ([`Machine::check`]), or a run that measures fails.
     pub fn machine(&self, workers: usize) -> Result<Machine> {
+        self.expect_size(workers)?;
         let plain = Machine::new(self.ranks(), workers);
         let crowded = self.local_ranks().len() * workers > CROWDED * host::cpus().len().max(1);
         let file = self.remembered(workers)?;
@@ -111,8 +112,9 @@ impl World {
     /// Measures, whatever is remembered. Collective.
     ///
     /// # Errors
-    /// A run fails.
+    /// As [`World::machine`].
     pub fn calibrate(&self, workers: usize) -> Result<Machine> {
+        self.expect_size(workers)?;
         let machine = Machine::new(self.ranks(), workers);
         let per_worker = |amount: f64, seconds: f64| amount / (seconds.max(1e-9) * workers as f64);
         let start = self.quickest(&self.cubes(&machine, 4)?, 20)?;

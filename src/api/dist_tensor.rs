@@ -6,6 +6,7 @@ use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Dimension, Slice};
 use rayon::prelude::*;
 
 use super::error::Rank;
+use super::fits::expect_fit;
 use super::{Error, Program, Result, World};
 use crate::dist::{Distribution, Region};
 use crate::io::random;
@@ -49,7 +50,7 @@ impl<T: Element> DistTensor<T> {
     /// Zeros, of this shape over all ranks.
     ///
     /// # Panics
-    /// When the distribution has more ranks than the world, or memory runs out.
+    /// When the distribution has more ranks than the world or cuts a dimension that is not there, or memory runs out.
     pub fn zeros(world: &World, shape: &[usize], distribution: &Distribution) -> DistTensor<T> {
         DistTensor::allocate(world, shape, distribution).unwrap_or_else(|error| panic!("{error}"))
     }
@@ -57,17 +58,15 @@ impl<T: Element> DistTensor<T> {
     /// As [`DistTensor::zeros`]. Collective: where memory runs out on one rank, every process gets an error.
     ///
     /// # Errors
-    /// [`Error::Memory`] says how many bytes a rank could not have.
-    ///
-    /// # Panics
-    /// When the distribution has more ranks than the world.
+    /// The distribution has more ranks than the world or cuts a dimension that is not there; [`Error::Memory`] says how many
+    /// bytes a rank could not have.
     pub fn try_zeros(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         world.agree(DistTensor::allocate(world, shape, distribution))
     }
 
-    /// Zeros in the blocks of the local ranks, of which the others know nothing yet.
+    /// Zeros in the blocks of the local ranks, of which the others know nothing yet; an error as of [`DistTensor::try_zeros`].
     pub(super) fn allocate(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
-        assert!(distribution.ranks() <= world.ranks(), "the world has the ranks of the distribution");
+        expect_fit(shape, distribution, world.ranks())?;
         let first = world.local_ranks().start;
         let block = |rank| {
             let region = distribution.block(shape, rank)?;
@@ -159,7 +158,7 @@ impl<T: Element> DistTensor<T> {
     /// The blocks of an array that rank 0 holds (`None` elsewhere). Collective.
     ///
     /// # Errors
-    /// Rank 0 has no array, or the run fails.
+    /// Rank 0 has no array, the distribution cuts a dimension that is not there or needs more ranks, or the run fails.
     pub fn from_root(
         world: &World,
         array: Option<ArrayViewD<'_, T>>,
@@ -183,11 +182,12 @@ impl<T: Element> DistTensor<T> {
     /// compiles in every call; both tensors are in memory.
     ///
     /// # Errors
-    /// The run fails.
+    /// The distribution cuts a dimension that the tensor lacks, or one of the two needs more ranks than the world has; the run fails.
     pub fn redistribute(&self, world: &World, distribution: &Distribution) -> Result<DistTensor<T>> {
         let ranks = world.ranks();
-        let plan = Plan::redistribution(&self.shape, T::DTYPE, &self.distribution, distribution, ranks);
+        world.agree(expect_fit(&self.shape, &self.distribution, ranks))?;
         let mut moved = DistTensor::try_zeros(world, &self.shape, distribution)?;
+        let plan = Plan::redistribution(&self.shape, T::DTYPE, &self.distribution, distribution, ranks);
         Program::compile(world, &plan)?.run_dist(T::ONE, &[self], T::ZERO, &mut moved)?;
         Ok(moved)
     }

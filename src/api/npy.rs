@@ -3,6 +3,7 @@
 //! Invariant: all ranks agree after every step, so that nobody waits for a rank whose disk is full. Deliberately absent:
 //! rearranging blocks so that ranks touch fewer, longer stretches of a file.
 
+use std::ops::Range;
 use std::path::Path;
 
 use num_complex::Complex;
@@ -20,7 +21,8 @@ impl<T: Element> DistTensor<T> {
     /// The array of a .npy file, converted where that loses nothing; each rank reads its own block only. Collective.
     ///
     /// # Errors
-    /// The file is missing, damaged or of an element type that does not fit into this one, on any rank.
+    /// The file is missing, damaged or of an element type that does not fit into this one, or the distribution cuts a dimension that the
+    /// array lacks or needs more ranks than the world has, on any rank.
     pub fn from_npy(world: &World, path: impl AsRef<Path>, distribution: &Distribution) -> Result<DistTensor<T>> {
         let path = path.as_ref();
         let read = || {
@@ -174,9 +176,11 @@ fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
     Err(Error::Usage(format!("{} holds {}, {} was asked for", path.display(), header.dtype, T::DTYPE)))
 }
 
-/// Where a box of a tensor lies in an array of which the tensor is a box.
+/// Where a box of a tensor lies in an array of which the tensor is a box; beyond any array where numbers end.
 fn beyond(bounds: &Bounds, corner: &[usize]) -> Bounds {
-    bounds.iter().zip(corner).map(|(range, start)| start + range.start..start + range.end).collect()
+    let moved =
+        |(range, &start): (&Range<usize>, &usize)| start.saturating_add(range.start)..start.saturating_add(range.end);
+    bounds.iter().zip(corner).map(moved).collect()
 }
 
 /// Reads a block of elements of type `S` as elements of type `T`.

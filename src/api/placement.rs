@@ -119,8 +119,10 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// MPI fails, or what the topology is said to be is none.
+    /// Ranks or workers are more than can be planned for ([`Machine::check`](crate::Machine::check)), MPI fails, or what the topology is
+    /// said to be is none.
     pub fn place(&self, workers: usize) -> Result<()> {
+        self.expect_size(workers)?;
         let sharing = self.sharing()?;
         let Sharing { topology, ranks, before, .. } = &sharing;
         if self.ranks() == 1 || self.shared().placed.borrow().is_some() || host::cpus().is_empty() {
@@ -145,6 +147,7 @@ impl World {
     /// # Errors
     /// As [`World::place`].
     pub fn default_workers(&self) -> Result<usize> {
+        self.expect_size(1)?;
         let sharing = self.sharing()?;
         let several = self.ranks() > 1;
         let quota = sharing.quota().map(|quota| if several && quota > 1 { quota - 1 } else { quota.max(1) });
@@ -160,6 +163,7 @@ impl World {
     /// # Errors
     /// As [`World::place`].
     pub fn places(&self) -> Result<Vec<Place>> {
+        self.expect_size(1)?;
         let mine: Vec<Place> = (0..self.local_ranks().len()).map(|rank| self.shared().place_of(rank)).collect();
         let all = self.all_gather(&serde_json::to_vec(&mine).unwrap_or_default())?;
         let read = all.iter().map(|bytes| serde_json::from_slice::<Vec<Place>>(bytes).unwrap_or_default());

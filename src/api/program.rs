@@ -6,7 +6,8 @@ use std::ops::Range;
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
 
 use super::dist_tensor::{part, refused};
-use super::fits::{Tensor, expect_distribution, expect_shape};
+use super::error::Rank;
+use super::fits::{Tensor, expect_distribution, expect_fit, expect_memory, expect_shape};
 use super::launch::{Slots, launch};
 use super::placement::room_for_threads;
 use super::record::Record;
@@ -84,12 +85,12 @@ impl<T: Element> Program<T> {
     pub(super) fn compile(world: &World, plan: &Plan) -> Result<Program<T>> {
         let fits = if plan.dtype != T::DTYPE {
             Err(Error::Usage(format!("the plan is for {}, the program for {}", plan.dtype, T::DTYPE)))
-        } else if plan.ranks() != world.ranks() {
-            Err(Error::Usage(format!("the plan is for {} ranks, the world has {}", plan.ranks(), world.ranks())))
         } else {
-            Ok(())
+            world.expect_plan(plan)
         };
-        world.agree(fits)?;
+        let distributed =
+            || plan.values.iter().try_for_each(|value| expect_fit(&value.shape, &value.distribution, plan.ranks()));
+        world.agree(fits.and_then(|()| distributed()))?;
         let fingerprint = plan.fingerprint().to_le_bytes();
         let all = world.all_gather(&fingerprint)?;
         if let Some(other) = all.iter().position(|theirs| *theirs != all[0]) {
@@ -148,9 +149,11 @@ impl<T: Element> Program<T> {
     ///
     /// # Errors
     /// [`Error::Usage`] for operands that do not fit the plan, and for a program of several ranks that is run inside a
-    /// rayon worker; [`Error::Run`] (under MPI a failed run ends all ranks).
+    /// rayon worker; [`Error::Memory`] for a result that there is no memory for; [`Error::Run`] (under MPI a failed run ends all ranks).
     pub fn run(&mut self, operands: &[&dyn Operand<T>]) -> Result<ArrayD<T>> {
-        let out = zero_array(&self.plan.output_shape());
+        let shape = self.plan.output_shape();
+        self.world.agree(expect_memory::<T>(self.world.local_ranks().start, &shape))?;
+        let out = zero_array(&shape);
         let mut out = self.world.agree(out.map_err(|cause| refused(self.world.local_ranks().start, cause)))?;
         self.run_into(T::ONE, operands, T::ZERO, &mut out)?;
         Ok(out)

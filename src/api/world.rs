@@ -14,7 +14,7 @@ use super::{Error, Program, Result, host, memory_limits};
 use crate::exec::{Moved, RunOptions};
 use crate::io::output::remove_temporaries;
 use crate::kernel::Element;
-use crate::machine::Place;
+use crate::machine::{Machine, Place};
 use crate::plan::Plan;
 
 #[cfg(feature = "mpi")]
@@ -105,9 +105,9 @@ impl World {
         World::of(Members::InProcess { ranks: ranks.max(1), bytes_per_second: None }, RunOptions::default())
     }
 
-    /// As [`World::in_process`], with transfers slowed down to this many bytes per second and pair of ranks.
+    /// As [`World::in_process`], with transfers slowed down to this many bytes per second and pair of ranks; one byte at least.
     pub fn throttled(ranks: usize, bytes_per_second: f64) -> World {
-        let members = Members::InProcess { ranks: ranks.max(1), bytes_per_second: Some(bytes_per_second) };
+        let members = Members::InProcess { ranks: ranks.max(1), bytes_per_second: Some(bytes_per_second.max(1.0)) };
         World::of(members, RunOptions::default())
     }
 
@@ -251,9 +251,11 @@ impl World {
     /// needs `beside` bytes for other things, too. Limits of processes and control groups count. Collective.
     ///
     /// # Errors
-    /// The ranks of a process or of a host need more than it can get; says how much more.
+    /// The plan is for other ranks, or the ranks of a process or of a host need more than it can get; says how much more.
     pub fn check_memory(&self, plan: &Plan, beside: u64) -> Result<()> {
-        let needs: u64 = self.local_ranks().map(|rank| plan.peak_bytes(rank).saturating_add(beside)).sum();
+        self.agree(self.expect_plan(plan))?;
+        let bytes = self.local_ranks().map(|rank| plan.peak_bytes(rank).saturating_add(beside));
+        let needs = bytes.fold(0, u64::saturating_add);
         let (needed, _) = self.needed_here(needs)?;
         let rank = self.local_ranks().start;
         let of_process = match memory_limits::of_process() {
@@ -274,7 +276,7 @@ impl World {
     /// # Errors
     /// MPI fails.
     pub fn spare_memory(&self, plan: &Plan) -> Result<u64> {
-        let needs: u64 = self.local_ranks().map(|rank| plan.peak_bytes(rank)).sum();
+        let needs = self.local_ranks().map(|rank| plan.peak_bytes(rank)).fold(0, u64::saturating_add);
         let (needed, processes) = self.needed_here(needs)?;
         let of_process = memory_limits::of_process().map_or(u64::MAX, |(available, _)| available.saturating_sub(needs));
         let of_host =
@@ -291,6 +293,21 @@ impl World {
         let here = here.filter(|(name, _)| *name == host::name());
         let each = here.filter_map(|(_, bytes)| bytes.parse::<u64>().ok());
         Ok(each.fold((0, 0), |(all, count), bytes| (bytes.saturating_add(all), count + 1)))
+    }
+
+    /// The plan is for the ranks of this world.
+    pub(super) fn expect_plan(&self, plan: &Plan) -> Result<()> {
+        if plan.ranks() == self.ranks() {
+            return Ok(());
+        }
+        Err(Error::Usage(format!("the plan is for {} ranks, the world has {}", plan.ranks(), self.ranks())))
+    }
+
+    /// So many workers for each rank of this world are a machine that can be planned for.
+    pub(super) fn expect_size(&self, workers: usize) -> Result<()> {
+        Machine::new(self.ranks(), workers)
+            .check()
+            .map_err(|why| Error::Usage(format!("a world cannot be that large: {why}")))
     }
 
     /// Compiles a plan: schedules of the local ranks, kernels, buffers. Collective; compares fingerprints first.

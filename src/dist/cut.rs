@@ -37,9 +37,10 @@ impl Cut {
             Cut::Even => Intervals::from(tile_bounds(extent, parts, index)),
             // One coordinate gets all, in one piece.
             Cut::Cyclic { .. } if parts == 1 => Intervals::from(0..extent),
+            // What saturates lies beyond any extent.
             Cut::Cyclic { block } => {
-                let starts = (index * block..extent).step_by(parts * block);
-                Intervals::ascending(starts.map(|start| start..(start + block).min(extent)))
+                let starts = (index.saturating_mul(*block)..extent).step_by(parts.saturating_mul(*block));
+                Intervals::ascending(starts.map(|start| start..start.saturating_add(*block).min(extent)))
             }
             Cut::At(bounds) => {
                 let bound = |at: usize| bounds.get(at).map_or(extent, |&bound| bound.min(extent));
@@ -53,7 +54,12 @@ impl Cut {
     pub fn largest(&self, extent: usize, parts: usize) -> usize {
         match self {
             // The first coordinate's turn comes first.
-            Cut::Even | Cut::Cyclic { .. } => self.tile(extent, parts, 0).len(),
+            Cut::Even => self.tile(extent, parts, 0).len(),
+            Cut::Cyclic { .. } if parts == 1 => extent,
+            Cut::Cyclic { block } => {
+                let turn = parts.saturating_mul(*block);
+                extent / turn * block + (extent % turn).min(*block)
+            }
             Cut::At(_) => (0..parts).map(|index| self.tile(extent, parts, index).len()).max().unwrap_or(0),
         }
     }
@@ -64,6 +70,14 @@ impl Cut {
             Cut::Even => true,
             Cut::Cyclic { block } => *block > 0,
             Cut::At(bounds) => bounds.len() + 1 == parts && bounds.is_sorted(),
+        }
+    }
+
+    /// The number of separate pieces of the largest tile; block-cyclic tiles have one for each turn. Cost: constant.
+    pub(super) fn pieces(&self, extent: usize, parts: usize) -> usize {
+        match self {
+            Cut::Cyclic { block } if parts > 1 => extent.div_ceil(parts.saturating_mul((*block).max(1))),
+            Cut::Even | Cut::Cyclic { .. } | Cut::At(_) => 1,
         }
     }
 
@@ -129,6 +143,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn blocks_as_large_as_numbers_get() {
+        let huge = Cut::Cyclic { block: usize::MAX };
+        assert_eq!([0, 1, 2].map(|index| huge.tile(10, 3, index).len()), [10, 0, 0]);
+        let half = Cut::Cyclic { block: usize::MAX / 2 };
+        assert_eq!([0, 1, 5].map(|index| half.tile(usize::MAX, 6, index).len()), [usize::MAX / 2, usize::MAX / 2, 0]);
+        assert_eq!((huge.pieces(10, 3), Cut::Cyclic { block: 1 }.pieces(usize::MAX, 2)), (1, usize::MAX / 2 + 1));
     }
 
     #[test]

@@ -4,7 +4,11 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cut, Intervals, Owners, Region};
+use super::owners::places;
+use super::{Cut, GridError, Intervals, Owners, Region};
+
+/// Separate pieces of one block, each of which schedules name.
+const MOST_PIECES: usize = 1 << 20;
 
 /// What one axis of the grid does to the tensor.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -46,39 +50,127 @@ pub struct Axis {
 /// assert_eq!(pairs.describe(&["m", "k"]), "m/2 cyclic(1) x2 from 4");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
 pub struct Distribution {
+    axes: Vec<Axis>,
+    owners: Owners,
+    /// Of the grid: the product of its axes, which is a number.
+    #[serde(skip_serializing)]
+    places: usize,
+    /// One more than the largest rank, which is a number.
+    #[serde(skip_serializing)]
+    end: usize,
+}
+
+/// Axes and owners as they are written.
+#[derive(Deserialize)]
+struct Unchecked {
     axes: Vec<Axis>,
     owners: Owners,
 }
 
+impl TryFrom<Unchecked> for Distribution {
+    type Error = GridError;
+
+    fn try_from(Unchecked { axes, owners }: Unchecked) -> Result<Distribution, GridError> {
+        Distribution::try_new(axes, owners)
+    }
+}
+
 impl Distribution {
-    /// A grid of these axes.
+    /// A grid of these axes, whose places are these ranks.
+    ///
+    /// ```
+    /// # use einsum_dist::dist::{Axis, Distribution, Owners, Role};
+    /// let huge = Axis { ranks: 1 << 32, role: Role::Replicate };
+    /// let error = Distribution::try_new(vec![huge.clone(), huge], Owners::default()).unwrap_err();
+    /// assert_eq!(error.to_string(), "it needs 4294967296 x 4294967296 ranks, more than 64 bits count");
+    /// ```
+    ///
+    /// # Errors
+    /// An axis has no rank, a cut does not fit the number of ranks, there are more places or ranks than numbers, or owners are not one
+    /// for each place.
+    pub fn try_new(axes: Vec<Axis>, owners: Owners) -> Result<Distribution, GridError> {
+        for (at, Axis { ranks, role }) in axes.iter().enumerate() {
+            if *ranks == 0 {
+                return Err(GridError::NoRank { axis: at });
+            }
+            if matches!(role, Role::Cut { how, .. } if !how.fits(*ranks)) {
+                return Err(GridError::Cut { axis: at, ranks: *ranks });
+            }
+        }
+        let extents: Vec<usize> = axes.iter().map(|axis| axis.ranks).collect();
+        let places = places(&extents).ok_or_else(|| {
+            let axes: Vec<String> = extents.iter().filter(|&&ranks| ranks > 1).map(usize::to_string).collect();
+            GridError::Places { axes: axes.join(" x ") }
+        })?;
+        if !owners.fits(&extents) {
+            return Err(GridError::Owners { places });
+        }
+        let end = owners.end(&extents).ok_or_else(|| GridError::End { first: owners.start(), places })?;
+        Ok(Distribution { axes, owners, places, end })
+    }
+
+    /// As [`Distribution::try_new`], of axes that the engine itself has made.
+    fn made(axes: Vec<Axis>, owners: Owners) -> Distribution {
+        Distribution::try_new(axes, owners).unwrap_or_else(|error| panic!("no grid of ranks: {error}"))
+    }
+
+    /// A grid of these axes, from rank 0 on. For axes out of a file or from a user, [`Distribution::try_new`].
     ///
     /// # Panics
-    /// When an axis has no rank, or a cut does not fit the number of ranks.
+    /// When an axis has no rank, a cut does not fit the number of ranks, or there are more places than numbers.
     pub fn new(axes: Vec<Axis>) -> Distribution {
-        let fits = |axis: &Axis| match &axis.role {
-            Role::Cut { how, .. } => axis.ranks > 0 && how.fits(axis.ranks),
-            Role::Replicate | Role::Partial => axis.ranks > 0,
-        };
-        assert!(axes.iter().all(fits), "every axis has a rank, and every cut as many tiles as ranks");
-        Distribution { axes, owners: Owners::default() }
+        Distribution::made(axes, Owners::default())
     }
 
     /// The same grid of other ranks.
     ///
     /// # Panics
     /// When they are not one for each place.
-    pub fn owned_by(mut self, owners: Owners) -> Distribution {
-        assert!(owners.fits(&self.extents()), "one rank for each place of the grid");
-        self.owners = owners;
-        self
+    pub fn owned_by(self, owners: Owners) -> Distribution {
+        Distribution::made(self.axes, owners)
+    }
+
+    /// Whether a tensor of so many dimensions can lie so over so many ranks. Cost: linear in the axes.
+    ///
+    /// # Errors
+    /// An axis cuts a dimension that is not there, or the grid needs more ranks.
+    pub fn fits(&self, dims: usize, ranks: usize) -> Result<(), GridError> {
+        if self.end > ranks {
+            return Err(GridError::Ranks { needed: self.end, ranks });
+        }
+        self.axes.iter().try_for_each(|axis| match axis.role {
+            Role::Cut { dim, .. } if dim >= dims => Err(GridError::Dimension { dim, dims }),
+            _ => Ok(()),
+        })
+    }
+
+    /// As [`Distribution::fits`], for a tensor of this shape, whose blocks must not be in very many pieces. Cost: linear in the axes.
+    ///
+    /// # Errors
+    /// As [`Distribution::fits`]; also where cyclic blocks are very many.
+    pub fn fits_shape(&self, shape: &[usize], ranks: usize) -> Result<(), GridError> {
+        self.fits(shape.len(), ranks)?;
+        let (mut extents, mut pieces) = (shape.to_vec(), vec![1usize; shape.len()]);
+        for axis in &self.axes {
+            if let Role::Cut { dim, how } = &axis.role {
+                // A cut of a cut has a border at each border of either.
+                pieces[*dim] = pieces[*dim].saturating_add(how.pieces(extents[*dim], axis.ranks).saturating_sub(1));
+                extents[*dim] = how.largest(extents[*dim], axis.ranks);
+            }
+        }
+        let pieces = pieces.into_iter().fold(1, usize::saturating_mul);
+        if pieces > MOST_PIECES {
+            return Err(GridError::Pieces { pieces, most: MOST_PIECES });
+        }
+        Ok(())
     }
 
     /// The same grid, with rank `to` in place of rank `from`, and all others as far from it.
     ///
     /// # Panics
-    /// When that would be before rank 0.
+    /// When that would be before rank 0, or beyond the largest number.
     ///
     /// ```
     /// # use einsum_dist::dist::Distribution;
@@ -87,8 +179,10 @@ impl Distribution {
     /// assert_eq!(rows.moved(4, 0), Distribution::cut(0, 3));
     /// ```
     pub fn moved(&self, from: usize, to: usize) -> Distribution {
-        let owners = self.owners.moved(&self.extents(), from, to);
-        Distribution { axes: self.axes.clone(), owners }
+        match self.owners.moved(&self.extents(), from, to) {
+            Some(owners) => Distribution::made(self.axes.clone(), owners),
+            None => panic!("no ranks are {to} - {from} beside those of the grid"),
+        }
     }
 
     /// All of the tensor on rank 0.
@@ -128,18 +222,17 @@ impl Distribution {
 
     /// How many places the grid has.
     pub fn places(&self) -> usize {
-        self.axes.iter().map(|axis| axis.ranks).product()
+        self.places
     }
 
     /// How many ranks there must be: one more than the largest of the grid.
     pub fn ranks(&self) -> usize {
-        self.owners.end(&self.extents())
+        self.end
     }
 
     /// From the first rank of the grid to the last.
     pub fn span(&self) -> Range<usize> {
-        let ranks = (0..self.ranks()).find(|&rank| self.coordinates(rank).is_some());
-        ranks.unwrap_or(0)..self.ranks()
+        self.owners.start()..self.end
     }
 
     /// The first dimension that an axis cuts into more than one tile, if any.

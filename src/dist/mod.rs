@@ -15,6 +15,7 @@
 
 mod cut;
 mod distribution;
+mod error;
 mod intervals;
 mod owners;
 mod region;
@@ -22,6 +23,7 @@ mod tile;
 
 pub use cut::Cut;
 pub use distribution::{Axis, Distribution, Role};
+pub use error::GridError;
 pub use intervals::Intervals;
 pub use owners::Owners;
 pub use region::{Bounds, Region, is_empty, volume, without};

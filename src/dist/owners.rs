@@ -45,13 +45,14 @@ impl Owners {
         }
     }
 
-    /// The same places with rank `to` for rank `from`, and all others as far from it.
-    pub(super) fn moved(&self, axes: &[usize], from: usize, to: usize) -> Owners {
-        let place = |rank: usize| rank + to - from;
+    /// The same places with rank `to` for rank `from`, and all others as far from it; `None` where that would be before rank 0 or
+    /// beyond the largest number.
+    pub(super) fn moved(&self, axes: &[usize], from: usize, to: usize) -> Option<Owners> {
+        let place = |rank: usize| (rank.checked_add(to)?).checked_sub(from);
         match self {
-            same if from == to => same.clone(),
-            Owners::From(first) => Owners::From(place(*first)),
-            Owners::Listed(ranks) => Owners::Listed(ranks.iter().map(|&rank| place(rank)).collect()),
+            same if from == to => Some(same.clone()),
+            Owners::From(first) => place(*first).map(Owners::From),
+            Owners::Listed(ranks) => ranks.iter().map(|&rank| place(rank)).collect::<Option<_>>().map(Owners::Listed),
             Owners::Strided(_) => {
                 let coordinates = |mut at: usize| {
                     let mut coordinates = vec![0; axes.len()];
@@ -61,14 +62,15 @@ impl Owners {
                     coordinates
                 };
                 let places = 0..axes.iter().product::<usize>();
-                Owners::Listed(places.map(|at| place(self.rank(axes, &coordinates(at)))).collect())
+                let ranks = places.map(|at| place(self.rank(axes, &coordinates(at))));
+                ranks.collect::<Option<_>>().map(Owners::Listed)
             }
         }
     }
 
     /// Where a rank stands; `None` beyond the grid. Cost: that of a search through the list, where there is one.
     pub fn coordinates(&self, axes: &[usize], rank: usize) -> Option<Vec<usize>> {
-        let places = axes.iter().product();
+        let places = places(axes).unwrap_or(usize::MAX);
         let mut rest = match self {
             Owners::From(first) => rank.checked_sub(*first).filter(|&place| place < places)?,
             Owners::Listed(ranks) => ranks.iter().take(places).position(|&owner| owner == rank)?,
@@ -87,15 +89,25 @@ impl Owners {
         Some(coordinates)
     }
 
-    /// One more than the largest rank of a grid.
-    pub fn end(&self, axes: &[usize]) -> usize {
-        let places = axes.iter().product();
+    /// The smallest rank of a grid.
+    pub(super) fn start(&self) -> usize {
         match self {
-            Owners::From(first) => first + places,
-            Owners::Listed(ranks) => ranks.iter().take(places).max().map_or(0, |rank| rank + 1),
-            Owners::Strided(strides) => {
-                axes.iter().zip(strides).map(|(axis, stride)| (axis - 1) * stride).sum::<usize>() + 1
-            }
+            Owners::From(first) => *first,
+            Owners::Listed(ranks) => ranks.iter().copied().min().unwrap_or(0),
+            Owners::Strided(_) => 0,
+        }
+    }
+
+    /// One more than the largest rank of a grid; `None` where no number is that large.
+    pub fn end(&self, axes: &[usize]) -> Option<usize> {
+        let places = places(axes)?;
+        match self {
+            Owners::From(first) => first.checked_add(places),
+            Owners::Listed(ranks) => ranks.iter().take(places).max().map_or(Some(0), |rank| rank.checked_add(1)),
+            Owners::Strided(strides) => axes
+                .iter()
+                .zip(strides)
+                .try_fold(1usize, |end, (axis, stride)| end.checked_add(axis.saturating_sub(1).checked_mul(*stride)?)),
         }
     }
 
@@ -106,16 +118,25 @@ impl Owners {
             Owners::Listed(ranks) => {
                 let mut sorted = ranks.clone();
                 sorted.sort_unstable();
-                ranks.len() == axes.iter().product::<usize>() && sorted.windows(2).all(|pair| pair[0] != pair[1])
+                places(axes) == Some(ranks.len()) && sorted.windows(2).all(|pair| pair[0] != pair[1])
             }
             Owners::Strided(strides) => {
                 let mut some: Vec<(usize, usize)> = strides.iter().copied().zip(axes.iter().copied()).collect();
                 some.retain(|&(_, axis)| axis > 1);
                 some.sort_unstable();
                 // What one axis spans is a step of the next at most.
-                let apart = |pair: &[(usize, usize)]| pair[1].0.is_multiple_of(pair[0].0 * pair[0].1);
+                let apart = |pair: &[(usize, usize)]| {
+                    pair[0].0.checked_mul(pair[0].1).is_some_and(|span| pair[1].0.is_multiple_of(span))
+                };
                 strides.len() == axes.len() && some.iter().all(|&(stride, _)| stride > 0) && some.windows(2).all(apart)
             }
         }
     }
+}
+
+/// How many places a grid has; `None` where no number is that large.
+pub(super) fn places(axes: &[usize]) -> Option<usize> {
+    // An axis without coordinates does not hide that the others overflow.
+    axes.iter().try_fold(1usize, |places, &axis| places.checked_mul(axis.max(1)))?;
+    Some(axes.iter().product())
 }

@@ -50,6 +50,9 @@ impl std::fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
+/// Seconds; a test that waits for longer is none.
+const LONGEST_SILENCE: u64 = 3600;
+
 /// What is to go wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -100,19 +103,21 @@ impl FromStr for Injection {
     fn from_str(text: &str) -> Result<Injection, String> {
         let (fault, place) = text.split_once('@').ok_or("expected a fault and a rank, such as worker@1")?;
         let (rank, run) = place.split_once(':').unwrap_or((place, "0"));
-        let fault =
-            match fault {
-                "worker" => Fault::Worker,
-                "communication" => Fault::Communication,
-                "allocation" => Fault::Allocation,
-                "silence" => Fault::Silence(60),
-                _ => {
-                    let seconds = fault.strip_prefix("silence").and_then(|seconds| seconds.parse().ok());
-                    Fault::Silence(seconds.ok_or_else(|| {
-                        format!("no fault `{fault}` (known: worker, communication, allocation, silence)")
-                    })?)
-                }
-            };
+        let fault = match fault {
+            "worker" => Fault::Worker,
+            "communication" => Fault::Communication,
+            "allocation" => Fault::Allocation,
+            "silence" => Fault::Silence(60),
+            _ => {
+                let seconds = fault.strip_prefix("silence").and_then(|seconds| seconds.parse().ok());
+                Fault::Silence(seconds.filter(|seconds| *seconds <= LONGEST_SILENCE).ok_or_else(|| {
+                    format!(
+                        "no fault `{fault}` (known: worker, communication, allocation, silence, silence1 to \
+                             silence{LONGEST_SILENCE})"
+                    )
+                })?)
+            }
+        };
         let rank = rank.parse().map_err(|_| format!("`{rank}` is no rank"))?;
         let run = run.parse().map_err(|_| format!("`{run}` is no run"))?;
         Ok(Injection { rank, fault, run })

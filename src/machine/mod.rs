@@ -6,6 +6,7 @@
 //! and finding out what this host is made of.
 
 mod file;
+mod limits;
 mod placement;
 mod synthetic;
 mod topology;
@@ -14,6 +15,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+pub use limits::{MOST_RANKS, MOST_WORKERS};
 pub use placement::{Place, Placement, Warning, listed};
 pub use synthetic::Synthetic;
 pub use topology::{Cache, Domain, Topology};

@@ -26,6 +26,12 @@ use super::topology::{Cache, Domain, Topology};
 /// Units of a host: eight times as many as Linux counts. More cannot be meant, and each takes memory.
 const MOST_UNITS: usize = 1 << 16;
 
+/// NUMA domains of a host; placing ranks compares each with all others.
+const MOST_DOMAINS: usize = 512;
+
+/// Bytes of one cache or of the memory of one domain: 1 PiB.
+const MOST_BYTES: u64 = 1 << 50;
+
 /// A regular topology.
 ///
 /// ```
@@ -141,6 +147,13 @@ impl Synthetic {
                 return Err(format!("`{kind}` is on the wrong side of `core`"));
             }
         }
+        let domain = self.0.iter().position(|level| level.kind == Kind::Domain);
+        let domains = self.0[..domain.map_or(0, |last| last + 1)]
+            .iter()
+            .try_fold(1_usize, |domains, level| domains.checked_mul(level.count));
+        if domains.is_none_or(|domains| domains > MOST_DOMAINS) {
+            return Err(format!("a host has at most {MOST_DOMAINS} NUMA domains"));
+        }
         let units = self.0.iter().try_fold(1_usize, |units, level| units.checked_mul(level.count));
         if units.is_none_or(|units| units > MOST_UNITS) {
             return Err(format!("a host has at most {MOST_UNITS} processing units"));
@@ -193,8 +206,10 @@ fn level(word: &str) -> Result<Level, String> {
     let count = count.ok_or_else(|| format!("`{word}` needs a number above 0 behind the colon"))?;
     let Some(said) = said else { return Ok(Level { kind, count, bytes: 0 }) };
     let value = said.strip_suffix(')').and_then(|said| said.split_once('='));
-    let bytes = value.filter(|(name, _)| kind.attribute() == Some(name)).and_then(|(_, size)| bytes(size));
-    let bytes = bytes.ok_or_else(|| format!("`{word}`: only `numa:1(memory=240GB)` and `l2:1(size=1MiB)` say more"))?;
+    let size = value.filter(|(name, _)| kind.attribute() == Some(name)).map(|(_, size)| size);
+    let size = size.ok_or_else(|| format!("`{word}`: only `numa:1(memory=240GB)` and `l2:1(size=1MiB)` say more"))?;
+    let bytes =
+        bytes(size).ok_or_else(|| format!("`{word}`: `{size}` is no size of at most 1 PiB (`240GB`, `1MiB`)"))?;
     Ok(Level { kind, count, bytes })
 }
 
@@ -208,7 +223,7 @@ fn bytes(text: &str) -> Option<u64> {
         Some(unit) => power(1024, unit),
         None => power(1000, unit.strip_suffix('B').unwrap_or(&unit)),
     };
-    text[..digits].parse::<u64>().ok()?.checked_mul(scale?)
+    text[..digits].parse::<u64>().ok()?.checked_mul(scale?).filter(|&bytes| bytes <= MOST_BYTES)
 }
 
 #[cfg(test)]
@@ -231,6 +246,14 @@ mod tests {
             ("numa:2(size=1) core:2", "`numa:2(size=1)`: only `numa:1(memory=240GB)` and `l2:1(size=1MiB)` say more"),
             ("core:65537", "a host has at most 65536 processing units"),
             ("pack:99999999999 core:99999999999", "a host has at most 65536 processing units"),
+            ("pack:4294967296 core:4294967296", "a host has at most 65536 processing units"),
+            ("core:18446744073709551616", "`core:18446744073709551616` needs a number above 0 behind the colon"),
+            ("numa:513 core:1", "a host has at most 512 NUMA domains"),
+            ("pack:4294967296 numa:4294967296 core:1", "a host has at most 512 NUMA domains"),
+            (
+                "numa:2(memory=2000000GB) core:1",
+                "`numa:2(memory=2000000GB)`: `2000000GB` is no size of at most 1 PiB (`240GB`, `1MiB`)",
+            ),
         ] {
             assert_eq!(text.parse::<Synthetic>().unwrap_err(), says, "{text}");
         }

@@ -15,7 +15,7 @@ use super::{Held, Options, Pipeline, Plan, PlanError, Source, Value, dynamic, pa
 use crate::algorithm::{Distributions, carried};
 use crate::dims::Label;
 use crate::dist::{Axis, Distribution, Role};
-use crate::machine::Machine;
+use crate::machine::{MOST_RANKS, Machine};
 use crate::schedule::Lasts;
 use crate::tree::{NodeId, Step, Tree, UnaryOp};
 
@@ -92,7 +92,6 @@ fn planned(
     lanes: &[Range<NodeId>],
     groups: Option<Groups>,
 ) -> Result<Plan, PlanError> {
-    possible(tree, machine, options)?;
     fits(tree, machine, options, uncut)?;
     let cost = Cost { machine, dtype: options.dtype, extents: &tree.extents };
     let choices = Choices { tree, machine, options, cost, uncut };
@@ -157,11 +156,15 @@ fn planned(
     })
 }
 
-/// Whether there are ranks, the labels that are to be cut, and tensors that any address space holds.
-fn possible(tree: &Tree, machine: &Machine, options: &Options) -> Result<(), PlanError> {
+/// Whether the machine can be planned for, there are the labels that are to be cut, and any address space holds the tensors.
+pub fn possible(tree: &Tree, machine: &Machine, options: &Options) -> Result<(), PlanError> {
     if machine.ranks == 0 || machine.workers == 0 {
         return Err(PlanError::NoRanks);
     }
+    if machine.ranks > MOST_RANKS {
+        return Err(PlanError::TooManyRanks { ranks: machine.ranks, most: MOST_RANKS });
+    }
+    machine.check().map_err(PlanError::Machine)?;
     if let Some(unknown) = options.cut.iter().find(|cut| !tree.names.contains(cut)) {
         return Err(PlanError::UnknownCut(unknown.clone()));
     }
@@ -187,17 +190,13 @@ fn fits(tree: &Tree, machine: &Machine, options: &Options, uncut: &[Label]) -> R
     let result =
         options.fixed.output.iter().map(|fixed| ("the result".to_owned(), fixed, &tree.nodes[tree.root()].labels));
     for (name, fixed, labels) in leaves.chain(result) {
-        let wrong = |why: String| Err(PlanError::Distribution(format!("distribution of {name}: {why}")));
-        if fixed.ranks() > machine.ranks {
-            return wrong(format!("it needs {} ranks, and there are {}", fixed.ranks(), machine.ranks));
-        }
+        let wrong = |why: String| PlanError::Distribution(format!("distribution of {name}: {why}"));
+        fixed.fits_shape(&tree.shape(labels), machine.ranks).map_err(|why| wrong(why.to_string()))?;
         for axis in fixed.axes().iter().filter(|axis| axis.ranks > 1) {
-            let Role::Cut { dim, .. } = axis.role else { continue };
-            let Some(&label) = labels.get(dim) else {
-                return wrong(format!("it cuts dimension {dim} of {}", labels.len()));
-            };
-            if uncut.contains(&label) {
-                return wrong(format!("`{}` is sliced, and cannot be cut as well", tree.name(label)));
+            if let Role::Cut { dim, .. } = axis.role
+                && uncut.contains(&labels[dim])
+            {
+                return Err(wrong(format!("`{}` is sliced, and cannot be cut as well", tree.name(labels[dim]))));
             }
         }
     }

@@ -34,4 +34,10 @@ pub enum PlanError {
     /// A machine of nothing.
     #[error("a plan needs at least one rank and one worker")]
     NoRanks,
+    /// More ranks than there is time and memory to plan for.
+    #[error("plans are made for at most {most} ranks, not for {ranks}")]
+    TooManyRanks { ranks: usize, most: usize },
+    /// A machine with numbers that no machine has ([`Machine::check`](crate::Machine::check)).
+    #[error("the machine cannot be planned for: {0}")]
+    Machine(String),
 }

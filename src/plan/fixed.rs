@@ -15,8 +15,11 @@
 //! Deliberately absent: partial sums, which no user holds.
 
 use super::PlanError;
-use crate::dist::{Axis, Cut, Distribution, Owners, Role};
+use crate::dist::{Axis, Cut, Distribution, GridError, Owners, Role};
 use crate::tree::{Step, Tree};
+
+/// Axes of one grid; more cannot be meant.
+const MOST_AXES: usize = 256;
 
 /// Where operands and result lie; `None` leaves it to the planner.
 ///
@@ -50,6 +53,18 @@ impl Fixed {
     /// # Errors
     /// As [`Fixed::parse`].
     pub fn of(text: &str, tree: &Tree) -> Result<Fixed, PlanError> {
+        Fixed::of_tree(text, tree, None)
+    }
+
+    /// As [`Fixed::of`], for a run of so many ranks, which messages name.
+    ///
+    /// # Errors
+    /// As [`Fixed::parse`]; also a distribution that needs more ranks.
+    pub fn within(text: &str, tree: &Tree, ranks: usize) -> Result<Fixed, PlanError> {
+        Fixed::of_tree(text, tree, Some(ranks))
+    }
+
+    fn of_tree(text: &str, tree: &Tree, ranks: Option<usize>) -> Result<Fixed, PlanError> {
         let names = |node: usize| tree.nodes[node].labels.iter().map(|&label| tree.name(label)).collect::<Vec<_>>();
         let mut terms = vec![Vec::new(); tree.operands];
         for (id, node) in tree.nodes.iter().enumerate() {
@@ -58,7 +73,7 @@ impl Fixed {
             }
         }
         terms.push(names(tree.root()));
-        Fixed::parse(text, &terms.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        Fixed::read(text, &terms.iter().map(Vec::as_slice).collect::<Vec<_>>(), ranks)
     }
 
     /// Reads the text form, given the names of each operand's dimensions and, last, those of the result.
@@ -66,6 +81,10 @@ impl Fixed {
     /// # Errors
     /// What is no distribution of such tensors, naming the tensor and the part of the text.
     pub fn parse(text: &str, terms: &[&[&str]]) -> Result<Fixed, PlanError> {
+        Fixed::read(text, terms, None)
+    }
+
+    fn read(text: &str, terms: &[&[&str]], ranks: Option<usize>) -> Result<Fixed, PlanError> {
         let entries: Vec<&str> = text.split(';').collect();
         let operands = terms.len().saturating_sub(1);
         if entries.len() > terms.len() {
@@ -75,7 +94,7 @@ impl Fixed {
         let mut fixed = Fixed::default();
         for (at, (entry, names)) in entries.into_iter().zip(terms).enumerate() {
             let of = if at < operands { format!("operand {at}") } else { "the result".to_owned() };
-            let read = entry_of(entry, names);
+            let read = entry_of(entry, names, ranks);
             let read = read.map_err(|why| PlanError::Distribution(format!("distribution of {of}: {why}")))?;
             if at < operands { fixed.operands.push(read) } else { fixed.output = read }
         }
@@ -83,7 +102,7 @@ impl Fixed {
     }
 }
 
-fn entry_of(text: &str, names: &[&str]) -> Result<Option<Distribution>, String> {
+fn entry_of(text: &str, names: &[&str], ranks: Option<usize>) -> Result<Option<Distribution>, String> {
     let (grid, owners) = match text.split_once('@') {
         Some((grid, ranks)) => (grid, owners(ranks.trim())?),
         None => (text, Owners::default()),
@@ -92,17 +111,25 @@ fn entry_of(text: &str, names: &[&str]) -> Result<Option<Distribution>, String> 
     if words.is_empty() || words == ["*"] {
         return if owners == Owners::default() { Ok(None) } else { Err("ranks of no grid (`one @4`?)".to_owned()) };
     }
+    if words.len() > MOST_AXES {
+        return Err(format!("it has {} axes, {MOST_AXES} at most are possible", words.len()));
+    }
     let axes = if words == ["one"] {
         Vec::new()
     } else {
         words.iter().map(|word| axis(word, names)).collect::<Result<_, _>>()?
     };
-    let extents: Vec<usize> = axes.iter().map(|axis: &Axis| axis.ranks).collect();
-    if !owners.fits(&extents) {
-        let places: usize = extents.iter().product();
-        return Err(format!("`{}` does not name {places} ranks, each once", text.trim()));
+    match Distribution::try_new(axes, owners) {
+        Ok(distribution) => {
+            let fits = ranks.map_or(Ok(()), |ranks| distribution.fits(names.len(), ranks));
+            fits.map(|()| Some(distribution)).map_err(|error| error.to_string())
+        }
+        Err(GridError::Owners { places }) => Err(format!("`{}` does not name {places} ranks, each once", text.trim())),
+        Err(error) => {
+            let there_are = ranks.map_or(String::new(), |ranks| format!("; there are {ranks}"));
+            Err(format!("{error}{there_are}"))
+        }
     }
-    Ok(Some(Distribution::new(axes).owned_by(owners)))
 }
 
 /// What stands between spaces and commas outside parentheses.

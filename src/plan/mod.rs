@@ -232,12 +232,13 @@ impl Plan {
     /// Plans a tree for a machine.
     ///
     /// # Errors
-    /// A forced algorithm or cut that does not apply, a redistribution that is forbidden, a tensor too large for any
-    /// memory, a memory limit that the plan does not fit in, or a constant operand that is not there.
+    /// A machine with numbers that no machine has, or more ranks than can be planned for; a forced algorithm or cut that does not
+    /// apply, a redistribution that is forbidden, a tensor too large for any memory, a memory limit that the plan does not fit in, or a constant operand that is not there.
     pub fn new(expression: &str, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan, PlanError> {
         if let Some(&operand) = options.constant.iter().find(|&&operand| operand >= tree.operands) {
             return Err(PlanError::Constant { operand, operands: tree.operands });
         }
+        distribute::possible(tree, machine, options)?;
         fitting::fitting(expression, tree, machine, options)
     }
 

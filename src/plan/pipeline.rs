@@ -32,6 +32,8 @@ use crate::tree::{NodeId, Step, Tree};
 
 /// Batches that are tried, as far as there are so many indices.
 const BATCHES: [usize; 6] = [2, 4, 8, 16, 32, 64];
+/// Batches of one run: schedules list the tasks of each.
+const MOST_BATCHES: usize = 1 << 16;
 /// How much less time than without it must take: what is predicted of it is less certain.
 const GAIN: f64 = 0.8;
 
@@ -77,10 +79,10 @@ impl Pipelining<'_> {
         for label in self.labels(&nodes) {
             let extent = self.tree.extent(label);
             let (tried, groups) = match *pipeline {
-                PipelineChoice::Of { batches, groups } => (vec![batches.max(1)], groups..groups + 1),
-                _ => (BATCHES.to_vec(), 2..usize::MAX),
+                PipelineChoice::Of { batches, groups } => (vec![batches.max(1)], groups..=groups),
+                _ => (BATCHES.to_vec(), 2..=usize::MAX),
             };
-            for pieces in tried.into_iter().filter(|&pieces| pieces <= extent) {
+            for pieces in tried.into_iter().filter(|&pieces| pieces <= extent.min(MOST_BATCHES)) {
                 for groups in self.groups(&nodes).into_iter().filter(|shares| groups.contains(&shares.len())) {
                     let Some(stages) = self.stages(&nodes, (label, pieces), &groups) else { continue };
                     if best.as_ref().is_none_or(|best| stages.pipeline.seconds < best.pipeline.seconds) {

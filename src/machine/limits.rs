@@ -1,0 +1,88 @@
+//! Which numbers a machine may have, whoever has written them.
+//!
+//! Invariant: with numbers that pass, no product of them overflows, no rate or time is infinite or no number, and nothing that is listed
+//! for each rank or worker takes more memory than a laptop has. Deliberately absent: whether any such machine was ever built.
+
+use super::Machine;
+
+/// Ranks that a plan is for. Planning, proving and explaining list each of them.
+pub const MOST_RANKS: usize = 32_768;
+
+/// Compute threads of one rank.
+pub const MOST_WORKERS: usize = 1 << 16;
+
+/// Per second, of operations or bytes.
+const LEAST_RATE: f64 = 1e-3;
+const LARGEST_RATE: f64 = 1e24;
+
+/// Of anything that lasts.
+const MOST_SECONDS: f64 = 1e9;
+
+/// Of factors.
+const LARGEST_FACTOR: f64 = 1e9;
+
+impl Machine {
+    /// Whether its numbers can be planned for: ranks and workers from 1 to [`MOST_RANKS`] and [`MOST_WORKERS`], rates and times that
+    /// are numbers within reason.
+    ///
+    /// ```
+    /// use einsum_dist::Machine;
+    /// assert_eq!(Machine::new(18_432, 36).check(), Ok(()));
+    /// let error = Machine::new(100_000, 36).check().unwrap_err();
+    /// assert_eq!(error, "ranks is 100000, and must be from 1 to 32768");
+    /// let error = Machine { flops: f64::NAN, ..Machine::default() }.check().unwrap_err();
+    /// assert_eq!(error, "flops is NaN, and must be from 0.001 to 1e24");
+    /// ```
+    ///
+    /// # Errors
+    /// The first number that is out of its range, with its name and what it may be.
+    pub fn check(&self) -> Result<(), String> {
+        let counts = [
+            ("ranks", self.ranks, MOST_RANKS),
+            ("workers", self.workers, MOST_WORKERS),
+            ("ranks_per_node", self.ranks_per_node, usize::MAX),
+        ];
+        for (name, count, most) in counts {
+            if count == 0 && most == usize::MAX {
+                return Err(format!("{name} is 0, and must be above 0"));
+            }
+            if !(1..=most).contains(&count) {
+                return Err(format!("{name} is {count}, and must be from 1 to {most}"));
+            }
+        }
+        let &Machine { flops, memory_bandwidth, link_bandwidth, node_bandwidth, .. } = self;
+        let &Machine { link_latency, node_latency, start, together, alone, interference, .. } = self;
+        let numbers = [
+            ("flops", flops, LEAST_RATE, LARGEST_RATE),
+            ("memory_bandwidth", memory_bandwidth, LEAST_RATE, LARGEST_RATE),
+            ("link_bandwidth", link_bandwidth, LEAST_RATE, LARGEST_RATE),
+            ("node_bandwidth", node_bandwidth, LEAST_RATE, LARGEST_RATE),
+            ("link_latency", link_latency, 0.0, MOST_SECONDS),
+            ("node_latency", node_latency, 0.0, MOST_SECONDS),
+            ("start", start, 0.0, MOST_SECONDS),
+            ("together", together, 0.0, MOST_SECONDS),
+            ("alone", alone, 1.0, LARGEST_FACTOR),
+            ("interference", interference, 0.0, LARGEST_FACTOR),
+        ];
+        for (name, number, least, most) in numbers {
+            // False of what is no number.
+            if !(least..=most).contains(&number) {
+                return Err(format!("{name} is {number:?}, and must be from {least:?} to {most:?}"));
+            }
+        }
+        let blocks = &self.block_rates;
+        let possible = |[side, rate]: &[f64; 2]| {
+            (f64::MIN_POSITIVE..=LARGEST_FACTOR).contains(side) && (LEAST_RATE..=LARGEST_RATE).contains(rate)
+        };
+        if !blocks.iter().all(possible) || !blocks.is_sorted_by(|a, b| a[0] < b[0]) {
+            return Err(format!(
+                "block_rates are sides in ascending order, each with its rate, all above 0: sides up to {LARGEST_FACTOR:?}, rates \
+                 from {LEAST_RATE:?} to {LARGEST_RATE:?}"
+            ));
+        }
+        if !self.speeds.iter().all(|speed| (1.0 / LARGEST_FACTOR..=LARGEST_FACTOR).contains(speed)) {
+            return Err(format!("speeds are all above 0, from {:?} to {LARGEST_FACTOR:?}", 1.0 / LARGEST_FACTOR));
+        }
+        Ok(())
+    }
+}
