@@ -4,6 +4,7 @@ mod command;
 mod files;
 mod fuzz;
 mod memory_limits;
+mod numbers;
 mod search;
 mod traces;
 mod values;

@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use clap::Parser;
 use clap_complete::Shell;
 
+use super::values;
+
 /// Contracts an einsum expression, or a tree of them, on one core, all sockets of a machine, or many machines.
 #[derive(Debug, Parser)]
 #[command(
@@ -28,27 +30,27 @@ pub struct Args {
     pub operands: Vec<PathBuf>,
 
     /// Write the result
-    #[arg(short, long, value_name = "FILE.npy")]
+    #[arg(short, long, value_name = "FILE.npy", allow_hyphen_values = true, value_parser = values::file())]
     pub output: Option<PathBuf>,
 
     /// Extents of random operands: `m=4096,k=512`; one number for all; `8,k=512`; a list in ascending order of the
     /// names of an einsum_ir tree [default: the largest power of two, at most 2048, with which no tensor exceeds four
     /// million elements]
-    #[arg(short, long, value_name = "EXTENTS", allow_hyphen_values = true)]
+    #[arg(short, long, value_name = "EXTENTS", allow_hyphen_values = true, value_parser = values::text())]
     pub size: Vec<String>,
 
     /// Element type of random operands: float32, float64, complex64, complex128, or f32, f64, c64, c128
     /// [default: float32]
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", allow_hyphen_values = true, value_parser = values::text())]
     pub dtype: Option<String>,
 
     /// Of random operands, which do not depend on the number of ranks
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true, value_parser = values::seed())]
     pub seed: u64,
 
     /// Ranks inside this process; under mpirun, mpirun says how many [default: one for each NUMA domain
     /// whose cores this process may use, fewer where that would leave many of the cores idle]
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true, value_parser = values::count())]
     pub ranks: Option<NonZeroUsize>,
 
     /// Fail where ranks have no task and hold no block; by default they are idle, with a warning
@@ -57,26 +59,26 @@ pub struct Args {
 
     /// Compute threads of each rank [default: its share of the cores, less one for communication where ranks are
     /// several and that leaves one]
-    #[arg(short = 't', long, value_name = "N")]
+    #[arg(short = 't', long, value_name = "N", allow_hyphen_values = true, value_parser = values::count())]
     pub workers: Option<NonZeroUsize>,
 
     /// auto, local, c, ring-mn, ring-k, slicing, grid, cannon or master-worker, for every contraction of the expression
-    #[arg(long, value_name = "ALGORITHM", default_value = "auto")]
+    #[arg(long, value_name = "ALGORITHM", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
     pub algorithm: String,
 
     /// Where operands and the result lie, one entry each between `;`: `m:2 k:3; k:cyclic(64,2) n:3; x6`. Axes of a grid of
     /// ranks are even tiles (`m:2`), blocks dealt out (`m:cyclic(64,2)`), cuts (`m:at(10,30)`), replicas (`x2`); `one` is one
     /// rank, `@4` or `@(2,0)` at the end says which ranks, `*` leaves the choice
-    #[arg(long, value_name = "SPEC")]
+    #[arg(long, value_name = "SPEC", allow_hyphen_values = true, value_parser = values::text())]
     pub distribution: Option<String>,
 
     /// The dimension that algorithms cut, or two: `m,n`
-    #[arg(long, value_name = "LABEL")]
+    #[arg(long, value_name = "LABEL", allow_hyphen_values = true, value_parser = values::text())]
     pub cut: Option<String>,
 
     /// The order of contractions outside brackets: auto, greedy, optimal, anneal, left-to-right, or positions in the list of
     /// operands as opt_einsum writes them: "(0,1),(0,1)"
-    #[arg(long, value_name = "PATH", default_value = "auto")]
+    #[arg(long, value_name = "PATH", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
     pub path: String,
 
     /// Budget of the search for that order, on a core of some 3 GHz: counted in steps, so that all ranks find the same [default:
@@ -87,7 +89,7 @@ pub struct Args {
     /// auto, xsmm, portable (our own, on the widest instructions here), avx2, avx512, neon, or reference (one product after
     /// the other, to compare with: slow); one that is not available is an error. auto is portable, with xsmm for batches of
     /// small products where the build has it
-    #[arg(long, value_name = "KERNEL", default_value = "auto")]
+    #[arg(long, value_name = "KERNEL", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
     pub kernel: String,
 
     /// Keep the dimensions of intermediates in the order of the expression
@@ -103,7 +105,7 @@ pub struct Args {
     pub idle: bool,
 
     /// In which order ranks go through what slicing gives them: direct, greedy, by-cost or exhaustive
-    #[arg(long, value_name = "ORDER", default_value = "direct")]
+    #[arg(long, value_name = "ORDER", default_value = "direct", allow_hyphen_values = true, value_parser = values::text())]
     pub reorder: String,
 
     /// Fail where an intermediate would have to be redistributed
@@ -111,24 +113,24 @@ pub struct Args {
     pub forbid_redistribution: bool,
 
     /// Bytes that each rank may take: `4GiB`, `500MB`
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_parser = values::text())]
     pub memory_limit: Option<String>,
 
     /// auto (what a short measurement finds to be the quickest), shared (memory of one process, or of the processes of a node
     /// under mpirun; messages between nodes), message or rma (under mpirun), or throttled:BYTES_PER_SECOND (ranks of one process)
-    #[arg(long, value_name = "TRANSPORT", default_value = "auto")]
+    #[arg(long, value_name = "TRANSPORT", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
     pub transport: String,
 
     /// Add the result onto this array
-    #[arg(long, value_name = "FILE.npy")]
+    #[arg(long, value_name = "FILE.npy", allow_hyphen_values = true, value_parser = values::file())]
     pub accumulate: Option<PathBuf>,
 
     /// Timed runs
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true, value_parser = values::repeat())]
     pub repeat: NonZeroU32,
 
     /// Runs before the timed ones
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true, value_parser = values::warmup())]
     pub warmup: u32,
 
     /// Recompute output elements in double precision and compare: all of them where that is quick, else a sample
@@ -145,22 +147,22 @@ pub struct Args {
 
     /// Write what every rank's workers did when, task by task, and what it sent and received, for chrome://tracing and
     /// Perfetto: of the last run, or of what --simulate plays
-    #[arg(long, value_name = "FILE.json")]
+    #[arg(long, value_name = "FILE.json", allow_hyphen_values = true, value_parser = values::file())]
     pub trace: Option<PathBuf>,
 
     /// Draw the same, of 64 ranks at most
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", allow_hyphen_values = true, value_parser = values::file())]
     pub timeline: Option<PathBuf>,
 
     /// Plan for the machine that this file describes: its topology, ranks, workers and rates; with --explain or
     /// --simulate
-    #[arg(long, value_name = "FILE.toml")]
+    #[arg(long, value_name = "FILE.toml", allow_hyphen_values = true, value_parser = values::file())]
     pub machine: Option<PathBuf>,
 
     /// Give up when a peer has not answered for so long while nothing is computed here: longer than whatever any other
     /// rank does without communicating, such as reading, checking, writing, consecutive tasks. Between ranks of one
     /// process it takes effect when the silent one returns
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = values::seconds())]
     pub timeout: Option<f64>,
 
     /// Print one JSON object
@@ -176,7 +178,7 @@ pub struct Args {
     pub quiet: bool,
 
     /// Print a completion script
-    #[arg(long, value_name = "SHELL", exclusive = true)]
+    #[arg(long, value_name = "SHELL", exclusive = true, allow_hyphen_values = true, value_parser = values::shell())]
     pub completions: Option<Shell>,
 }
 
@@ -188,12 +190,6 @@ impl Args {
     pub fn parse_process() -> Result<Args, clap::Error> {
         Args::try_parse_from(readable(std::env::args_os()))
     }
-}
-
-/// A time that may be waited for.
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|seconds| (1e-3..=1e9).contains(seconds));
-    seconds.ok_or_else(|| "expected seconds, at least 0.001".to_owned())
 }
 
 /// Whether JSON is wanted, known even where the arguments are wrong.

@@ -10,17 +10,22 @@ use einsum_dist::comm::launcher::launcher;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::exec::{Contractor, kernel_name};
 use einsum_dist::local::Target;
-use einsum_dist::plan::{AlgorithmName, Fixed, MOST_PLAYED, PipelineChoice};
+use einsum_dist::plan::{AlgorithmName, Fixed, MOST_PLAYED, PipelineChoice, PlanError};
 use einsum_dist::timeline::Timeline;
 use einsum_dist::tree::Tree;
-use einsum_dist::{Machine, Options, Plan, Problem, Shaped, World};
+use einsum_dist::{Error, Machine, Options, Plan, Problem, Shaped, World};
 
 use super::args::Args;
 use super::check::budget;
+use super::failure::Failure;
 use super::sizes::Sizes;
 use super::start::{MOST_WORKERS, agree, check_flags, usage};
 use super::units::{self, counted};
 use super::{Result, inputs, paths};
+
+/// Ranks of a plan with tensors that are said to be somewhere. Proving it costs the square of their number, at worst a minute and 0.3 GB
+/// for 512 ranks.
+const MOST_DISTRIBUTED: usize = 512;
 
 /// A run that was found possible.
 #[derive(Debug)]
@@ -122,6 +127,7 @@ impl RunConfig {
             None if world.ranks() > 1 => world.ranks(),
             None => args.ranks.map_or(1, usize::from),
         };
+        check_explained(&args, ranks)?;
         let output = shaped.output_shape();
         match (&args.accumulate, &headers.accumulate) {
             (Some(path), Some(header)) if header.shape != output => {
@@ -140,28 +146,23 @@ impl RunConfig {
             }
             None => Machine { ranks, ..here },
         };
-        let (tree, limits) = shaped.searched_tree(&machine, &options)?;
+        let (tree, limits) = shaped.searched_tree(&machine, &options).map_err(of_flag)?;
         for limit in limits.iter().filter(|_| world.is_root() && !args.quiet) {
             eprintln!("warning: {limit}");
         }
         let largest = check_extents(&tree, dtype)?;
         if let Some(text) = &args.distribution {
-            options.fixed = Fixed::of(text, &tree).map_err(|error| usage(format!("--distribution: {error}")))?;
+            options.fixed = Fixed::within(text, &tree, ranks).map_err(|error| of_flag(error.into()))?;
         }
         let within = |memory_limit| shaped.plan_tree(&tree, &machine, &Options { memory_limit, ..options.clone() });
         let (plan, check_bytes) = if args.check {
             budget::plan_beside(&tree, options.memory_limit, within)?
         } else {
-            (within(options.memory_limit)?, 0)
+            (within(options.memory_limit).map_err(of_flag)?, 0)
         };
         let plan_seconds = started.elapsed().as_secs_f64();
         check_idle(world, &args, &plan, largest)?;
         let by_one = if args.explain || args.simulate { by_one(&shaped, &tree, &machine, &options) } else { None };
-        let shown = [("--timeline draws", &args.timeline), ("--trace shows", &args.trace)];
-        if let Some((shows, _)) = shown.iter().find(|(_, path)| path.is_some() && args.simulate && ranks > MOST_PLAYED)
-        {
-            return Err(usage(format!("{shows} {MOST_PLAYED} ranks at most without a run, the plan has {ranks}")));
-        }
         if args.dtype.is_some() && !args.operands.is_empty() && !args.quiet && world.is_root() {
             eprintln!("warning: --dtype is for random operands; these files make it {dtype}");
         }
@@ -194,6 +195,16 @@ impl RunConfig {
             quiet: args.quiet,
         })
     }
+}
+
+/// A refusal of the planner's, with the flag that it is about.
+fn of_flag(error: Error) -> Failure {
+    Failure::Library(match error {
+        Error::Plan(PlanError::Distribution(why)) => PlanError::Distribution(format!("--distribution: {why}")).into(),
+        Error::Plan(PlanError::Path(why)) => PlanError::Path(format!("--path: {why}")).into(),
+        Error::Plan(error @ PlanError::UnknownCut(_)) => Error::Usage(format!("--cut: {error}")),
+        other => other,
+    })
 }
 
 /// Whether the plan is for this world, whose machine can be measured. With more workers than may run it is for another one.
@@ -231,7 +242,7 @@ fn shared_target(world: &World, args: &Args, workers: usize) -> Result<Option<Ta
 fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options> {
     let algorithm = match args.algorithm.as_str() {
         "auto" => None,
-        name => Some(name.parse::<AlgorithmName>().map_err(usage)?),
+        name => Some(name.parse::<AlgorithmName>().map_err(|error| usage(format!("--algorithm: {error}")))?),
     };
     let cut: Vec<String> =
         args.cut.iter().flat_map(|cut| cut.split(',')).map(|label| label.trim().to_owned()).collect();
@@ -258,7 +269,7 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options>
         path_seconds: args.path_time,
         target,
         layout: !args.no_layout,
-        kernel: args.kernel.parse().map_err(|error: String| usage(error))?,
+        kernel: args.kernel.parse().map_err(|error: String| usage(format!("--kernel: {error}")))?,
     })
 }
 
@@ -309,6 +320,20 @@ fn check_idle(world: &World, args: &Args, plan: &Plan, largest: usize) -> Result
     }
     if warns {
         eprintln!("warning: {idle} of {ranks} ranks {have} no block");
+    }
+    Ok(())
+}
+
+/// Refuses what is not explained, drawn or traced of so many ranks.
+fn check_explained(args: &Args, ranks: usize) -> Result<()> {
+    if args.distribution.is_some() && (args.explain || args.simulate) && ranks > MOST_DISTRIBUTED {
+        return Err(usage(format!(
+            "--distribution is explained for at most {MOST_DISTRIBUTED} ranks, as each may exchange with all others; there are {ranks}"
+        )));
+    }
+    let shown = [("--timeline draws", &args.timeline), ("--trace shows", &args.trace)];
+    if let Some((shows, _)) = shown.iter().find(|(_, path)| path.is_some() && args.simulate && ranks > MOST_PLAYED) {
+        return Err(usage(format!("{shows} {MOST_PLAYED} ranks at most without a run, the plan has {ranks}")));
     }
     Ok(())
 }

@@ -13,6 +13,9 @@ use super::write_out;
 /// A text longer than this is shown clipped around its places.
 const WHOLE_LINES: usize = 400;
 
+/// Bytes of a message that are shown, carets and their text apart.
+const LONGEST: usize = 4000;
+
 /// The end of a run that did not go well.
 #[derive(Debug)]
 pub enum Failure {
@@ -49,8 +52,13 @@ impl Failure {
         let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         match self {
             Failure::Arguments(error) => {
-                // Nobody is left to tell when standard error is gone.
-                let _ = error.print();
+                let text = error.to_string();
+                if text.len() > LONGEST {
+                    eprintln!("{}", clipped(text.trim_end()));
+                } else {
+                    // Nobody is left to tell when standard error is gone.
+                    let _ = error.print();
+                }
             }
             Failure::Library(Error::Parse(error)) => {
                 let mut places = vec![(error.span, error.label())];
@@ -93,8 +101,12 @@ impl Failure {
         }
     }
 
-    /// What happened, on one line.
+    /// What happened, on one line; of a text that quotes very much, both ends.
     pub fn message(&self) -> String {
+        clipped(&self.whole_message())
+    }
+
+    fn whole_message(&self) -> String {
         match self {
             Failure::Arguments(error) => {
                 let text = error.to_string();
@@ -106,6 +118,21 @@ impl Failure {
             Failure::Check => "the result is outside the error bound".to_owned(),
         }
     }
+}
+
+/// Both ends of a text that is longer than any message: it quotes what somebody has typed, or what is in a file.
+fn clipped(text: &str) -> String {
+    if text.len() <= LONGEST {
+        return text.to_owned();
+    }
+    let boundary = |mut at: usize| {
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let (head, tail) = (boundary(LONGEST / 2), boundary(text.len() - LONGEST / 4));
+    format!("{}[..]{}", &text[..head], &text[tail..])
 }
 
 /// The message with carets under its places.

@@ -87,7 +87,7 @@ fn parse_dtype(text: &str) -> Result<Dtype> {
         "complex64" | "c64" => Ok(Dtype::Complex64),
         "complex128" | "c128" => Ok(Dtype::Complex128),
         _ => Err(Error::Usage(format!(
-            "unknown type `{text}` (known: float32, float64, complex64, complex128, or f32, f64, c64, c128)"
+            "--dtype: unknown type `{text}` (known: float32, float64, complex64, complex128, or f32, f64, c64, c128)"
         ))),
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `args`, `sizes`, `units` | flags as typed, and the small languages inside them |
+//! | `args`, `values`, `sizes`, `units` | flags as typed, their values, and the small languages inside them |
 //! | `start` | the world: alone, ranks of this process, or the processes of mpirun |
 //! | `config`, `inputs` | all flags together, checked; headers of files |
 //! | `paths` | whether what is written can be, and harms nothing that is read |
@@ -37,6 +37,7 @@ mod signals;
 pub mod sizes;
 pub mod start;
 pub mod units;
+pub mod values;
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;

@@ -8,7 +8,8 @@ use std::time::Duration;
 use einsum_dist::api::host;
 use einsum_dist::comm::Transport;
 use einsum_dist::comm::launcher::launcher;
-use einsum_dist::exec::RunOptions;
+use einsum_dist::exec::{Injection, RunOptions};
+use einsum_dist::machine::{self, MOST_RANKS as MOST_PLANNED};
 use einsum_dist::{Error, World};
 
 use super::args::Args;
@@ -41,7 +42,14 @@ pub fn world(arguments: Arguments) -> Result<(World, Arguments)> {
     };
     let injection = std::env::var("EINSUM_DIST_INJECT").ok().filter(|_| inject);
     let injection = injection.map(|text| text.parse()).transpose();
-    let injection = agree(&world, injection.map_err(|error| usage(format!("EINSUM_DIST_INJECT: {error}"))))?;
+    let here = |injection: Option<Injection>| match injection {
+        Some(Injection { rank, .. }) if rank >= world.ranks() => {
+            Err(format!("there is no rank {rank} of {}", units::counted(world.ranks(), "rank")))
+        }
+        injection => Ok(injection),
+    };
+    let injection = injection.and_then(here).map_err(|error| usage(format!("EINSUM_DIST_INJECT: {error}")));
+    let injection = agree(&world, injection)?;
     let overlap = !arguments.as_ref().is_ok_and(|args| args.no_overlap);
     let timeout = arguments.as_ref().ok().and_then(|args| args.timeout).map(Duration::from_secs_f64);
     Ok((world.with(RunOptions { overlap, timeout, injection, ..RunOptions::default() }), arguments))
@@ -80,9 +88,14 @@ fn in_process(args: &Args) -> Result<World> {
         Link::Transport(_) if ranks == 1 => World::single(),
         Link::Transport(_) => World::in_process(ranks),
     };
+    if ranks > MOST_PLANNED {
+        return Err(usage(format!(
+            "--ranks {ranks} are more than the {MOST_PLANNED} that plans are made for, and the {MOST_RANKS} that run in one process"
+        )));
+    }
     if ranks > MOST_RANKS && !args.explain && !args.simulate {
         return Err(usage(format!(
-            "--ranks {ranks} are more than the {MOST_RANKS} that run in one process; --explain plans for any number"
+            "--ranks {ranks} are more than the {MOST_RANKS} that run in one process; --explain plans for up to {MOST_PLANNED}"
         )));
     }
     Ok(world)
@@ -93,12 +106,15 @@ fn in_process(args: &Args) -> Result<World> {
 /// # Errors
 /// Says which.
 pub fn check_flags(args: &Args) -> Result<()> {
-    if let Some(workers) =
-        args.workers.filter(|workers| workers.get() > MOST_WORKERS && !args.explain && !args.simulate)
-    {
-        return Err(usage(format!(
-            "--workers {workers} are more than the {MOST_WORKERS} threads that a rank may have"
-        )));
+    if let Some(workers) = args.workers {
+        let (most, what) = if args.explain || args.simulate {
+            (machine::MOST_WORKERS, "workers that plans are made for")
+        } else {
+            (MOST_WORKERS, "threads that a rank may have")
+        };
+        if workers.get() > most {
+            return Err(usage(format!("--workers {workers} are more than the {most} {what}")));
+        }
     }
     if args.machine.is_some() && !args.explain && !args.simulate {
         return Err(usage("--machine describes another machine than this one: it needs --explain or --simulate"));
@@ -134,15 +150,16 @@ pub fn transport(text: &str) -> Result<Link> {
         return Ok(Link::Transport(transport));
     }
     match text.split_once(':') {
-        Some(("throttled", rate)) => match units::parse_bytes(rate).map_err(usage)? {
-            0 => Err(usage("--transport throttled:0 would never end")),
-            rate => Ok(Link::Throttled(rate as f64)),
+        Some(("throttled", rate)) => match units::parse_bytes(rate) {
+            Err(why) => Err(usage(format!("--transport throttled:BYTES_PER_SECOND: {why}"))),
+            Ok(0) => Err(usage("--transport throttled:0 would never end")),
+            Ok(rate) => Ok(Link::Throttled(rate as f64)),
         },
         None if text == "throttled" => {
             Err(usage("--transport throttled needs its rate: throttled:BYTES_PER_SECOND, such as throttled:1e9"))
         }
         _ => Err(usage(format!(
-            "unknown transport `{text}` (known: auto, shared, message, rma, throttled:BYTES_PER_SECOND)"
+            "--transport: unknown transport `{text}` (known: auto, shared, message, rma, throttled:BYTES_PER_SECOND)"
         ))),
     }
 }

@@ -1,0 +1,190 @@
+//! How values of flags are read: each is refused with one message that names the flag, the value and what is allowed.
+//!
+//! Flags take the argument behind them whatever it begins with, so that `-5` is refused as a value and not taken for a flag of its own;
+//! and a value that looks like a flag is refused, too, so that one that was forgotten does not swallow the next flag. Deliberately
+//! absent: values that only the expression or the files give a meaning.
+
+use std::ffi::OsStr;
+use std::num::NonZero;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, Command, ValueEnum};
+use clap_complete::Shell;
+
+/// Timed or untimed runs; more cannot be meant, and each leaves its seconds behind.
+const MOST_RUNS: u32 = 1_000_000;
+
+/// Characters of a value that messages show at each of its ends.
+const SHOWN: usize = 40;
+
+/// Reads one kind of value.
+#[derive(Clone)]
+pub struct Reader<T> {
+    read: fn(&OsStr) -> Result<T, String>,
+    known: fn() -> Vec<PossibleValue>,
+}
+
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for Reader<T> {
+    type Value = T;
+
+    fn parse_ref(&self, command: &Command, flag: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
+        let bytes = value.as_encoded_bytes();
+        let like_a_flag = matches!(bytes, [b'-', next, ..] if !next.is_ascii_digit() && *next != b'.' && *next != b'>');
+        let read = if bytes.iter().all(u8::is_ascii_whitespace) {
+            Err("the value is empty".to_owned())
+        } else if like_a_flag {
+            Err("it looks like a flag; is the value missing?".to_owned())
+        } else {
+            (self.read)(value)
+        };
+        read.map_err(|why| {
+            let flag = flag.map(Arg::to_string).unwrap_or_default();
+            let message = format!("invalid value '{}' for '{flag}': {why}", shortened(&value.to_string_lossy()));
+            clap::Error::raw(ErrorKind::ValueValidation, message).with_cmd(command)
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let known = (self.known)();
+        if known.is_empty() { None } else { Some(Box::new(known.into_iter())) }
+    }
+}
+
+fn reader<T>(read: fn(&OsStr) -> Result<T, String>) -> Reader<T> {
+    Reader { read, known: Vec::new }
+}
+
+/// Any text.
+pub fn text() -> Reader<String> {
+    reader(|value| Ok(utf8(value)?.to_owned()))
+}
+
+/// The name of a file.
+pub fn file() -> Reader<PathBuf> {
+    reader(|value| match value.as_encoded_bytes() {
+        [b'-', ..] => Err("a file whose name begins with a hyphen is written ./-name".to_owned()),
+        _ => Ok(PathBuf::from(value)),
+    })
+}
+
+/// Ranks or workers. How many there may be depends on whether they run.
+pub fn count() -> Reader<NonZero<usize>> {
+    reader(|value| {
+        let count = usize::try_from(whole(value, 1..=u64::MAX)?).ok().and_then(NonZero::new);
+        count.ok_or_else(|| "no machine counts that far".to_owned())
+    })
+}
+
+/// Timed runs.
+pub fn repeat() -> Reader<NonZero<u32>> {
+    reader(|value| {
+        let runs = whole(value, 1..=u64::from(MOST_RUNS))?;
+        NonZero::new(runs as u32).ok_or_else(|| "there is at least one run".to_owned())
+    })
+}
+
+/// Untimed runs.
+pub fn warmup() -> Reader<u32> {
+    reader(|value| Ok(whole(value, 0..=u64::from(MOST_RUNS))? as u32))
+}
+
+/// Whatever 64 bits hold.
+pub fn seed() -> Reader<u64> {
+    reader(|value| whole(value, 0..=u64::MAX))
+}
+
+/// A time that may be waited for.
+pub fn seconds() -> Reader<f64> {
+    reader(|value| {
+        let seconds = utf8(value)?.parse().ok().filter(|seconds| (1e-3..=1e9).contains(seconds));
+        seconds.ok_or_else(|| "expected seconds, at least 0.001 and at most 1e9".to_owned())
+    })
+}
+
+/// A shell that completes commands.
+pub fn shell() -> Reader<Shell> {
+    let known = || Shell::value_variants().iter().filter_map(ValueEnum::to_possible_value).collect();
+    let read = |value: &OsStr| {
+        Shell::from_str(utf8(value)?, true).map_err(|_| {
+            let names: Vec<String> = Shell::value_variants().iter().map(Shell::to_string).collect();
+            format!("no such shell is known (known: {})", names.join(", "))
+        })
+    };
+    Reader { read, known }
+}
+
+fn utf8(value: &OsStr) -> Result<&str, String> {
+    value.to_str().ok_or_else(|| "it is no UTF-8 text".to_owned())
+}
+
+fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
+    let text = utf8(value)?;
+    let (least, most) = (range.start(), range.end());
+    match text.parse::<u64>() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        Ok(number) if number < *least => Err(format!("number too small, it may be {least} to {most}")),
+        // Digits that 64 bits do not hold are a number, too.
+        Err(_) if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Err(format!("expected a whole number from {least} to {most}"))
+        }
+        Ok(_) | Err(_) => Err(format!("number too large, it may be {least} to {most}")),
+    }
+}
+
+/// The ends of a long text, on one line.
+pub fn shortened(text: &str) -> String {
+    let shown = |part: &mut dyn Iterator<Item = char>| -> String {
+        part.map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+    };
+    let count = text.chars().count();
+    if count <= 2 * SHOWN {
+        return shown(&mut text.chars());
+    }
+    let (head, tail) = (shown(&mut text.chars().take(SHOWN)), shown(&mut text.chars().skip(count - SHOWN)));
+    format!("{head}...{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused<T: Clone + Send + Sync + 'static>(reader: Reader<T>, value: &str) -> String {
+        let flag = Arg::new("ranks").long("ranks").value_name("N");
+        let error = reader.parse_ref(&Command::new("einsum-dist"), Some(&flag), OsStr::new(value)).err();
+        let text = error.map(|error| error.to_string()).unwrap_or_default();
+        text.lines().next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn a_message_names_the_flag_the_value_and_what_is_allowed() {
+        let start = "error: invalid value '-5' for '--ranks <N>': ";
+        assert_eq!(refused(count(), "-5"), format!("{start}expected a whole number from 1 to 18446744073709551615"));
+        assert_eq!(refused(file(), "-5"), format!("{start}a file whose name begins with a hyphen is written ./-name"));
+        assert!(refused(count(), "99999999999999999999").contains(": number too large, it may be 1 to "));
+        assert!(refused(repeat(), "0").ends_with(": number too small, it may be 1 to 1000000"));
+        assert!(refused(seconds(), "nan").ends_with(": expected seconds, at least 0.001 and at most 1e9"));
+        assert!(refused(seconds(), "1e400").ends_with(": expected seconds, at least 0.001 and at most 1e9"));
+        for value in ["--json", "-v"] {
+            assert!(refused(text(), value).ends_with(": it looks like a flag; is the value missing?"), "{value}");
+        }
+        assert!(refused(text(), " ").ends_with(": the value is empty"));
+    }
+
+    #[test]
+    fn what_is_allowed_is_read() {
+        assert_eq!(refused(seed(), "18446744073709551615"), "");
+        assert_eq!(refused(warmup(), "0"), "");
+        assert_eq!(refused(file(), "./-5"), "");
+        assert_eq!(refused(text(), "->"), "");
+        assert_eq!(refused(shell(), "zsh"), "");
+    }
+
+    #[test]
+    fn long_values_are_shown_by_their_ends() {
+        assert_eq!(shortened(&"9".repeat(100_000)).len(), 2 * SHOWN + 3);
+        assert_eq!(shortened("a\nb"), "a\\nb");
+    }
+}
