@@ -249,7 +249,11 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options>
     if cut.len() > 2 || cut.iter().any(String::is_empty) {
         return Err(usage("--cut takes a label, or two: m,n"));
     }
-    let memory_limit = args.memory_limit.as_deref().map(units::parse_bytes).transpose();
+    let limit = |text: &str| match units::parse_bytes(text)? {
+        0 => Err(format!("`{text}` leaves no byte for anything")),
+        bytes => Ok(bytes),
+    };
+    let memory_limit = args.memory_limit.as_deref().map(limit).transpose();
     Ok(Options {
         dtype,
         algorithm,

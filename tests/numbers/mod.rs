@@ -60,7 +60,7 @@ fn bad_values(flag: &str, value_name: &str) -> Vec<OsString> {
         ("--seed", _) => number.to_vec(),
         ("--warmup", _) => [&number[..], &["9223372036854775808"]].concat(),
         (_, "N" | "SECONDS") => [&number[..], &["0", "9223372036854775808"]].concat(),
-        ("--size", _) => [&number[..], &["m=-1", "9223372036854775808", "m=1e3"]].concat(),
+        ("--size", _) => [&number[..], &["m=-1", "m=1e3"]].concat(),
         ("--memory-limit", _) => [&number[..], &["0", "-1GB", "1e400GB", "nanGB"]].concat(),
         ("--transport", _) => {
             vec![
@@ -161,6 +161,7 @@ fn a_missing_value_is_missed() {
         (&["--memory-limit", "-5"], "--memory-limit: `-5` is no number of bytes"),
         (&["--cut", "-5"], "--cut: there is no dimension `-5` to cut"),
         (&["--repeat", "1000001"], "'--repeat <N>': number too large, it may be 1 to 1000000"),
+        (&["-n1", "--accumulate", "-1.npy"], "a file whose name begins with a hyphen is written ./-name"),
         (&["--ranks", "5000"], "--ranks 5000 are more than the 4096 that run in one process"),
         (
             &["--workers", "70000", "--explain"],
