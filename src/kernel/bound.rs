@@ -5,12 +5,16 @@
 //! u the unit roundoff; each further factor of the products adds one rounding. The real and the imaginary part of n
 //! complex products are real sums of 2 n products each (compare section 3.6): twice as many roundings, and sqrt(2) for
 //! putting the two parts together.
+//!
+//! What counts is how many additions a term goes through. One after the other, that is the number of terms; sums of this crate are
+//! in blocks, and [`crate::local::longest_chain`] has how many it is in them.
 
 use crate::dtype::Dtype;
 
 /// Largest |got - want| / (sum of |products|) for a sum of `terms` products of `factors` operands each.
 ///
-/// For alpha left right + beta out, count alpha as a factor and beta out as a term.
+/// For alpha left right + beta out, count alpha as a factor and beta out as a term. For sums of this crate's kernels, `terms`
+/// may be the [`longest_chain`](crate::local::longest_chain) of so many.
 ///
 /// ```
 /// use einsum_dist::{dtype::Dtype, kernel::error_bound};

@@ -1,7 +1,9 @@
 //! Sums over dimensions of one tensor, as a [`Sum`] plan says.
 //!
-//! Complex numbers are summed as the reals that they are made of. Invariants: out is written once and never read;
-//! steps are added in an order that depends on the plan only.
+//! Complex numbers are summed as the reals that they are made of. Long sums are pairwise sums of blocks, so that rounding
+//! errors grow with the length of a block and the logarithm of the number of blocks (N. J. Higham, Accuracy and Stability
+//! of Numerical Algorithms, 2nd edition, section 4.2). Invariants: out is written once and never read; steps are added in
+//! an order that depends on the plan only; no chain of additions is longer than [`crate::local::longest_chain`] says.
 
 use rayon::prelude::*;
 
@@ -15,6 +17,17 @@ use crate::local::{Isa, Sum, UNIT};
 const REALS: usize = 2 * UNIT;
 /// Fewest steps of a unit that are worth a thread.
 const WORTH_SPLITTING: usize = 2;
+/// Lines side by side that are added one after the other.
+const BLOCK_LINES: usize = 128;
+/// Bytes along the sum that make up a block, of neighbours and of elements far apart.
+const BLOCK_BYTES: usize = 256 << 10;
+const FAR_BLOCK_BYTES: usize = 128 << 10;
+/// Vectors that are added one after the other.
+const CHAIN: usize = 64;
+/// Elements far apart that are added one after the other, in eight chains.
+const FAR_PIECE: usize = 512;
+/// The reals of a small unit.
+const FEW: usize = 32;
 
 /// # Safety
 /// The instruction set is available. From `from`, every offset of the plan's loops may be read; from `to`, every offset
@@ -64,7 +77,23 @@ impl<R: Real> Share<'_, R> {
         let parts = self.parts;
         let ([source, target], count) = self.plan.unit(unit);
         let from = Const(self.from.at(source * parts as isize));
-        let mut total = [R::ZERO; REALS];
+        // SAFETY: the caller's promise.
+        unsafe {
+            if count * parts <= FEW {
+                self.sum_unit::<FEW>(from, count, target, threads);
+            } else {
+                self.sum_unit::<REALS>(from, count, target, threads);
+            }
+        }
+    }
+
+    /// A unit of at most `N` reals.
+    ///
+    /// # Safety
+    /// As [`sum`] for one unit.
+    unsafe fn sum_unit<const N: usize>(&self, from: Const<R>, count: usize, target: isize, threads: usize) {
+        let parts = self.parts;
+        let mut total = [R::ZERO; N];
         // SAFETY: the caller's promise.
         unsafe { self.steps(from, count, 0..self.plan.steps(), threads, &mut total) };
         for (i, element) in total[..count * parts].chunks_exact(parts).enumerate() {
@@ -76,32 +105,49 @@ impl<R: Real> Share<'_, R> {
         }
     }
 
-    /// Adds some steps onto `total`.
+    /// Steps that are added one after the other.
+    fn block(&self) -> usize {
+        if !self.plan.inside {
+            return BLOCK_LINES;
+        }
+        let bytes = if self.plan.line.strides[0] == 1 { BLOCK_BYTES } else { FAR_BLOCK_BYTES };
+        let line = self.plan.piece.min(self.plan.line.extent).max(1) * self.parts * size_of::<R>();
+        (bytes / line).max(1)
+    }
+
+    /// Adds some steps onto `total`: halves of whole blocks, on threads as long as there are any.
     ///
     /// # Safety
     /// As [`sum`] for one unit.
-    unsafe fn steps(
+    unsafe fn steps<const N: usize>(
         &self,
         from: Const<R>,
         count: usize,
         range: std::ops::Range<usize>,
         threads: usize,
-        total: &mut [R; REALS],
+        total: &mut [R; N],
     ) {
-        if threads < 2 || range.len() < WORTH_SPLITTING {
+        let (len, block) = (range.len(), self.block());
+        let forks = threads > 1 && len >= WORTH_SPLITTING;
+        if !forks && len <= block {
             // SAFETY: the instruction set is available; the rest as above.
             unsafe { R::dispatch(self.isa, Steps { share: self, from: from.at(0), count, range, total }) };
             return;
         }
         let half = threads / 2;
-        let middle = range.start + range.len() * half / threads;
-        let mut second = [R::ZERO; REALS];
+        let middle = range.start + if forks { len * half / threads } else { len.div_ceil(block) / 2 * block };
+        let mut second = [R::ZERO; N];
         // SAFETY: reading, and each into a buffer of its own.
         unsafe {
-            rayon::join(
-                || self.steps(from, count, range.start..middle, half, total),
-                || self.steps(from, count, middle..range.end, threads - half, &mut second),
-            );
+            if forks {
+                rayon::join(
+                    || self.steps(from, count, range.start..middle, half, total),
+                    || self.steps(from, count, middle..range.end, threads - half, &mut second),
+                );
+            } else {
+                self.steps(from, count, range.start..middle, 1, total);
+                self.steps(from, count, middle..range.end, 1, &mut second);
+            }
         }
         total.iter_mut().zip(&second).take(count * self.parts).for_each(|(a, &b)| *a += b);
     }
@@ -113,7 +159,7 @@ struct Steps<'a, R> {
     from: *const R,
     count: usize,
     range: std::ops::Range<usize>,
-    total: &'a mut [R; REALS],
+    total: &'a mut [R],
 }
 
 impl<R: Real> RealBody<R> for Steps<'_, R> {
@@ -157,8 +203,8 @@ impl<R: Real> RealBody<R> for Steps<'_, R> {
 /// # Safety
 /// The instructions exist; `count` reals of each line may be read.
 #[inline(always)]
-unsafe fn add<S: Simd<R>, R: Real, const N: usize>(lines: [*const R; N], count: usize, total: &mut [R; REALS]) {
-    assert!(count <= REALS, "a unit larger than its buffer");
+unsafe fn add<S: Simd<R>, R: Real, const N: usize>(lines: [*const R; N], count: usize, total: &mut [R]) {
+    assert!(count <= total.len(), "a unit larger than its buffer");
     let to = total.as_mut_ptr();
     let mut i = 0;
     // SAFETY: the caller's promise, and the assertion.
@@ -188,42 +234,75 @@ unsafe fn along<S: Simd<R>, R: Real>(
     parts: usize,
     from: *const R,
     range: std::ops::Range<usize>,
-    total: &mut [R; REALS],
+    total: &mut [R],
 ) {
     const CHAINS: usize = 4;
     let stride = plan.line.strides[0] * parts as isize;
     // SAFETY: the caller's promise; lanes hold real and imaginary parts in turn, as no vector has an odd number.
     unsafe {
-        let mut sums = [S::zero(); CHAINS];
+        let (mut ended, mut sums, mut added) = (S::zero(), [S::zero(); CHAINS], 0);
         for (start, count) in range.map(|step| plan.step(step)) {
             let line = from.wrapping_offset(start * parts as isize);
-            if stride == parts as isize {
-                let count = count * parts;
-                let mut i = 0;
-                while i + CHAINS * S::LANES <= count {
+            if stride != parts as isize {
+                far::<R>(line, stride, [count, parts], total);
+                continue;
+            }
+            let count = count * parts;
+            let mut i = 0;
+            while i < count {
+                while added < CHAIN && i + CHAINS * S::LANES <= count {
                     for (chain, sum) in sums.iter_mut().enumerate() {
                         *sum = S::add(*sum, S::load(line.add(i + chain * S::LANES)));
                     }
                     i += CHAINS * S::LANES;
+                    added += 1;
                 }
-                while i < count {
+                while added < CHAIN && i < count {
                     let some = S::LANES.min(count - i);
                     sums[0] = S::add(sums[0], S::load_first(line.add(i), some));
                     i += some;
+                    added += 1;
                 }
-            } else {
-                let mut some = [R::ZERO; 8];
-                for i in 0..count {
-                    for part in 0..parts {
-                        some[(i * parts + part) % 8] += *line.wrapping_offset(i as isize * stride).add(part);
-                    }
+                if added == CHAIN {
+                    ended = S::add(ended, S::add(S::add(sums[0], sums[1]), S::add(sums[2], sums[3])));
+                    (sums, added) = ([S::zero(); CHAINS], 0);
                 }
-                some.iter().enumerate().for_each(|(i, &sum)| total[i % parts] += sum);
             }
         }
         let mut lanes = [R::ZERO; 16];
-        let sum = S::add(S::add(sums[0], sums[1]), S::add(sums[2], sums[3]));
+        let sum = S::add(ended, S::add(S::add(sums[0], sums[1]), S::add(sums[2], sums[3])));
         S::store(lanes.as_mut_ptr(), sum);
-        lanes[..S::LANES].iter().enumerate().for_each(|(i, &sum)| total[i % parts] += sum);
+        across(&mut lanes[..S::LANES], parts, total);
     }
+}
+
+/// Adds `count` elements of `parts` reals that are `stride` reals apart onto the first element of the total.
+///
+/// # Safety
+/// They may be read.
+#[inline(always)]
+unsafe fn far<R: Real>(line: *const R, stride: isize, [count, parts]: [usize; 2], total: &mut [R]) {
+    for first in (0..count).step_by(FAR_PIECE) {
+        let mut some = [R::ZERO; 8];
+        for i in first..count.min(first + FAR_PIECE) {
+            for part in 0..parts {
+                // SAFETY: the caller's promise.
+                some[(i * parts + part) % 8] += unsafe { *line.wrapping_offset(i as isize * stride).add(part) };
+            }
+        }
+        across(&mut some, parts, total);
+    }
+}
+
+/// Adds lanes, of which `parts` make up an element, onto the first element of the total: halves onto halves.
+#[inline(always)]
+fn across<R: Real>(lanes: &mut [R], parts: usize, total: &mut [R]) {
+    let mut width = lanes.len();
+    while width > parts {
+        width /= 2;
+        for i in 0..width {
+            lanes[i] += lanes[i + width];
+        }
+    }
+    (0..parts).for_each(|part| total[part] += lanes[part]);
 }

@@ -8,6 +8,7 @@
 //! Deliberately absent: measured rates. A price ranks alternatives for one contraction and promises nothing about
 //! seconds.
 
+mod chain;
 mod contract;
 mod fixed_loops;
 mod fold;
@@ -21,6 +22,7 @@ mod sum;
 mod target;
 mod unary;
 
+pub use chain::{SumOf, longest_chain};
 pub use contract::{Body, LocalContract, Price, plan_contract, price_contract};
 pub use fixed_loops::Loops;
 pub use fold::{Dim, fold};
@@ -30,7 +32,7 @@ pub use gemm::{
 };
 pub use isa::Isa;
 pub use layout::{Layout, key, row_major};
-pub use loops::{Any, Dots, Line, LoopPlan, Nest, Partials, Share, plan_loops};
+pub use loops::{Any, Dots, Line, LoopPlan, Nest, Partials, Share, SumBlocks, plan_loops};
 pub use permute::{BUFFER_BYTES, Blocks, LONGEST, Moves, Permute, Side};
 pub use products::ProductsPlan;
 pub use sum::{Sum, UNIT};

@@ -12,6 +12,8 @@ mod run;
 mod share;
 mod store;
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::Element;
@@ -43,28 +45,87 @@ pub(super) unsafe fn run<T: Element>(
     let shares = plan.grid.shares();
     let each: usize = plan.share_elements().iter().sum();
     let (workspace, partials) = workspace.split_at_mut(shares * each);
-    let partials = Mut(partials.as_mut_ptr());
-    // Where out's first element has its counterpart in the partial sum of a part of the depth that is not the first.
-    let partial = |part: usize| partials.at(((part - 1) * plan.partial_elements() + plan.partial.first) as isize);
-    let share = |number: usize, workspace: &mut [T]| {
-        let arguments = match plan.grid.depth_part(number) {
-            0 => arguments,
-            part => Arguments { out: Mut(partial(part)), beta: T::ZERO, ..arguments },
-        };
-        // SAFETY: the caller's promise; shares are disjoint in out or in a partial sum, which has room for all that lies as
-        // out does, and each has its part of the workspace.
-        unsafe { Share::new(plan, isa, family, arguments, workspace).run(number) }
-    };
-    if shares == 1 {
-        share(0, workspace);
-    } else {
-        let parts = workspace.par_chunks_exact_mut(each).with_max_len(1);
-        parts.enumerate().for_each(|(number, workspace)| share(number, workspace));
+    let deep = Deep { plan, isa, family, arguments, partials: Mut(partials.as_mut_ptr()) };
+    // SAFETY: the caller's promise; there is room for all partial sums.
+    unsafe { deep.run(0..plan.depth.boxes(), 0, workspace) };
+}
+
+/// A sum of depth boxes: halves of it until few are left, which are added one after the other. So rounding errors grow with
+/// the logarithm of their number (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
+struct Deep<'a, T: Element> {
+    plan: &'a GemmPlan,
+    isa: Isa,
+    family: Family,
+    arguments: Arguments<T>,
+    partials: Mut<T>,
+}
+
+impl<T: Element> Deep<'_, T> {
+    /// Where out's first element has its counterpart in a partial sum.
+    fn partial(&self, number: usize) -> *mut T {
+        self.partials.at((number * self.plan.partial_elements() + self.plan.partial.first) as isize)
     }
-    if let Some(merge) = &plan.merge {
+
+    /// Out, or the partial sum of a level that is not the first, and what becomes of its values.
+    fn target(&self, level: usize) -> (*mut T, T) {
+        match level {
+            0 => (self.arguments.out.at(0), self.arguments.beta),
+            level => (self.partial(self.plan.grid.parts[3] - 1 + level - 1), T::ZERO),
+        }
+    }
+
+    /// # Safety
+    /// As [`run`], for depth boxes of the plan and a level that it has.
+    unsafe fn run(&self, depth: Range<usize>, level: usize, workspace: &mut [T]) {
+        if depth.len() <= self.plan.leaf {
+            // SAFETY: the caller's promise.
+            return unsafe { self.leaf(&depth, level, workspace) };
+        }
+        let middle = depth.start + depth.len().div_ceil(2);
+        // SAFETY: the caller's promise: the plan has a level for each time that its depth is halved.
+        unsafe {
+            self.run(depth.start..middle, level, workspace);
+            self.run(middle..depth.end, level + 1, workspace);
+            self.merge(self.target(level + 1).0, self.target(level).0);
+        }
+    }
+
+    /// # Safety
+    /// As [`Deep::run`].
+    unsafe fn leaf(&self, depth: &Range<usize>, level: usize, workspace: &mut [T]) {
+        let Deep { plan, isa, family, arguments, .. } = *self;
+        let (out, beta) = self.target(level);
+        let target = Mut(out);
+        let share = |number: usize, workspace: &mut [T]| {
+            let arguments = match plan.grid.depth_part(number) {
+                0 => Arguments { out: target, beta, ..arguments },
+                part => Arguments { out: Mut(self.partial(part - 1)), beta: T::ZERO, ..arguments },
+            };
+            // SAFETY: the caller's promise; shares are disjoint in out or in a partial sum, which has room for all that lies
+            // as out does, and each has its part of the workspace.
+            unsafe { Share::new(plan, isa, family, arguments, workspace).run(number, depth) }
+        };
+        let shares = plan.grid.shares();
+        if shares == 1 {
+            share(0, workspace);
+        } else {
+            let parts = workspace.par_chunks_exact_mut(workspace.len() / shares).with_max_len(1);
+            parts.enumerate().for_each(|(number, workspace)| share(number, workspace));
+        }
         for part in 1..plan.grid.parts[3] {
             // SAFETY: all shares have ended; every element of the partial sum that has a counterpart in out was written.
-            unsafe { permute(merge, isa, partial(part), arguments.out.at(0), Factors::PLUS) };
+            unsafe { self.merge(self.partial(part - 1), target.at(0)) };
+        }
+    }
+
+    /// Adds a partial sum onto out or another one.
+    ///
+    /// # Safety
+    /// Both hold values, and no thread touches them.
+    unsafe fn merge(&self, from: *mut T, to: *mut T) {
+        if let Some(merge) = &self.plan.merge {
+            // SAFETY: the caller's promise.
+            unsafe { permute(merge, self.isa, from, to, Factors::PLUS) };
         }
     }
 }

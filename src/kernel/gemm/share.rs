@@ -3,6 +3,8 @@
 //! Loops over batches, column boxes, depth boxes and row boxes, in this order; a packed box is kept for as long as the
 //! loops stay on it, within one run only, so new data is never mistaken for old.
 
+use std::ops::Range;
+
 use super::super::Element;
 use super::super::micro::Call;
 use super::super::permute::{Factors, permute};
@@ -73,11 +75,12 @@ impl<'a, T: Element> Share<'a, T> {
     }
 
     /// # Safety
-    /// As [`super::run`] says; no other share has this number, or this workspace.
-    pub unsafe fn run(&mut self, number: usize) {
+    /// As [`super::run`] says, for some boxes of the depth; no other share has this number, or this workspace.
+    pub unsafe fn run(&mut self, number: usize, depth: &Range<usize>) {
         let plan = self.plan;
-        let counts = [plan.batches(), plan.rows.boxes(), plan.cols.boxes(), plan.depth.boxes()];
+        let counts = [plan.batches(), plan.rows.boxes(), plan.cols.boxes(), depth.len()];
         let [batches, rows, cols, steps] = plan.grid.share(number, counts);
+        let steps = depth.start + steps.start..depth.start + steps.end;
         let (inner, extent) = plan.batch.last().map_or(([0; 3], 1), |dim| (dim.strides, dim.extent));
         if let Multiply::Own(own) = &mut self.multiply
             && rows.len() == 1

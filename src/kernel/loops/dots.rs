@@ -1,6 +1,7 @@
 //! Innermost a loop of the sum with a step of 1 in both operands: tiles of dot products.
 //!
-//! A tile keeps its sums in registers over all of its terms, and adds up their lanes at the end. At the borders of out a
+//! A tile keeps its sums in registers over its terms, some of them at a time so that chains of additions stay short, and
+//! adds up their lanes at the end. At the borders of out a
 //! tile computes some rows and columns twice and drops one of each.
 
 use super::Task;
@@ -8,6 +9,9 @@ use super::lanes::Lanes;
 use super::update::Visit;
 use super::walk::Walk;
 use crate::local::Dots;
+
+/// Vectors that are added to a sum in a register before it ends.
+const CHAIN: usize = 64;
 
 /// # Safety
 /// As for [`super::run`], with the loops of one share.
@@ -108,6 +112,7 @@ impl<T> Tile<'_, T> {
         // SAFETY: the caller's promise: lanes, rows and columns inside the tile, and all loops of the sum.
         unsafe {
             let mut sums = [[[T::none(); U]; C]; R];
+            let (mut ended, mut added) = ([[T::none(); C]; R], 0);
             loop {
                 let [x, y, _] = sum.at();
                 let (first, second) = (self.first.wrapping_offset(x), self.second.wrapping_offset(y));
@@ -124,34 +129,49 @@ impl<T> Tile<'_, T> {
                     *at = second.wrapping_offset(step(row, self.rows, dots.rows.strides[1]));
                 }
                 let mut lane = 0;
-                while lane + U * T::LANES <= self.lanes {
-                    for u in 0..U {
-                        let at = lane + u * T::LANES;
-                        let mut factors = [T::splat(T::ZERO); C];
-                        for (factor, from) in factors.iter_mut().zip(seconds) {
-                            *factor = T::across(T::load(from.add(at)));
-                        }
-                        for row in 0..R {
-                            let vector = T::load(firsts[row].add(at));
-                            for col in 0..C {
-                                let factor = if PAIRED { T::across(T::load(pairs[row].add(at))) } else { factors[col] };
-                                sums[row][col][u] = T::plus_times(factor, vector, sums[row][col][u]);
+                while lane < self.lanes {
+                    let end = self.lanes.min(lane + (CHAIN - added) * U * T::LANES);
+                    while lane + U * T::LANES <= end {
+                        for u in 0..U {
+                            let at = lane + u * T::LANES;
+                            let mut factors = [T::splat(T::ZERO); C];
+                            for (factor, from) in factors.iter_mut().zip(seconds) {
+                                *factor = T::across(T::load(from.add(at)));
+                            }
+                            for row in 0..R {
+                                let vector = T::load(firsts[row].add(at));
+                                for col in 0..C {
+                                    let factor =
+                                        if PAIRED { T::across(T::load(pairs[row].add(at))) } else { factors[col] };
+                                    sums[row][col][u] = T::plus_times(factor, vector, sums[row][col][u]);
+                                }
                             }
                         }
+                        lane += U * T::LANES;
+                        added += 1;
                     }
-                    lane += U * T::LANES;
-                }
-                while lane < self.lanes {
-                    let count = T::LANES.min(self.lanes - lane);
-                    for row in 0..R {
-                        let vector = T::load_first(firsts[row].add(lane), count);
-                        for col in 0..C {
-                            let from = if PAIRED { pairs[row] } else { seconds[col] };
-                            let factor = T::across(T::load_first(from.add(lane), count));
-                            sums[row][col][0] = T::plus_times(factor, vector, sums[row][col][0]);
+                    while lane < end {
+                        let count = T::LANES.min(end - lane);
+                        for row in 0..R {
+                            let vector = T::load_first(firsts[row].add(lane), count);
+                            for col in 0..C {
+                                let from = if PAIRED { pairs[row] } else { seconds[col] };
+                                let factor = T::across(T::load_first(from.add(lane), count));
+                                sums[row][col][0] = T::plus_times(factor, vector, sums[row][col][0]);
+                            }
                         }
+                        lane += count;
+                        added += 1;
                     }
-                    lane += count;
+                    if added >= CHAIN {
+                        for row in 0..R {
+                            for col in 0..C {
+                                ended[row][col] = T::merge(ended[row][col], merged::<S, T, U>(&sums[row][col]));
+                                sums[row][col] = [T::none(); U];
+                            }
+                        }
+                        added = 0;
+                    }
                 }
                 if !sum.next(&dots.sum) {
                     break;
@@ -159,14 +179,25 @@ impl<T> Tile<'_, T> {
             }
             for (row, sums) in sums.iter().enumerate().take(self.rows) {
                 for (col, parts) in sums.iter().enumerate().take(self.cols) {
-                    let mut sum = parts[0];
-                    for part in &parts[1..] {
-                        sum = T::merge(sum, *part);
-                    }
+                    let sum = T::merge(ended[row][col], merged::<S, T, U>(parts));
                     let at = row as isize * dots.rows.strides[2] + col as isize * dots.cols.strides[2];
                     self.visit.one(self.out.wrapping_offset(at), T::total(sum));
                 }
             }
         }
     }
+}
+
+/// The sums of all vectors of lanes.
+///
+/// # Safety
+/// The instructions exist.
+#[inline(always)]
+unsafe fn merged<S, T: Lanes<S>, const U: usize>(parts: &[T::Sum; U]) -> T::Sum {
+    let mut sum = parts[0];
+    for part in &parts[1..] {
+        // SAFETY: the caller's promise.
+        sum = unsafe { T::merge(sum, *part) };
+    }
+    sum
 }

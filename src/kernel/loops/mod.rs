@@ -5,12 +5,14 @@
 //! | `line`, `dots`, `any` | the three nests of a plan; the first two are compiled for every instruction set |
 //! | `lanes` | vectors of elements, real and complex, on top of vectors of real numbers |
 //! | `update` | how a sum reaches out: alpha, beta, and whether this is the first visit |
+//! | `blocks` | long sums, block by block |
 //! | `walk` | the offsets of loops, without allocating |
 //!
 //! Invariants: out is read and written once, or again only while it is in a cache; beta is applied on the first visit,
 //! and beta 0 reads no out; partial results are added in the order of the shares. Nothing here allocates.
 
 mod any;
+mod blocks;
 mod dots;
 mod lanes;
 mod line;
@@ -58,32 +60,40 @@ pub(super) unsafe fn run<T: Element>(
 ) {
     let [first, second] = if plan.swapped { [right, left] } else { [left, right] };
     let (first, second) = (Const(first), Const(second));
+    let workspace = &mut workspace[..plan.workspace_elements()];
+    let room = Mut(workspace.as_mut_ptr());
     let Some(partials) = &plan.partials else {
         let factors = Factors { alpha, beta };
         // SAFETY: the caller's promise; shares visit disjoint elements of out.
-        return unsafe { shares(&plan.shares, isa, factors, (first, second, Mut(out))) };
+        return unsafe { shares(&plan.shares, isa, factors, (first, second, Mut(out)), room) };
     };
-    let workspace = &mut workspace[..plan.workspace_elements()];
     let factors = Factors { alpha: T::ONE, beta: T::ZERO };
     // SAFETY: each share writes its own part of the workspace, which is as long as was asserted; the rest as above.
-    unsafe { shares(&plan.shares, isa, factors, (first, second, Mut(workspace.as_mut_ptr()))) };
+    unsafe { shares(&plan.shares, isa, factors, (first, second, room), room) };
+    let results = &workspace[..plan.shares.len() * partials.step];
     // SAFETY: the partial results are written; the caller's promise for out.
-    unsafe { add(partials, workspace, Factors { alpha, beta }, out) };
+    unsafe { add(partials, results, Factors { alpha, beta }, out) };
 }
 
 /// # Safety
-/// As for [`run`], where the shares' loops visit disjoint elements of out.
-unsafe fn shares<T: Element>(list: &[Share], isa: Isa, factors: Factors<T>, tensors: (Const<T>, Const<T>, Mut<T>)) {
+/// As for [`run`], where the shares' loops visit disjoint elements of out; the shares' buffers are in `room`.
+unsafe fn shares<T: Element>(
+    list: &[Share],
+    isa: Isa,
+    factors: Factors<T>,
+    tensors: (Const<T>, Const<T>, Mut<T>),
+    room: Mut<T>,
+) {
     match list {
         // SAFETY: the caller's promise.
-        [one] => unsafe { share(one, isa, factors, tensors) },
+        [one] => unsafe { share(one, isa, factors, tensors, room) },
         list => {
             let (head, tail) = list.split_at(list.len() / 2);
             // SAFETY: the caller's promise; the halves are disjoint as all shares are.
             rayon::join(
-                || unsafe { shares(head, isa, factors, tensors) },
+                || unsafe { shares(head, isa, factors, tensors, room) },
                 || unsafe {
-                    shares(tail, isa, factors, tensors);
+                    shares(tail, isa, factors, tensors, room);
                 },
             );
         }
@@ -97,12 +107,28 @@ unsafe fn share<T: Element>(
     isa: Isa,
     factors: Factors<T>,
     (first, second, out): (Const<T>, Const<T>, Mut<T>),
+    room: Mut<T>,
 ) {
     let [at_first, at_second, at_out] = share.start;
     let (first, second, out) = (first.at(at_first), second.at(at_second), out.at(at_out));
+    // SAFETY: the caller's promise.
+    unsafe {
+        match &share.blocks {
+            None => nest(&share.nest, isa, factors, [first, second], out),
+            Some(blocks) => {
+                let sum = blocks::Sum { blocks, nest: &share.nest, isa, operands: [first, second], room: room.at(0) };
+                sum.run(factors, out);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`run`], with one nest.
+unsafe fn nest<T: Element>(nest: &Nest, isa: Isa, factors: Factors<T>, [first, second]: [*const T; 2], out: *mut T) {
     // SAFETY: the caller's promise; T is the type that its name says, as Element is sealed.
     unsafe {
-        match (&share.nest, T::DTYPE) {
+        match (nest, T::DTYPE) {
             (Nest::Any(nest), _) => any::run(&Task { nest, factors, first, second, out }),
             (Nest::Line(nest), Dtype::Float32) => dispatch(isa, task::<_, f32, _>(nest, factors, first, second, out)),
             (Nest::Line(nest), Dtype::Float64) => dispatch(isa, task::<_, f64, _>(nest, factors, first, second, out)),

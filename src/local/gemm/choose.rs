@@ -83,6 +83,8 @@ pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target:
         columns_inside: candidate.columns_inside,
         grid,
         partial,
+        leaf: 0,
+        levels: 0,
         merge: None,
         unpack: Vec::new(),
         row_tiles: Vec::new(),
@@ -91,8 +93,18 @@ pub(in crate::local) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target:
     };
     plan.plan_tiles(dtype);
     plan.plan_unpack(dtype.size());
+    (plan.leaf, plan.levels) = partial.halves(plan.depth.boxes(), grid.parts[3], operand_elements(dims), dtype, target);
     plan.plan_merge(dims, dtype.size(), target.threads);
     (price, plan)
+}
+
+/// Elements of both operands.
+fn operand_elements(dims: &[Vec<Dim<3>>; 4]) -> usize {
+    let elements = |t: usize| {
+        let moving = dims.iter().flatten().filter(|dim| dim.strides[t] != 0);
+        moving.fold(1usize, |all, dim| all.saturating_mul(dim.extent))
+    };
+    elements(0).saturating_add(elements(1))
 }
 
 /// The dimensions with one operand as the rows'.

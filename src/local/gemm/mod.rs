@@ -95,7 +95,11 @@ pub struct GemmPlan {
     pub grid: Grid,
     /// Where a partial sum lies that has the layout of out.
     pub partial: Partial,
-    /// From a partial sum to out, if threads share the depth.
+    /// Depth boxes that are added to out one after the other. More of them are halved, and the second half has a partial
+    /// sum of its own, one for each level.
+    pub leaf: usize,
+    pub levels: usize,
+    /// From a partial sum to out, if threads share the depth or it is halved.
     pub merge: Option<Permute>,
     /// From the dense copy of a box to out: by shape of the columns, of the rows, and whether the slab is a whole one. None
     /// for slabs that there are not.
@@ -241,13 +245,13 @@ impl GemmPlan {
 
     /// Elements of all shares' parts, and of the partial sums behind them.
     pub fn workspace_elements(&self) -> usize {
-        let partials = (self.grid.parts[3] - 1) * self.partial_elements();
+        let partials = (self.grid.parts[3] - 1 + self.levels) * self.partial_elements();
         self.grid.shares() * self.share_elements().iter().sum::<usize>() + partials
     }
 
     /// `dims`: of kind c, m, n and k, with their strides in left, right and out.
     fn plan_merge(&mut self, dims: &[Vec<Dim<3>>; 4], element_bytes: usize, threads: usize) {
-        if self.grid.parts[3] > 1 {
+        if self.grid.parts[3] > 1 || self.levels > 0 {
             let same = |dim: &Dim<3>| Dim { extent: dim.extent, strides: [dim.strides[2]; 2] };
             let out: Vec<Dim<2>> = dims[..3].iter().flatten().map(same).collect();
             self.merge = Some(Permute::new(&out, element_bytes, threads));

@@ -16,6 +16,9 @@ const SHORTEST: usize = 1 << 10;
 /// a cache.
 const BLOCK: [usize; 3] = [16; 3];
 
+/// The only loop, which is walked in order.
+const LONGEST: usize = 256;
+
 /// One loop of the contraction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Loop {
@@ -193,7 +196,7 @@ fn any(loops: &[Loop]) -> Any {
         *to = full(from);
     }
     if picked.len() == 1 {
-        sizes[2] = blocked[2].extent;
+        sizes[2] = blocked[2].extent.min(LONGEST);
     }
     let unused = |&i: &usize| !picked.contains(&i) && loops[i].dim.extent > 1;
     Any { outer: (0..loops.len()).filter(unused).map(full).collect(), blocked, sizes }

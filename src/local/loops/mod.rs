@@ -10,15 +10,17 @@
 //! | [`Any`] | whatever there is, blocked so that cache lines are used while they are there | `cij,cji->ijc`, gaps |
 //!
 //! Invariants: shares visit each index once; shares that split the sum write to distinct partial results, which are added
-//! in order; so the same plan gives the same bits. Steps inside a nest are in the order of [`LoopPlan::swapped`], not of the
+//! in order, and blocks of a long sum ([`SumBlocks`]) in pairs; so the same plan gives the same bits. Steps inside a nest are in the order of [`LoopPlan::swapped`], not of the
 //! tensors. No loop of a nest is empty. Deliberately absent: the instruction set, which no decision here depends on.
 
+mod blocks;
 mod choose;
 mod cut;
 mod price;
 
 use super::{Dim, fold::fold};
 use crate::dtype::Dtype;
+pub use blocks::SumBlocks;
 use choose::Loop;
 
 /// Tensors in the order of every array of strides.
@@ -44,7 +46,9 @@ pub struct LoopPlan {
 pub struct Share {
     /// Where its loops start: first operand, second operand, out (or its partial result).
     pub start: [isize; 3],
+    /// All of it, or one block of a long sum.
     pub nest: Nest,
+    pub blocks: Option<SumBlocks>,
 }
 
 /// Partial results in the workspace, one per share, to be added into out.
@@ -118,7 +122,8 @@ pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> Loop
     let cut = cut::cut(&loops, &choice, price::worth(price, threads));
     let parts = cut.as_ref().map_or(1, |cut| cut.parts);
     let splits_sum = cut.as_ref().is_some_and(|cut| loops[cut.axis].sum);
-    let partials = splits_sum.then(|| partials(&mut loops, start[OUT]));
+    let partials = splits_sum.then(|| dense(&mut loops, start[OUT]));
+    let mut workspace = partials.as_ref().map_or(0, |partials| parts * partials.step);
     if partials.is_some() {
         start[OUT] = 0;
     }
@@ -134,7 +139,9 @@ pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> Loop
         if let Some(partials) = &partials {
             start[OUT] = (part * partials.step) as isize;
         }
-        Share { start, nest: choice.nest(&loops, dtype.size()) }
+        let blocks = SumBlocks::new(&mut loops, &choice, dtype, workspace);
+        workspace += blocks.as_ref().map_or(0, SumBlocks::workspace_elements);
+        Share { start, nest: choice.nest(&loops, dtype.size()), blocks }
     });
     let shares: Vec<Share> = shares.collect();
     let added = partials.as_ref().map_or(0, |partials| parts * partials.step);
@@ -143,23 +150,23 @@ pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> Loop
 }
 
 /// Makes out's steps those of a dense partial result.
-fn partials(loops: &mut [Loop], start: isize) -> Partials {
+fn dense(loops: &mut [Loop], start: isize) -> Partials {
     let mut elements = 1;
     let mut kept = Vec::new();
     for l in loops.iter_mut().rev().filter(|l| !l.sum) {
-        let dim = &mut l.dim;
-        kept.push(Dim { extent: dim.extent, strides: [elements as isize, dim.strides[OUT]] });
-        dim.strides[OUT] = elements as isize;
-        elements *= dim.extent;
+        kept.push(blocks::kept(&mut l.dim, elements));
+        elements *= l.dim.extent;
     }
     kept.reverse();
-    Partials { kept: fold(kept), start, step: elements.next_multiple_of(ALIGN) }
+    Partials { kept: fold(kept), start, step: blocks::step(elements) }
 }
 
 impl LoopPlan {
     /// Elements of workspace that running it takes.
     pub fn workspace_elements(&self) -> usize {
-        self.partials.as_ref().map_or(0, |partials| partials.step * self.shares.len())
+        let partials = self.partials.as_ref().map_or(0, |partials| partials.step * self.shares.len());
+        let blocks = self.shares.iter().filter_map(|share| share.blocks.as_ref());
+        partials + blocks.map(SumBlocks::workspace_elements).sum::<usize>()
     }
 
     /// Nanoseconds that this should take on present-day cores, as many as there are shares.
@@ -199,12 +206,9 @@ mod tests {
     fn a_long_sum_is_split_and_its_parts_are_added() {
         let plan = plan_loops(&[vec![], vec![], vec![], vec![dim(1 << 20, [1, 1, 0])]], Dtype::Float32, 3);
         assert_eq!(plan.shares.len(), 3);
-        assert_eq!(plan.workspace_elements(), 3 * ALIGN);
-        let lanes = plan.shares.iter().map(|share| match &share.nest {
-            Nest::Dots(dots) => dots.lanes.extent,
-            other => panic!("{other:?}"),
-        });
-        assert_eq!(lanes.sum::<usize>(), 1 << 20);
+        let blocks: Vec<&SumBlocks> = plan.shares.iter().filter_map(|share| share.blocks.as_ref()).collect();
+        assert_eq!(plan.workspace_elements(), 3 * ALIGN + blocks.iter().map(|b| b.buffers * ALIGN).sum::<usize>());
+        assert_eq!(blocks.iter().map(|blocks| blocks.cut.extent).sum::<usize>(), 1 << 20);
     }
 
     #[test]

@@ -1,0 +1,63 @@
+//! Long sums: every block in a buffer, halves of the blocks added to halves.
+//!
+//! Invariants: the order of additions depends on the plan only; a buffer is written before it is read.
+
+use std::ops::Range;
+
+use super::update::Factors;
+use super::{add, nest};
+use crate::kernel::Element;
+use crate::local::{Isa, Nest, SumBlocks};
+
+/// The sum of one share.
+pub(super) struct Sum<'a, T> {
+    pub blocks: &'a SumBlocks,
+    /// Of all blocks but shorter ones.
+    pub nest: &'a Nest,
+    pub isa: Isa,
+    pub operands: [*const T; 2],
+    /// The workspace, in which the share has its buffers.
+    pub room: *mut T,
+}
+
+impl<T: Element> Sum<'_, T> {
+    /// # Safety
+    /// As for [`super::run`], with the loops of one share; nobody else touches its buffers.
+    pub unsafe fn run(&self, factors: Factors<T>, out: *mut T) {
+        let sums = &self.blocks.sums;
+        // SAFETY: the caller's promise; the first buffer has a value for every element of out.
+        unsafe {
+            self.halves(0..self.blocks.count(), 0);
+            let results = std::slice::from_raw_parts(self.buffer(0), sums.step);
+            add(sums, results, factors, out);
+        }
+    }
+
+    fn buffer(&self, level: usize) -> *mut T {
+        self.room.wrapping_add(self.blocks.at + level * self.blocks.sums.step)
+    }
+
+    /// The sum of some blocks, in the buffer of a level; those after it may be used.
+    ///
+    /// # Safety
+    /// As [`Sum::run`], for blocks of the plan; there is a buffer for each time that they are halved.
+    unsafe fn halves(&self, range: Range<usize>, level: usize) {
+        let out = self.buffer(level);
+        // SAFETY: the caller's promise; buffers of two levels do not overlap, and all of the workspace holds values.
+        unsafe {
+            if range.len() == 1 {
+                let ([first, second], last) = self.blocks.start(range.start);
+                let code = self.blocks.last.as_ref().filter(|_| last).unwrap_or(self.nest);
+                let operands = [self.operands[0].wrapping_offset(first), self.operands[1].wrapping_offset(second)];
+                return nest(code, self.isa, Factors { alpha: T::ONE, beta: T::ZERO }, operands, out);
+            }
+            let middle = range.start + range.len().div_ceil(2);
+            self.halves(range.start..middle, level);
+            self.halves(middle..range.end, level + 1);
+            let from = self.buffer(level + 1);
+            for i in 0..self.blocks.sums.step {
+                *out.add(i) += *from.add(i);
+            }
+        }
+    }
+}

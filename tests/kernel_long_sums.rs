@@ -1,0 +1,197 @@
+//! Long sums: how far the kernels' results are off, beside how far they may be.
+//!
+//! Constants are rounded alike in every addition, so their errors add up as they do in the worst case.
+
+use einsum_dist::dims::Label;
+use einsum_dist::kernel::{
+    Element, Workspace, available, contract_planned, error_bound, host, plan, plan_unary, unary_planned,
+};
+use einsum_dist::local::{Isa, Layout, SumOf, Target, longest_chain};
+use ndarray::{ArrayD, IxDyn, ShapeBuilder};
+use num_complex::Complex;
+
+#[path = "common/rng.rs"]
+mod rng;
+
+use rng::Rng;
+
+fn labels(text: &str) -> Vec<Label> {
+    text.bytes().map(|b| Label(u32::from(b))).collect()
+}
+
+/// What elements are.
+#[derive(Clone, Copy, PartialEq)]
+enum Data {
+    Constant,
+    Positive,
+    Signed,
+}
+
+/// The kinds of a data set, in tests that are to be quick.
+const DATA: [Data; 3] = [Data::Constant, Data::Positive, Data::Signed];
+
+fn tensor<T: Element>(rng: &mut Rng, shape: &[usize], columns: bool, data: Data) -> ArrayD<T> {
+    let mut values = ArrayD::from_elem(IxDyn(shape).set_f(columns), T::ZERO);
+    values.iter_mut().for_each(|value| {
+        let random = (rng.below(1 << 20) as f64 + 0.5) / (1 << 20) as f64;
+        *value = match data {
+            Data::Constant => T::from_f64(0.1, 0.1),
+            Data::Positive => T::from_f64(random, random),
+            Data::Signed => T::from_f64(random - 0.5, 0.3 - random),
+        };
+    });
+    values
+}
+
+fn isas() -> impl Iterator<Item = Isa> {
+    Isa::ALL.into_iter().filter(|&isa| available(isa))
+}
+
+/// Largest error of elements, relative to the sum of their absolute products.
+fn worst<T: Element>(got: &ArrayD<T>, want: &[(Complex<f64>, f64)]) -> f64 {
+    got.iter().zip(want).map(|(got, (value, sum))| (got.to_c64() - value).norm() / sum).fold(0.0, f64::max)
+}
+
+/// Sums of terms and of their absolute values, with the errors of the additions: better than any result in double precision.
+#[derive(Clone, Default)]
+struct Exact {
+    parts: [(f64, f64); 2],
+    magnitude: f64,
+}
+
+impl Exact {
+    fn add(&mut self, term: Complex<f64>) {
+        for ((sum, errors), term) in self.parts.iter_mut().zip([term.re, term.im]) {
+            let next = *sum + term;
+            let of_term = next - *sum;
+            *errors += (*sum - (next - of_term)) + (term - of_term);
+            *sum = next;
+        }
+        self.magnitude += term.norm();
+    }
+
+    fn total(&self) -> (Complex<f64>, f64) {
+        let [re, im] = self.parts.map(|(sum, errors)| sum + errors);
+        (Complex::new(re, im), self.magnitude)
+    }
+}
+
+/// `sizes`: extents of the labels, in the order of the alphabet from `a` on.
+fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumOf, columns: bool, data: Data) {
+    let (operands, out) = text.split_once("->").unwrap();
+    let (left, right) = operands.split_once(',').unwrap();
+    let [left, right, out] = [left, right, out].map(labels);
+    let shape = |labels: &[Label]| labels.iter().map(|l| sizes[l.0 as usize - 97]).collect::<Vec<_>>();
+    let mut rng = Rng::new(sizes.iter().sum::<usize>() as u64);
+    let (a, b) =
+        (tensor::<T>(&mut rng, &shape(&left), false, data), tensor::<T>(&mut rng, &shape(&right), columns, data));
+    let terms: usize = sizes.iter().product::<usize>() / shape(&out).iter().product::<usize>();
+    let mut want = vec![Exact::default(); shape(&out).iter().product()];
+    for index in ndarray::indices(IxDyn(sizes)) {
+        let at = |labels: &[Label]| labels.iter().map(|l| index[l.0 as usize - 97]).collect::<Vec<_>>();
+        let product = a[IxDyn(&at(&left))].to_c64() * b[IxDyn(&at(&right))].to_c64();
+        let number = at(&out).iter().zip(shape(&out)).fold(0, |number, (at, extent)| number * extent + at);
+        want[number].add(product);
+    }
+    let want: Vec<_> = want.iter().map(Exact::total).collect();
+    let bound = error_bound(T::DTYPE, longest_chain(terms as u64, of) + 2, 2);
+    for (isa, threads) in isas().flat_map(|isa| [(isa, 1), (isa, 2)]) {
+        let mut c = ArrayD::from_elem(IxDyn(&shape(&out)), T::from_f64(f64::NAN, 0.0));
+        let target = Target { isa, threads, ..host() };
+        let plan = plan((&left, &a.view()), (&right, &b.view()), (&out, &c.view()), &target);
+        let mut workspace = Workspace::new();
+        contract_planned(&plan, T::ONE, a.view(), b.view(), T::ZERO, c.view_mut(), &mut workspace).unwrap();
+        let error = worst(&c, &want);
+        assert!(error <= bound, "{text} {sizes:?} on {}: {error:e}, not {bound:e}: {:?}", isa.name(), plan.body());
+        let again = c.clone();
+        contract_planned(&plan, T::ONE, a.view(), b.view(), T::ZERO, c.view_mut(), &mut workspace).unwrap();
+        assert!(c == again, "other bits");
+        // Onto what is there, scaled.
+        let (two, half) = (T::from_f64(2.0, 0.0), T::from_f64(0.5, 0.0));
+        contract_planned(&plan, half, a.view(), b.view(), two, c.view_mut(), &mut workspace).unwrap();
+        let twice: Vec<_> = want.iter().map(|&(value, sum)| (value * 2.5, sum * 2.5)).collect();
+        assert!(worst(&c, &twice) <= 2.0 * bound, "{text} {sizes:?} onto out on {}", isa.name());
+    }
+}
+
+#[test]
+fn contractions_of_every_nest() {
+    for data in DATA {
+        // Dot products; the same along other strides, whole and in short stretches.
+        contraction::<f32>("a,a->", &[300_001], SumOf::Number, false, data);
+        contraction::<f64>("a,a->", &[100_001], SumOf::Number, false, data);
+        contraction::<Complex<f32>>("a,a->", &[100_001], SumOf::Number, false, data);
+        contraction::<Complex<f64>>("a,a->", &[50_001], SumOf::Number, false, data);
+        contraction::<f32>("ab,ba->", &[400, 500], SumOf::Number, false, data);
+        contraction::<f32>("ab,ba->", &[2, 60_000], SumOf::Number, false, data);
+        contraction::<Complex<f32>>("ab,ab->", &[300, 301], SumOf::Number, true, data);
+        // Matrix-vector products both ways, with few and with many rows.
+        contraction::<f32>("ab,b->a", &[3, 100_003], SumOf::Loops, false, data);
+        contraction::<f32>("ba,b->a", &[3, 100_003], SumOf::Loops, false, data);
+        contraction::<f32>("ba,b->a", &[70, 5_003], SumOf::Loops, false, data);
+        contraction::<Complex<f32>>("ba,b->a", &[17, 20_003], SumOf::Loops, false, data);
+        contraction::<f64>("cab,cb->a", &[5, 200, 150], SumOf::Loops, false, data);
+        // Batches of dot products, side by side and not.
+        contraction::<f32>("ab,ab->a", &[4, 50_003], SumOf::Loops, false, data);
+        contraction::<f32>("ba,ba->a", &[4, 50_003], SumOf::Loops, false, data);
+        contraction::<f32>("ab,ba->a", &[4, 50_003], SumOf::Loops, false, data);
+    }
+}
+
+#[test]
+fn matrix_products_of_deep_sums() {
+    for data in DATA {
+        contraction::<f32>("ab,bc->ac", &[8, 40_000, 8], SumOf::Products, false, data);
+        contraction::<f32>("ba,bc->ac", &[2, 100_000, 2], SumOf::Products, false, data);
+        contraction::<f64>("ab,cb->ac", &[3, 30_000, 5], SumOf::Products, false, data);
+        contraction::<Complex<f32>>("ab,bc->ac", &[4, 20_000, 4], SumOf::Products, false, data);
+        contraction::<f32>("dab,dbc->dac", &[4, 20_000, 4, 3], SumOf::Products, false, data);
+    }
+}
+
+fn sums<T: Element>(text: &str, sizes: &[usize], columns: bool, data: Data) {
+    let (input, out) = text.split_once("->").unwrap();
+    let (input, out) = (labels(input), labels(out));
+    let shape = |labels: &[Label]| labels.iter().map(|l| sizes[l.0 as usize - 97]).collect::<Vec<_>>();
+    let mut rng = Rng::new(sizes.iter().sum::<usize>() as u64);
+    let a = tensor::<T>(&mut rng, &shape(&input), columns, data);
+    let terms: usize = sizes.iter().product::<usize>() / shape(&out).iter().product::<usize>();
+    let mut want = vec![Exact::default(); shape(&out).iter().product()];
+    for index in ndarray::indices(IxDyn(sizes)) {
+        let at = |labels: &[Label]| labels.iter().map(|l| index[l.0 as usize - 97]).collect::<Vec<_>>();
+        let number = at(&out).iter().zip(shape(&out)).fold(0, |number, (at, extent)| number * extent + at);
+        want[number].add(a[IxDyn(&at(&input))].to_c64());
+    }
+    let want: Vec<_> = want.iter().map(Exact::total).collect();
+    let bound = error_bound(T::DTYPE, longest_chain(terms as u64, SumOf::Number), 0);
+    for (isa, threads) in isas().flat_map(|isa| [(isa, 1), (isa, 3)]) {
+        let mut c = ArrayD::from_elem(IxDyn(&shape(&out)), T::from_f64(f64::NAN, 0.0));
+        let layouts = [(&input, a.shape(), a.strides()), (&out, c.shape(), c.strides())];
+        let [from, to] = layouts.map(|(labels, shape, strides)| Layout::new(labels, shape, strides));
+        let plan = plan_unary(&from, &to, size_of::<T>(), threads);
+        unary_planned(&plan, isa, a.view(), c.view_mut());
+        let error = worst(&c, &want);
+        assert!(error <= bound, "{text} {sizes:?} on {}: {error:e}, not {bound:e}", isa.name());
+        let again = c.clone();
+        unary_planned(&plan, isa, a.view(), c.view_mut());
+        assert!(c == again, "other bits");
+    }
+}
+
+#[test]
+fn sums_of_one_tensor() {
+    for data in DATA {
+        sums::<f32>("a->", &[1_000_003], false, data);
+        sums::<f64>("a->", &[300_003], false, data);
+        sums::<Complex<f32>>("a->", &[300_003], false, data);
+        sums::<Complex<f64>>("a->", &[100_003], false, data);
+        // Along a diagonal, along short lines, across few and many elements.
+        sums::<f32>("aa->", &[3_001], false, data);
+        sums::<f32>("ab->a", &[3, 200_003], false, data);
+        sums::<f32>("abc->b", &[20_001, 3, 17], false, data);
+        sums::<f32>("ba->a", &[3, 200_003], false, data);
+        sums::<f32>("ba->a", &[700, 1_003], false, data);
+        sums::<Complex<f64>>("ba->a", &[5, 50_003], false, data);
+        sums::<f32>("ab->a", &[5, 100_003], true, data);
+    }
+}
