@@ -52,6 +52,7 @@ mod path;
 mod pipeline;
 mod proof;
 mod report;
+mod rounding;
 mod simulate;
 mod slice;
 mod slice_model;
@@ -395,10 +396,11 @@ impl Plan {
         if value.lasts == Lasts::Slice { self.slice_count() } else { 1 }
     }
 
-    /// Additions that an element of the result goes through on its way along the plan, at most: the products that each
-    /// step sums, what slices add up, and the output that is added onto. An element is off by at most the
-    /// [`error_bound`](crate::kernel::error_bound) of so many terms, with the operands as factors, times the sum of its
-    /// absolute products. Cost: linear in the steps.
+    /// Additions that a term of an element of the result goes through on its way along the plan, at most: in each step, whose
+    /// sums are sums of blocks ([`longest_chain`](crate::local::longest_chain)), and where threads, ranks, pieces and slices add up what they have, or
+    /// onto an output. An element is off by at most the [`error_bound`](crate::kernel::error_bound) of so many terms, with the
+    /// operands as factors, times the sum of its absolute products. Cost: linear in the steps, and on several ranks that of
+    /// all of their schedules.
     ///
     /// ```
     /// use einsum_dist::{Machine, Options, Problem};
@@ -407,20 +409,7 @@ impl Plan {
     /// # Ok::<(), einsum_dist::Error>(())
     /// ```
     pub fn roundings(&self) -> u64 {
-        let product = |labels: &mut dyn Iterator<Item = Label>| -> u64 {
-            labels.map(|label| self.extents[label.0 as usize] as u64).fold(1, u64::saturating_mul)
-        };
-        let steps = self.values.iter().map(|value| match &value.source {
-            Source::Contract { kinds, .. } => product(&mut kinds.k.iter().copied()),
-            Source::Unary { input, op: UnaryOp::Sum } => {
-                let labels = self.values[*input].labels.iter().copied();
-                product(&mut labels.filter(|label| !value.labels.contains(label)))
-            }
-            Source::Operand(_) | Source::Unary { .. } | Source::Redistribute { .. } => 0,
-        });
-        let summed = self.slices.iter().filter(|slice| !self.output().labels.contains(&slice.label));
-        let slices: u64 = summed.map(|slice| (slice.extent / slice.piece) as u64).product();
-        steps.fold(slices - 1 + u64::from(self.accumulate), u64::saturating_add)
+        rounding::roundings(self)
     }
 
     /// Predicted seconds of one run.

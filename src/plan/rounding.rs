@@ -1,0 +1,73 @@
+//! How many additions a term of the result goes through along a plan.
+//!
+//! Invariant: what is counted is never less than what any rank does, whichever kernel it has.
+
+use super::{Plan, Source, Value};
+use crate::dims::{Kinds, Label};
+use crate::local::{SumOf, longest_chain};
+use crate::tree::UnaryOp;
+
+/// Products from which threads may share a sum.
+const SHARED: u64 = 32;
+
+/// See [`Plan::roundings`].
+pub(super) fn roundings(plan: &Plan) -> u64 {
+    let steps = plan.values.iter().map(|value| step(plan, value));
+    let summed = plan.slices.iter().filter(|slice| !plan.output().labels.contains(&slice.label));
+    let slices: u64 = summed.map(|slice| (slice.extent / slice.piece) as u64).product();
+    let joins = joins(plan, slices);
+    steps.fold(slices - 1 + u64::from(plan.accumulate), u64::saturating_add).saturating_add(joins)
+}
+
+/// Additions in one step, on one rank.
+fn step(plan: &Plan, value: &Value) -> u64 {
+    let product = |labels: &mut dyn Iterator<Item = Label>| -> u64 {
+        labels.map(|label| plan.extents[label.0 as usize] as u64).fold(1, u64::saturating_mul)
+    };
+    let (terms, of) = match &value.source {
+        Source::Contract { kinds, .. } => (product(&mut kinds.k.iter().copied()), sum_of(kinds, product)),
+        Source::Unary { input, op: UnaryOp::Sum } => {
+            let labels = plan.values[*input].labels.iter().copied();
+            (product(&mut labels.filter(|label| !value.labels.contains(label))), SumOf::Number)
+        }
+        Source::Operand(_) | Source::Unary { .. } | Source::Redistribute { .. } => return 0,
+    };
+    let threads = if terms > SHARED { plan.machine.workers.max(1) as u64 - 1 } else { 0 };
+    longest_chain(terms, of).saturating_add(threads)
+}
+
+/// A dimension of kind c that an operand repeats is one of m or n for kernels, so vectors of them are no mere loops.
+fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u64) -> SumOf {
+    let [c, m, n] = [&kinds.c, &kinds.m, &kinds.n].map(|labels| product(&mut labels.iter().copied()));
+    match (c, m, n) {
+        (1, 1, 1) => SumOf::Number,
+        (1, 1, _) | (1, _, 1) => SumOf::Loops,
+        _ if kinds.k.len() == 1 => SumOf::Products,
+        _ => SumOf::Crossed,
+    }
+}
+
+/// What ranks add up: at most as often as any of them has work for a step, and once for each rank that has a summand.
+fn joins(plan: &Plan, slices: u64) -> u64 {
+    if plan.ranks() < 2 {
+        return 0;
+    }
+    let mut most = vec![0u64; plan.values.len()];
+    for rank in 0..plan.ranks() {
+        let mut here = vec![0u64; plan.values.len()];
+        let schedule = plan.schedule(rank);
+        schedule.tasks.iter().filter(|task| task.action.work().is_some()).for_each(|task| here[task.node] += 1);
+        most.iter_mut().zip(here).for_each(|(most, here)| *most = (*most).max(here));
+    }
+    let root = plan.values.len() - 1;
+    let joins = plan.values.iter().zip(most).enumerate().map(|(id, (value, tasks))| {
+        let times = if id == root { slices } else { 1 };
+        match &value.source {
+            Source::Contract { .. } | Source::Unary { op: UnaryOp::Sum, .. } => {
+                times.saturating_mul(tasks.saturating_sub(1).saturating_add(plan.ranks() as u64 - 1))
+            }
+            _ => 0,
+        }
+    });
+    joins.fold(0, u64::saturating_add)
+}
