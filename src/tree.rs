@@ -16,6 +16,7 @@
 mod build;
 mod einsums;
 mod error;
+mod names;
 mod scope;
 
 pub use einsums::{Einsum, EinsumSource, Einsums};

@@ -5,16 +5,20 @@
 //! is one of an input. An operand whose extent of a label is 1 where that of others is longer has a dimension of its own
 //! there, which nobody else has and which is summed away: values of such an operand are repeated along the label.
 
+use std::collections::HashSet;
+
 use einsum_parser::{Expression, NodeKind, Span};
 
 use super::error::{ShapeError, counted};
+use super::names::Names;
 use super::scope::{Resolved, Scopes, resolve};
 use crate::dims::Label;
 
 /// An expression over shapes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Einsums {
-    /// Names of dimensions, distinct; a bracket's own dimension that shares its letter with another gets primes.
+    /// Names of dimensions, distinct; a bracket's own dimension that shares its letter with another gets primes, or a
+    /// number where there are many.
     pub names: Vec<String>,
     /// Extents of dimensions, by label.
     pub extents: Vec<usize>,
@@ -52,24 +56,27 @@ impl Einsums {
     pub fn new(expression: &Expression, shapes: &[Vec<usize>]) -> Result<Einsums, ShapeError> {
         check_count(expression, shapes.len())?;
         let ranks: Vec<usize> = shapes.iter().map(Vec::len).collect();
-        let Scopes { names, terms } = resolve(expression, &ranks)?;
-        let extents = extents(expression, &terms, &names, shapes)?;
-        let mut einsums = Einsums { names, extents, nodes: Vec::with_capacity(terms.len()), operands: shapes.len() };
+        let Scopes { mut names, terms } = resolve(expression, &ranks)?;
+        let mut extents = extents(expression, &terms, &names.all, shapes)?;
+        let mut nodes: Vec<Einsum> = Vec::with_capacity(terms.len());
         for (node, term) in expression.nodes().iter().zip(terms) {
             let (labels, source) = match &node.kind {
                 NodeKind::Operand { index, .. } => {
-                    (einsums.repeated(term.labels, &shapes[*index]), EinsumSource::Operand(*index))
+                    let labels = repeated((&mut names, &mut extents), term.labels, &shapes[*index]);
+                    (labels, EinsumSource::Operand(*index))
                 }
                 NodeKind::Einsum { inputs, .. } => {
                     let inputs: Vec<usize> = inputs.iter().map(|input| input.0 as usize).collect();
                     // What all inputs are repeated along, the result is too.
-                    let has = |label: &Label| inputs.iter().any(|&input| einsums.nodes[input].labels.contains(label));
-                    (term.labels.into_iter().filter(has).collect(), EinsumSource::Of(inputs))
+                    let below: HashSet<Label> =
+                        inputs.iter().flat_map(|&input| &nodes[input].labels).copied().collect();
+                    let labels = term.labels.into_iter().filter(|label| below.contains(label)).collect();
+                    (labels, EinsumSource::Of(inputs))
                 }
             };
-            einsums.nodes.push(Einsum { labels, span: node.span, source });
+            nodes.push(Einsum { labels, span: node.span, source });
         }
-        Ok(einsums)
+        Ok(Einsums { names: names.all, extents, nodes, operands: shapes.len() })
     }
 
     /// The result's labels.
@@ -82,31 +89,25 @@ impl Einsums {
     pub fn shape(&self, labels: &[Label]) -> Vec<usize> {
         labels.iter().map(|label| self.extents[label.0 as usize]).collect()
     }
+}
 
-    /// The labels of an operand, with dimensions of their own where it is repeated.
-    fn repeated(&mut self, mut labels: Vec<Label>, shape: &[usize]) -> Vec<Label> {
-        let written = labels.clone();
-        for (at, (&label, &extent)) in written.iter().zip(shape).enumerate() {
-            if extent == self.extents[label.0 as usize] {
-                continue;
+/// The labels of an operand, with dimensions of their own where it is repeated.
+fn repeated((names, extents): (&mut Names, &mut Vec<usize>), mut labels: Vec<Label>, shape: &[usize]) -> Vec<Label> {
+    let written = labels.clone();
+    for (at, (&label, &extent)) in written.iter().zip(shape).enumerate() {
+        if extent == extents[label.0 as usize] {
+            continue;
+        }
+        labels[at] = match written[..at].iter().position(|&earlier| earlier == label) {
+            Some(first) => labels[first],
+            None => {
+                let like = names.all[label.0 as usize].clone();
+                extents.push(extent);
+                names.fresh(&like)
             }
-            labels[at] = match written[..at].iter().position(|&earlier| earlier == label) {
-                Some(first) => labels[first],
-                None => self.dimension(label, extent),
-            };
-        }
-        labels
+        };
     }
-
-    fn dimension(&mut self, like: Label, extent: usize) -> Label {
-        let mut name = self.names[like.0 as usize].clone() + "'";
-        while self.names.contains(&name) {
-            name.push('\'');
-        }
-        self.names.push(name);
-        self.extents.push(extent);
-        Label(self.names.len() as u32 - 1)
-    }
+    labels
 }
 
 fn check_count(expression: &Expression, given: usize) -> Result<(), ShapeError> {

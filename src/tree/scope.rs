@@ -3,11 +3,12 @@
 //! A bracket hands on the labels of its output; all others are its own. Resolved from the root down, so that a label has
 //! its dimension before the brackets below it are looked at.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use einsum_parser::{Expression, Index, IndexKind, NodeKind, Span, Term};
 
 use super::error::{ShapeError, counted};
+use super::names::Names;
 use crate::dims::Label;
 
 /// A term whose ellipsis is spelled out, with the place of each index.
@@ -18,7 +19,7 @@ pub struct Resolved {
 
 /// Labels of all terms of an expression, and the names of the dimensions that they became.
 pub struct Scopes {
-    pub names: Vec<String>,
+    pub names: Names,
     /// By node of the expression: the operand's term, or the einsum's output.
     pub terms: Vec<Resolved>,
 }
@@ -30,27 +31,11 @@ struct Scope {
     ellipsis: Vec<Label>,
 }
 
-struct Names {
-    names: Vec<String>,
-    used: HashSet<String>,
-}
-
-impl Names {
-    fn fresh(&mut self, name: &str) -> Label {
-        let mut name = name.to_owned();
-        while !self.used.insert(name.clone()) {
-            name.push('\'');
-        }
-        self.names.push(name);
-        Label(self.names.len() as u32 - 1)
-    }
-}
-
 /// Resolves every term. `ranks` are the operands' numbers of dimensions, one per operand of the expression.
 pub fn resolve(expression: &Expression, ranks: &[usize]) -> Result<Scopes, ShapeError> {
     let nodes = expression.nodes();
     let dots = ellipsis_dims(expression, ranks)?;
-    let mut names = Names { names: Vec::new(), used: HashSet::new() };
+    let mut names = Names::default();
     let mut scopes: Vec<Scope> = vec![Scope::default(); nodes.len()];
     let mut terms: Vec<Resolved> = Vec::with_capacity(nodes.len());
     for (id, node) in nodes.iter().enumerate().rev() {
@@ -81,7 +66,7 @@ pub fn resolve(expression: &Expression, ranks: &[usize]) -> Result<Scopes, Shape
         }
     }
     terms.reverse();
-    Ok(Scopes { names: names.names, terms })
+    Ok(Scopes { names, terms })
 }
 
 fn indices(expression: &Expression, node: usize) -> &[Index] {
