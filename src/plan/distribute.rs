@@ -11,7 +11,7 @@ use super::cost::Cost;
 use super::dynamic::Choice;
 use super::groups::{Assigned, Grouping};
 use super::pipeline::{Pipelining, Stages};
-use super::{Held, Options, Pipeline, Plan, PlanError, Source, Value, dynamic, path};
+use super::{Held, Options, Pipeline, Plan, PlanError, Source, Value, dynamic, lower, path};
 use crate::algorithm::{Distributions, carried};
 use crate::dims::Label;
 use crate::dist::{Axis, Distribution, Role};
@@ -68,7 +68,7 @@ pub fn distribute(
         return Ok(Plan { ungrouped: Some(plan.seconds()), ..pipelined });
     }
     let received =
-        |plan: &Plan| -> u64 { plan.looked_at().into_iter().map(|rank| plan.schedule(rank).bytes_received()).sum() };
+        |plan: &Plan| -> u64 { plan.looked_at().into_iter().map(|rank| lower::bytes_received(plan, rank)).sum() };
     let several = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).nth(1).is_some();
     let differs = machine.ranks > 1 && !options.step_by_step && (several || !options.fixed.is_empty());
     let by_step = Options { step_by_step: true, ..options.clone() };

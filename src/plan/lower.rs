@@ -20,6 +20,15 @@ enum Block {
 }
 
 pub fn lower(plan: &Plan, rank: usize) -> Schedule {
+    tasks(plan, rank).finish()
+}
+
+/// Bytes that a rank receives in one slice.
+pub fn bytes_received(plan: &Plan, rank: usize) -> u64 {
+    tasks(plan, rank).unplaced().bytes_received()
+}
+
+fn tasks(plan: &Plan, rank: usize) -> Builder {
     let lasting = plan.values.iter().map(|value| value.lasts).collect();
     let mut builder = Builder::new(rank, plan.ranks(), plan.dtype.size()).lasting(lasting);
     let last = plan.values.len() - 1;
@@ -55,7 +64,7 @@ pub fn lower(plan: &Plan, rank: usize) -> Schedule {
         builder.serve(last);
         finish(plan, &mut builder, result, onto);
     }
-    builder.finish()
+    builder
 }
 
 /// Appends one step of a batch.
@@ -113,9 +122,12 @@ fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Optio
         Home::Output => plan.result == Held::Whole,
         Home::Arena | Home::Exchange => false,
     };
-    let whole = if is_slice { plan.whole_shape(value) } else { value.shape.clone() };
-    let within = value.distribution.block(&whole, rank)?.extents();
     let region = value.distribution.block(&value.shape, rank)?;
+    let within = if is_slice && !plan.slices.is_empty() {
+        value.distribution.block(&plan.whole_shape(value), rank)?.extents()
+    } else {
+        region.extents()
+    };
     let summand = (value.distribution.summand(rank)?, value.distribution.summands());
     let (labels, extents) = (value.labels.clone(), region.extents());
     Some(builder.declare(Buffer { node, labels, extents, within, home, place: Some(Place { region, summand }) }))
@@ -145,7 +157,8 @@ impl Plan {
 
     /// A batch of a value, or all of it where it does not come in batches, without a buffer.
     pub(super) fn tensor(&self, id: usize, piece: usize) -> Tensor {
-        let Value { labels, mut shape, distribution, .. } = self.values[id].clone();
+        let Value { labels, shape, distribution, .. } = &self.values[id];
+        let (labels, mut shape, distribution) = (labels.clone(), shape.clone(), distribution.clone());
         if let Some((dim, range)) = self.pieces(id, piece) {
             shape[dim] = range.len();
         }

@@ -97,12 +97,16 @@ impl Plan {
         }
         let made = |id: usize| !matches!(self.values[id].source, Source::Operand(_));
         let mut units: Vec<Vec<usize>> = Vec::new();
+        // By value, the unit whose last one it is.
+        let mut ends: Vec<Option<usize>> = vec![None; self.values.len()];
         for (id, value) in self.values.iter().enumerate().filter(|(id, _)| made(*id)) {
             let joins = match value.source {
                 Source::Redistribute { input } if self.values[input].distribution.summands() > 1 => Some(input),
                 _ => None,
             };
-            match joins.and_then(|input| units.iter_mut().find(|unit| unit.last() == Some(&input))) {
+            let unit = joins.and_then(|input| ends[input].take()).unwrap_or(units.len());
+            ends[id] = Some(unit);
+            match units.get_mut(unit) {
                 Some(unit) => unit.push(id),
                 None => units.push(vec![id]),
             }
@@ -110,7 +114,8 @@ impl Plan {
         units.iter().map(|unit| Step(self.alone(unit))).collect()
     }
 
-    /// A plan of some values, with what they are made of as operands.
+    /// A plan of some values, with what they are made of as operands, and without the names and extents that no schedule needs. Cost:
+    /// that of these values.
     fn alone(&self, unit: &[usize]) -> Plan {
         let mut values: Vec<Value> = Vec::new();
         let mut places: BTreeMap<usize, usize> = BTreeMap::new();
@@ -135,17 +140,25 @@ impl Plan {
         }
         let last = unit.last() == Some(&(self.values.len() - 1));
         Plan {
-            values,
-            operands,
-            leaves: (0..operands).collect(),
-            accumulate: self.accumulate && last,
+            expression: String::new(),
+            dtype: self.dtype,
+            machine: self.machine.clone(),
+            names: Vec::new(),
+            extents: Vec::new(),
             slices: Vec::new(),
             result: Held::Whole,
+            operands,
+            leaves: (0..operands).collect(),
             constant: Vec::new(),
+            values,
             lanes: Vec::new(),
+            pipeline: self.pipeline.clone(),
+            ungrouped: self.ungrouped,
+            accumulate: self.accumulate && last,
             path: Vec::new(),
             memory_limit: None,
-            ..self.clone()
+            kernel: self.kernel,
+            target: self.target,
         }
     }
 

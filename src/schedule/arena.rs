@@ -14,7 +14,7 @@
 //! read again shares memory with nothing; on several ranks, only buffers that last equally long share. Deliberately absent: the
 //! user's memory, and sharing bytes between operands and result of one node.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{BufferId, Home, Lane, Lasts, Schedule, Task, TaskId};
 
@@ -154,14 +154,11 @@ fn place(tenants: Vec<Tenant>, buffers: usize) -> Arrangement {
 fn by_size(mut tenants: Vec<Tenant>, buffers: usize) -> Arrangement {
     tenants.sort_by_key(|tenant| (std::cmp::Reverse(tenant.bytes), tenant.buffer));
     let mut arrangement = Arrangement { offsets: vec![0; buffers], bytes: 0 };
-    for (at, tenant) in tenants.iter().enumerate() {
-        let together = |other: &&Tenant| other.life.0 <= tenant.life.1 && tenant.life.0 <= other.life.1;
-        let mut taken: Vec<(usize, usize)> = tenants[..at]
-            .iter()
-            .filter(together)
-            .map(|other| {
-                (arrangement.offsets[other.buffer], arrangement.offsets[other.buffer].saturating_add(other.bytes))
-            })
+    let mut lives = Lives::default();
+    for tenant in &tenants {
+        let mut taken: Vec<(usize, usize)> = lives
+            .together(tenant.life)
+            .map(|(buffer, bytes)| (arrangement.offsets[buffer], arrangement.offsets[buffer].saturating_add(bytes)))
             .collect();
         taken.sort_unstable();
         let mut place = 0usize;
@@ -173,8 +170,38 @@ fn by_size(mut tenants: Vec<Tenant>, buffers: usize) -> Arrangement {
         }
         arrangement.offsets[tenant.buffer] = place;
         arrangement.bytes = arrangement.bytes.max(place.saturating_add(tenant.bytes));
+        lives.insert(tenant);
     }
     arrangement
+}
+
+/// Who lives at the same time as another: by the binary logarithm of the length of lives, in the order of their starts, so that
+/// nobody looks at those that ended long before.
+#[derive(Default)]
+struct Lives(Vec<BTreeMap<usize, Vec<(usize, BufferId, usize)>>>);
+
+impl Lives {
+    fn insert(&mut self, &Tenant { buffer, bytes, life: (start, end) }: &Tenant) {
+        let class = (end - start).max(1).ilog2() as usize;
+        if self.0.len() <= class {
+            self.0.resize_with(class + 1, BTreeMap::new);
+        }
+        self.0[class].entry(start).or_default().push((end, buffer, bytes));
+    }
+
+    /// Buffers with their bytes.
+    fn together(&self, life: (usize, usize)) -> impl Iterator<Item = (BufferId, usize)> + '_ {
+        let lives = self.near(life).filter(move |&&(end, ..)| end >= life.0);
+        lives.map(|&(_, buffer, bytes)| (buffer, bytes))
+    }
+
+    /// Those that began early enough, and not so early that all of their class were over.
+    fn near(&self, (start, end): (usize, usize)) -> impl Iterator<Item = &(usize, BufferId, usize)> + '_ {
+        self.0.iter().enumerate().flat_map(move |(class, lives)| {
+            let longest = usize::MAX >> (usize::BITS as usize - 1 - class);
+            lives.range(start.saturating_sub(longest)..=end).flat_map(|(_, lives)| lives)
+        })
+    }
 }
 
 /// In the order of first use, each in the smallest gap that holds it.
@@ -184,54 +211,75 @@ fn in_order(tenants: &[Tenant], buffers: usize) -> Arrangement {
     let mut departures: Vec<&Tenant> = arrivals.clone();
     departures.sort_by_key(|tenant| tenant.life.1);
     let mut gone = departures.into_iter().peekable();
-    // Gaps by offset, none next to another.
-    let mut gaps: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut gaps = Gaps::default();
     let mut arrangement = Arrangement { offsets: vec![0; buffers], bytes: 0 };
     for tenant in arrivals {
         while let Some(left) = gone.next_if(|other| other.life.1 < tenant.life.0) {
-            free(&mut gaps, arrangement.offsets[left.buffer], left.bytes);
+            gaps.free(arrangement.offsets[left.buffer], left.bytes);
         }
-        let fitting = gaps.iter().filter(|(_, bytes)| **bytes >= tenant.bytes).min_by_key(|(_, bytes)| **bytes);
-        let place = match fitting.map(|(&start, &bytes)| (start, bytes)) {
-            Some((start, bytes)) => {
-                gaps.remove(&start);
-                if bytes > tenant.bytes {
-                    gaps.insert(start + tenant.bytes, bytes - tenant.bytes);
-                }
-                start
-            }
-            None => {
-                // A gap at the end grows.
-                let start = match gaps.last_key_value() {
-                    Some((&start, &bytes)) if start + bytes == arrangement.bytes => {
-                        gaps.remove(&start);
-                        start
-                    }
-                    _ => arrangement.bytes,
-                };
-                arrangement.bytes = start.saturating_add(tenant.bytes);
-                start
-            }
-        };
+        let place = gaps.take(tenant.bytes).unwrap_or_else(|| {
+            let start = gaps.take_last(arrangement.bytes).unwrap_or(arrangement.bytes);
+            arrangement.bytes = start.saturating_add(tenant.bytes);
+            start
+        });
         arrangement.offsets[tenant.buffer] = place;
     }
     arrangement
 }
 
-fn free(gaps: &mut BTreeMap<usize, usize>, mut start: usize, mut bytes: usize) {
-    if bytes == 0 {
-        return;
+/// What is free between buffers. Invariant: no gap is next to another, and both indices have the same ones.
+#[derive(Default)]
+struct Gaps {
+    /// Bytes by start.
+    starts: BTreeMap<usize, usize>,
+    /// Bytes and start.
+    sizes: BTreeSet<(usize, usize)>,
+}
+
+impl Gaps {
+    fn insert(&mut self, start: usize, bytes: usize) {
+        self.starts.insert(start, bytes);
+        self.sizes.insert((bytes, start));
     }
-    if let Some((&before, &length)) = gaps.range(..start).next_back()
-        && before + length == start
-    {
-        gaps.remove(&before);
-        (start, bytes) = (before, bytes + length);
+
+    fn remove(&mut self, start: usize) -> Option<usize> {
+        let bytes = self.starts.remove(&start)?;
+        self.sizes.remove(&(bytes, start));
+        Some(bytes)
     }
-    if let Some(length) = gaps.remove(&(start + bytes)) {
-        bytes += length;
+
+    /// The beginning of the smallest gap that holds so many bytes, the first one of equals.
+    fn take(&mut self, bytes: usize) -> Option<usize> {
+        let &(found, start) = self.sizes.range((bytes, 0)..).next()?;
+        self.remove(start);
+        if found > bytes {
+            self.insert(start + bytes, found - bytes);
+        }
+        Some(start)
     }
-    gaps.insert(start, bytes);
+
+    /// The start of the gap that ends at `end`, which may grow.
+    fn take_last(&mut self, end: usize) -> Option<usize> {
+        let (&start, _) = self.starts.last_key_value().filter(|&(start, bytes)| start + bytes == end)?;
+        self.remove(start);
+        Some(start)
+    }
+
+    fn free(&mut self, mut start: usize, mut bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        if let Some((&before, &length)) = self.starts.range(..start).next_back()
+            && before + length == start
+        {
+            self.remove(before);
+            (start, bytes) = (before, bytes + length);
+        }
+        if let Some(length) = self.remove(start + bytes) {
+            bytes += length;
+        }
+        self.insert(start, bytes);
+    }
 }
 
 /// Who used each byte of the arena last.
@@ -299,5 +347,69 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
         after.sort_unstable();
         after.dedup();
         after.shrink_to_fit();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn below(state: &mut u64, below: usize) -> usize {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 33) as usize % below
+    }
+
+    #[test]
+    fn lives_that_meet_are_found() {
+        let mut state = 1;
+        for _ in 0..200 {
+            let mut lives = Lives::default();
+            let mut all = Vec::new();
+            for buffer in 0..30 {
+                let start = below(&mut state, 40);
+                let end = if below(&mut state, 10) == 0 { usize::MAX } else { start + below(&mut state, 20) };
+                let mut found: Vec<BufferId> = lives.together((start, end)).map(|(buffer, _)| buffer).collect();
+                found.sort_unstable();
+                let meets = |&(_, life): &(BufferId, (usize, usize))| life.0 <= end && start <= life.1;
+                let expected: Vec<BufferId> = all.iter().copied().filter(meets).map(|(buffer, _)| buffer).collect();
+                assert_eq!(found, expected);
+                lives.insert(&Tenant { buffer, bytes: 64, life: (start, end) });
+                all.push((buffer, (start, end)));
+            }
+        }
+    }
+
+    /// In a chain of thousands of steps a few live at the same time, and few others are looked at.
+    #[test]
+    fn lives_that_are_over_are_not_looked_at() {
+        let mut lives = Lives::default();
+        for buffer in 0..10_000 {
+            let life = (buffer, buffer + 1 + buffer % 3);
+            assert!(lives.near(life).count() <= 12);
+            lives.insert(&Tenant { buffer, bytes: 64, life });
+        }
+    }
+
+    #[test]
+    fn the_smallest_gap_is_taken() {
+        let mut state = 1;
+        let mut gaps = Gaps::default();
+        for _ in 0..2000 {
+            let (start, bytes) = (below(&mut state, 500), below(&mut state, 6));
+            if below(&mut state, 2) == 0 {
+                // Only what is not free becomes free.
+                if gaps.starts.iter().all(|(&at, &length)| at + length <= start || start + bytes <= at) {
+                    gaps.free(start, bytes);
+                }
+            } else {
+                let fitting = gaps.starts.iter().filter(|&(_, &length)| length >= bytes);
+                let smallest = fitting.min_by_key(|&(_, &length)| length).map(|(&start, _)| start);
+                assert_eq!(gaps.take(bytes), smallest);
+            }
+            let sizes: BTreeSet<(usize, usize)> = gaps.starts.iter().map(|(&start, &bytes)| (bytes, start)).collect();
+            assert_eq!(gaps.sizes, sizes);
+            let apart = |(one, other): ((&usize, &usize), (&usize, &usize))| one.0 + one.1 < *other.0;
+            assert!(gaps.starts.iter().zip(gaps.starts.iter().skip(1)).all(apart));
+        }
     }
 }

@@ -119,6 +119,11 @@ impl Builder {
         self.schedule
     }
 
+    /// The tasks with buffers that have no places: to count what they do.
+    pub fn unplaced(self) -> Schedule {
+        self.schedule
+    }
+
     fn transfer(&mut self, mut views: Vec<View>, action: impl FnOnce(Vec<View>) -> Action) {
         views.retain(|view| view.elements() > 0);
         views.shrink_to_fit();
@@ -129,10 +134,10 @@ impl Builder {
 
     fn push(&mut self, action: Action) {
         let id = self.schedule.tasks.len();
-        let (reads, writes) = (action.reads(), action.writes());
         let mut after: Vec<TaskId> = Vec::new();
-        let uses = reads.iter().map(|v| (*v, false)).chain(writes.iter().map(|v| (*v, true)));
-        for (view, write) in uses.clone() {
+        let uses =
+            || action.reads().into_iter().map(|v| (v, false)).chain(action.writes().into_iter().map(|v| (v, true)));
+        for (view, write) in uses() {
             let mut fresh = true;
             for used in self.live[view.buffer].overlapping(view) {
                 fresh = false;
@@ -144,7 +149,7 @@ impl Builder {
                 self.fresh.push((id, view.buffer));
             }
         }
-        for (view, write) in uses {
+        for (view, write) in uses() {
             self.live[view.buffer].insert(view, Use { task: id, lane: action.lane(), write }, |_| false);
         }
         after.sort_unstable();

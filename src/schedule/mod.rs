@@ -34,7 +34,7 @@ pub use builder::Builder;
 pub use laid_out::LaidOut;
 pub use lasting::Lasts;
 pub use section::Section;
-pub use task::{Accumulate, Action, Factor, Lane, Task, TaskId, View, Work};
+pub use task::{Accumulate, Action, Factor, Lane, Task, TaskId, View, Views, Work};
 
 use serde::{Deserialize, Serialize};
 

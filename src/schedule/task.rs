@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+use smallvec::{SmallVec, smallvec};
 
 use super::BufferId;
 use crate::dist::{Bounds, tile_bounds, volume};
@@ -90,6 +91,9 @@ pub enum Factor {
     Beta,
 }
 
+/// Boxes that a task uses: of work a few, which take no memory of their own.
+pub type Views<'a> = SmallVec<[&'a View; 3]>;
+
 /// What a task does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -147,23 +151,23 @@ impl Action {
     }
 
     /// The boxes that are read.
-    pub fn reads(&self) -> Vec<&View> {
+    pub fn reads(&self) -> Views<'_> {
         match self {
             Action::Work(work) => match work.as_ref() {
-                Work::Contract { left, right, accumulate: Accumulate::Overwrite, .. } => vec![left, right],
-                Work::Contract { left, right, out, .. } => vec![left, right, out],
-                Work::Unary { input, .. } => vec![input],
-                Work::Add { input, out } | Work::Update { input, out } => vec![input, out],
-                Work::Fill { .. } => vec![],
-                Work::Scale { out, .. } => vec![out],
+                Work::Contract { left, right, accumulate: Accumulate::Overwrite, .. } => smallvec![left, right],
+                Work::Contract { left, right, out, .. } => smallvec![left, right, out],
+                Work::Unary { input, .. } => smallvec![input],
+                Work::Add { input, out } | Work::Update { input, out } => smallvec![input, out],
+                Work::Fill { .. } => smallvec![],
+                Work::Scale { out, .. } => smallvec![out],
             },
             Action::Send { from, .. } => from.iter().collect(),
-            Action::Recv { .. } => vec![],
+            Action::Recv { .. } => smallvec![],
         }
     }
 
     /// The boxes that are written.
-    pub fn writes(&self) -> Vec<&View> {
+    pub fn writes(&self) -> Views<'_> {
         match self {
             Action::Work(work) => match work.as_ref() {
                 Work::Contract { out, .. }
@@ -171,9 +175,9 @@ impl Action {
                 | Work::Add { out, .. }
                 | Work::Fill { out }
                 | Work::Update { out, .. }
-                | Work::Scale { out, .. } => vec![out],
+                | Work::Scale { out, .. } => smallvec![out],
             },
-            Action::Send { .. } => vec![],
+            Action::Send { .. } => smallvec![],
             Action::Recv { into, .. } => into.iter().collect(),
         }
     }

@@ -74,7 +74,7 @@ impl Cost<'_> {
             let mut builder = Builder::new(rank, ranks, self.dtype.size());
             let [left, right, out] = lies.each_ref().map(|tensor| tensor.clone().declared(&mut builder));
             algorithm.generate(&mut builder, &Contraction { left, right, out, onto: false });
-            let schedule = builder.finish();
+            let schedule = builder.unplaced();
             let (mut compute, mut messages) = (0.0, 0.0f64);
             for task in &schedule.tasks {
                 match &task.action {
