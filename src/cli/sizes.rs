@@ -2,7 +2,7 @@
 //!
 //! Invariant: a label has one extent wherever it occurs. Deliberately absent: files, which have extents of their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use einsum_dist::plan::PathChoice;
 use einsum_dist::{Error, Machine, Options, Problem, Result};
@@ -27,12 +27,13 @@ impl Sizes {
     pub fn parse(texts: &[String], expression: &Expression) -> Result<Sizes> {
         let mut sizes = Sizes::default();
         let mut bare = Vec::new();
+        let known: HashSet<&str> = expression.names().iter().map(String::as_str).collect();
         for item in texts.iter().flat_map(|text| text.split(',')).map(str::trim) {
             match item.split_once('=') {
                 None => bare.push(extent(item)?),
                 Some((name, number)) => {
                     let (name, extent) = (name.trim(), extent(number.trim())?);
-                    if !expression.names().iter().any(|known| known == name) {
+                    if !known.contains(name) {
                         return Err(usage(format!(
                             "--size names `{name}`, which is no label of the expression (it has {})",
                             listed(expression.names())

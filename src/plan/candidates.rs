@@ -36,7 +36,7 @@ impl Candidates<'_> {
         if let (true, Some(algorithm)) = (named.is_empty(), forced) {
             return Err(self.no_algorithm(algorithm, node));
         }
-        let wanted: Vec<Label> = self.wanted().into_iter().filter(|&label| kinds.of(label).is_some()).collect();
+        let wanted = self.wanted(kinds);
         if wanted.is_empty() || (self.ranks() == 1 && forced.is_none()) {
             return Ok(named);
         }
@@ -152,9 +152,11 @@ impl Candidates<'_> {
         best.unwrap_or(cut_out)
     }
 
-    fn wanted(&self) -> Vec<Label> {
-        let place = |cut: &String| self.names.iter().position(|name| name == cut).map(|at| Label(at as u32));
-        self.options.cut.iter().filter_map(place).collect()
+    /// Dimensions of a contraction that are to be cut.
+    fn wanted(&self, kinds: &Kinds) -> Vec<Label> {
+        let named =
+            |cut: &String| kinds.iter().map(|(label, _)| label).find(|label| &self.names[label.0 as usize] == cut);
+        self.options.cut.iter().filter_map(named).collect()
     }
 
     fn no_algorithm(&self, algorithm: AlgorithmName, node: &str) -> PlanError {
