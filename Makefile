@@ -31,7 +31,7 @@ SEED     ?=
 COMMAND  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-long test-aarch64 test-asan test-large test-numa bench bench-network bench-ranks volumes thesis mlp packages build
+.PHONY: help demo test fuzz test-long test-aarch64 test-asan test-large test-numa bench bench-network bench-ranks bench-steps volumes thesis mlp packages build
 
 help:
 	@echo "make demo          contract the .npy files of data/ on 2 MPI ranks: plan, time, GFLOP/s, check"
@@ -51,6 +51,7 @@ help:
 	@echo "                   benches/results/network.md, .csv and .svg"
 	@echo "make bench-ranks   what a task costs on two ranks, and how fast blocks go between processes of this machine, by each"
 	@echo "                   transport and beside a plain copy: benches/results/tasks.txt and transports.txt"
+	@echo "make bench-steps   what long trees cost by their length, planned, run and reported: benches/results/steps.txt"
 	@echo "make build         the program with all features: $(PROGRAM)"
 	@echo
 	@echo "Without any system package: cargo run --release -- \"mk,kn->mn\""
@@ -147,3 +148,7 @@ bench-ranks: packages
 		echo "$$route, $(MPIRUN) -n 2"; $(MPIRUN) -n 2 $$program bandwidth $$route || exit 1; \
 	done > target/transports.part
 	mv target/transports.part $(TABLES)/transports.txt
+
+bench-steps: build
+	python3 benches/steps.py $(PROGRAM) --mpirun $(MPIRUN) $(if $(QUICK),--quick) > target/steps.part
+	mv target/steps.part $(TABLES)/steps.txt
