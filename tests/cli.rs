@@ -5,6 +5,7 @@ mod files;
 mod fuzz;
 mod memory_limits;
 mod numbers;
+mod scale;
 mod search;
 mod traces;
 mod values;
