@@ -137,7 +137,7 @@ mod tests {
             shaped.plan(&Machine::new(ranks, 1), &Options::default()).unwrap()
         };
         let world = World::in_process(2);
-        let error = world.check_memory(&plan(4)).unwrap_err().to_string();
+        let error = world.check_memory(&plan(4), 0).unwrap_err().to_string();
         assert_eq!(error, "the plan is for 4 ranks, the world has 2");
         let many = World::in_process(HUGE);
         let tensor = many.place(1).and_then(|()| many.machine(1).map(drop)).and_then(|()| many.places().map(drop));

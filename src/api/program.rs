@@ -6,7 +6,6 @@ use std::ops::Range;
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
 
 use super::dist_tensor::{part, refused};
-use super::error::Rank;
 use super::fits::{Tensor, expect_distribution, expect_fit, expect_memory, expect_shape};
 use super::launch::{Slots, launch};
 use super::placement::room_for_threads;

@@ -2,18 +2,20 @@
 
 use einsum_dist::plan::CheckReport;
 use einsum_dist::{DistTensor, Element, NpyOutput, World};
+use num_complex::Complex;
 
 use super::Result;
-use super::check::Check;
+use super::check::{Check, Overflow};
 use super::config::RunConfig;
+use super::norm::Norm;
 use super::run::gather;
 
 /// Takes the parts of a result.
 pub struct Finished<'a> {
     world: &'a World,
     config: &'a RunConfig,
-    /// Sum of the squares of the elements of the local ranks.
-    squares: f64,
+    /// Of the elements of the local ranks.
+    norm: Norm,
     check: Option<Check<'a>>,
     output: Option<NpyOutput>,
 }
@@ -25,7 +27,7 @@ impl<'a> Finished<'a> {
     /// What `--check` compares with cannot be read.
     pub fn new(world: &'a World, config: &'a RunConfig) -> Result<Finished<'a>> {
         let check = if config.check { Some(Check::new(world, config)?) } else { None };
-        Ok(Finished { world, config, squares: 0.0, check, output: None })
+        Ok(Finished { world, config, norm: Norm::default(), check, output: None })
     }
 
     /// Takes the part of the result that begins at `corner`. Collective.
@@ -33,8 +35,15 @@ impl<'a> Finished<'a> {
     /// # Errors
     /// The output cannot be written, or an operand not be read again.
     pub fn take<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize]) -> Result<()> {
-        let blocks = part.first_replicas();
-        self.squares += blocks.map(|(_, block)| block.iter().map(|x| x.to_c64().norm_sqr()).sum::<f64>()).sum::<f64>();
+        for (_, block) in part.first_replicas() {
+            for element in &block {
+                let Complex { re, im } = element.to_c64();
+                self.norm.add(re);
+                if T::DTYPE.is_complex() {
+                    self.norm.add(im);
+                }
+            }
+        }
         let ok = match &mut self.check {
             Some(check) => check.part(part, corner)?,
             None => true,
@@ -52,14 +61,14 @@ impl<'a> Finished<'a> {
     ///
     /// # Errors
     /// The output cannot be written.
-    pub fn end(self) -> Result<(f64, Option<CheckReport>)> {
-        let all = gather(self.world, &[self.squares])?;
-        // The sum of no numbers is -0.
-        let norm = (all.iter().flatten().sum::<f64>() + 0.0).sqrt();
+    pub fn end(self) -> Result<(f64, Option<CheckReport>, Option<Overflow>)> {
+        let all = gather(self.world, &self.norm.numbers())?;
+        let norm = Norm::of(all.iter().map(Vec::as_slice));
         let check = self.check.as_ref().map(Check::report);
+        let overflow = self.check.as_ref().and_then(Check::overflow);
         if let (Some(output), true) = (self.output, check.is_none_or(|check| check.ok)) {
             output.commit()?;
         }
-        Ok((norm, check))
+        Ok((norm, check, overflow))
     }
 }

@@ -12,6 +12,7 @@
 //! | `config`, `inputs` | all flags together, checked; headers of files |
 //! | `paths` | whether what is written can be, and harms nothing that is read |
 //! | `run`, `finished`, `check` | the run, what becomes of its result, its comparison with double precision |
+//! | `norm`, `compensated` | the norm of a result, and sums in twice the precision |
 //! | `explain`, `print` | what goes to standard output |
 //! | `shown` | what `--trace` and `--timeline` write |
 //! | `failure`, `panics` | what goes to standard error when something is wrong |
@@ -22,12 +23,14 @@
 
 pub mod args;
 mod check;
+mod compensated;
 pub mod config;
 mod explain;
 pub mod failure;
 mod finished;
 mod guard;
 mod inputs;
+mod norm;
 mod panics;
 mod paths;
 mod print;

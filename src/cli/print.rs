@@ -30,20 +30,27 @@ const ALIGNED: usize = 60;
 /// The text for standard output, where rank 0 lives.
 ///
 /// # Errors
-/// The result is outside the error bound; all is printed then.
+/// The result is outside the error bound, or the type cannot hold it; all is printed then.
 pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Option<String>> {
     let text = match (world.is_root(), config.json, config.quiet) {
         (true, true, _) => Some(json(world, config, Some(outcome))),
         (true, false, false) => Some(summary(world, config, outcome)),
         _ => None,
     };
+    let overflow = outcome.overflow.as_ref();
     if outcome.check.is_none_or(|check| check.ok) {
+        if let (Some(overflow), true) = (overflow, world.is_root()) {
+            eprintln!("warning: {}", overflow.message);
+        }
         return Ok(text);
     }
     write_out(&text.unwrap_or_default()).map_err(Failure::Print)?;
     if world.is_root() {
         let kept = config.output.as_ref().map_or("", |_| "; no output file was written");
-        eprintln!("error: the result is outside the error bound{kept}");
+        match overflow {
+            Some(overflow) => eprintln!("error: {}{kept}", overflow.message),
+            None => eprintln!("error: the result is outside the error bound{kept}"),
+        }
         if let Some(error) = &outcome.unshown {
             eprintln!("error: {error}");
         }
@@ -132,7 +139,12 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
         if report.output.parts > 1 { format!(", left in {} parts", report.output.parts) } else { String::new() };
     lines.push(("output", format!("{}, norm {:.6e}{parts}", shortened(shape), outcome.norm)));
     if let Some(check) = &outcome.check {
-        let verdict = if check.ok { "ok" } else { "WRONG" };
+        let verdict = match (&outcome.overflow, check.ok) {
+            (Some(_), false) => "OVERFLOW",
+            (Some(_), true) => "ok, with overflow",
+            (None, true) => "ok",
+            (None, false) => "WRONG",
+        };
         let elements = counted(check.checked as usize, "element");
         lines.push((
             "check",

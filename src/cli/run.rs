@@ -11,6 +11,7 @@ use einsum_dist::plan::{CheckReport, Measured, Seconds};
 use einsum_dist::{DistTensor, Element, Error, World};
 use num_complex::Complex;
 
+use super::check::Overflow;
 use super::config::RunConfig;
 use super::explain::where_ranks_are;
 use super::finished::Finished;
@@ -24,6 +25,8 @@ pub struct Outcome {
     pub seconds: Seconds,
     pub norm: f64,
     pub check: Option<CheckReport>,
+    /// Elements that the type cannot hold, if the check has found some.
+    pub overflow: Option<Overflow>,
     /// What contracted in this process.
     pub kernel: &'static str,
     /// Why a file that was to show the run could not be written.
@@ -87,9 +90,9 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let seconds = slowest(world, &seconds)?;
     let measured = program.measured()?;
     let kernel = program.kernel();
-    let (norm, check) = finished.end()?;
+    let (norm, check, overflow) = finished.end()?;
     let unshown = if shown::wanted(config) { shown::write(world, config, program.timeline()?.as_ref())? } else { None };
-    Ok(Outcome { measured, compile_seconds, seconds, norm, check, kernel, unshown })
+    Ok(Outcome { measured, compile_seconds, seconds, norm, check, overflow, kernel, unshown })
 }
 
 fn operand<T: Element>(world: &World, config: &RunConfig, index: usize) -> Result<DistTensor<T>> {

@@ -178,7 +178,10 @@ fn by_size(mut tenants: Vec<Tenant>, buffers: usize) -> Arrangement {
 /// Who lives at the same time as another: by the binary logarithm of the length of lives, in the order of their starts, so that
 /// nobody looks at those that ended long before.
 #[derive(Default)]
-struct Lives(Vec<BTreeMap<usize, Vec<(usize, BufferId, usize)>>>);
+struct Lives(Vec<BTreeMap<usize, Vec<Life>>>);
+
+/// Where a life ends, whose it is, and its bytes.
+type Life = (usize, BufferId, usize);
 
 impl Lives {
     fn insert(&mut self, &Tenant { buffer, bytes, life: (start, end) }: &Tenant) {
@@ -196,7 +199,7 @@ impl Lives {
     }
 
     /// Those that began early enough, and not so early that all of their class were over.
-    fn near(&self, (start, end): (usize, usize)) -> impl Iterator<Item = &(usize, BufferId, usize)> + '_ {
+    fn near(&self, (start, end): (usize, usize)) -> impl Iterator<Item = &Life> + '_ {
         self.0.iter().enumerate().flat_map(move |(class, lives)| {
             let longest = usize::MAX >> (usize::BITS as usize - 1 - class);
             lives.range(start.saturating_sub(longest)..=end).flat_map(|(_, lives)| lives)

@@ -21,11 +21,12 @@ pub struct Evaluator<'a> {
     /// Labels of each node, in the order in which it is stored.
     layouts: Vec<Vec<Label>>,
     evaluation: Evaluation,
+    complex: bool,
 }
 
 impl<'a> Evaluator<'a> {
     /// One source per operand.
-    pub fn new(tree: &'a Tree, sources: Vec<Source<'a>>, evaluation: Evaluation) -> Evaluator<'a> {
+    pub fn new(tree: &'a Tree, sources: Vec<Source<'a>>, evaluation: Evaluation, complex: bool) -> Evaluator<'a> {
         let root = tree.root();
         let mut kept: Vec<&[Label]> = vec![&tree.nodes[root].labels; tree.nodes.len()];
         if evaluation == Evaluation::AlongTree {
@@ -41,7 +42,15 @@ impl<'a> Evaluator<'a> {
             labels
         };
         let layouts = kept.iter().enumerate().map(layout).collect();
-        Evaluator { tree, sources, layouts, evaluation }
+        Evaluator { tree, sources, layouts, evaluation, complex }
+    }
+
+    /// The largest absolute value of each operand. Reads all of them.
+    ///
+    /// # Errors
+    /// There is no memory, or a file cannot be read again.
+    pub fn largest_operands(&self) -> Result<Vec<f64>> {
+        self.sources.iter().map(Source::largest).collect()
     }
 
     /// The elements of the result of a selection, in row-major order; `alone` where other threads have work of their own.
@@ -54,7 +63,7 @@ impl<'a> Evaluator<'a> {
         if self.evaluation == Evaluation::Directly {
             let leaves = (0..self.tree.nodes.len()).filter(|&id| matches!(self.tree.nodes[id].step, Step::Leaf { .. }));
             let leaves = leaves.map(|id| self.term(id, &mut terms, selection)).collect::<Result<Vec<_>>>()?;
-            return memory(Nest::new(&leaves, &self.tree.nodes[self.tree.root()].labels, len).all(alone));
+            return memory(Nest::new(&leaves, &self.tree.nodes[self.tree.root()].labels, len, self.complex).all(alone));
         }
         for (id, node) in self.tree.nodes.iter().enumerate() {
             if let Step::Leaf { .. } = node.step {
@@ -63,7 +72,7 @@ impl<'a> Evaluator<'a> {
             let taken = inputs(&node.step).into_iter().flatten();
             let taken = taken.map(|input| self.term(input, &mut terms, selection)).collect::<Result<Vec<_>>>()?;
             let layout = &self.layouts[id];
-            let values = memory(Nest::new(&taken, layout, len).all(alone))?;
+            let values = memory(Nest::new(&taken, layout, len, self.complex).all(alone))?;
             let shape: Vec<usize> = layout.iter().map(|&label| len(label)).collect();
             terms[id] = Some(Term::dense(values, layout, &shape));
         }

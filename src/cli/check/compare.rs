@@ -15,13 +15,16 @@ use super::super::config::RunConfig;
 use super::along_tree::Evaluator;
 use super::budget::{self, memory};
 use super::fetch::Source;
+use super::limits::Limits;
 use super::select::{Indices, Selection};
 use super::sum::Tracked;
+use super::verdict::{Tally, judge};
 use super::ways::{Choice, Way, What};
 
 /// What elements of the result should be.
 pub struct Comparison<'a> {
     tree: &'a Tree,
+    limits: Limits,
     out: &'a [Label],
     /// Labels that are summed.
     summed: Vec<Label>,
@@ -44,7 +47,7 @@ impl<'a> Comparison<'a> {
     ///
     /// # Errors
     /// A file cannot be read, or there is too little memory for single products.
-    pub fn new(config: &'a RunConfig) -> Result<Comparison<'a>> {
+    pub fn new(config: &'a RunConfig, limits: Limits) -> Result<Comparison<'a>> {
         let tree = &config.tree;
         let sources = (0..tree.operands).map(|operand| Source::new(config, operand)).collect::<Result<_>>()?;
         let prior = config.accumulate.as_deref().map(Source::file).transpose()?;
@@ -67,20 +70,21 @@ impl<'a> Comparison<'a> {
         })?;
         Ok(Comparison {
             tree,
+            limits,
             out,
             summed: labels.into_iter().filter(|label| !out.contains(label)).collect(),
-            evaluator: Evaluator::new(tree, sources, way.evaluation),
+            evaluator: Evaluator::new(tree, sources, way.evaluation, limits.complex),
             prior,
             way,
         })
     }
 
-    /// How many elements of the local blocks of the part that begins at `corner` were compared, and their largest error.
+    /// What was found in the local blocks of the part that begins at `corner`.
     ///
     /// # Errors
     /// A file cannot be read again, or memory runs out.
-    pub fn part<T: Element>(&self, part: &DistTensor<T>, corner: &[usize]) -> Result<(usize, f64)> {
-        let (mut checked, mut worst) = (0, 0.0f64);
+    pub fn part<T: Element>(&self, part: &DistTensor<T>, corner: &[usize]) -> Result<Tally> {
+        let mut tally = Tally::default();
         for (region, block) in part.first_replicas().filter(|(region, _)| !region.is_empty()) {
             let place = |(dim, start): (&Intervals, &usize)| {
                 let range = dim.ranges().first().cloned().unwrap_or(0..0);
@@ -98,28 +102,34 @@ impl<'a> Comparison<'a> {
                     inside.filter(|batch| batch.iter().all(|indices| indices.len() > 0)).collect()
                 }
             };
-            let (count, error) = self.compare(&selected, &bounds, got)?;
-            checked += count;
-            worst = worst.max(error);
+            tally = tally.merge(self.compare(&selected, &bounds, got)?);
         }
-        Ok((checked, worst))
+        Ok(tally)
     }
 
-    /// These elements of a block: how many, and their largest error.
+    /// The largest absolute value of each operand. Reads all of them.
+    ///
+    /// # Errors
+    /// There is no memory, or a file cannot be read again.
+    pub fn largest_operands(&self) -> Result<Vec<f64>> {
+        self.evaluator.largest_operands()
+    }
+
+    /// These elements of a block.
     fn compare(
         &self,
         selected: &[Vec<Indices>],
         bounds: &Bounds,
         got: impl Fn(&[usize]) -> Complex<f64> + Sync,
-    ) -> Result<(usize, f64)> {
-        let (mut checked, mut worst) = (0, 0.0f64);
+    ) -> Result<Tally> {
+        let mut tally = Tally::default();
         let mut jobs = selected.iter().flat_map(|indices| self.jobs(indices));
         let Way { at_a_time, together, .. } = self.way;
         let mut sum: Option<Vec<Tracked>> = None;
         loop {
             let wave: Vec<Job> = jobs.by_ref().take(together).collect();
             if wave.is_empty() {
-                return Ok((checked, worst));
+                return Ok(tally);
             }
             let summands = if at_a_time > 1 {
                 wave.par_iter().map(|job| self.evaluator.elements(&job.selection, true)).collect::<Result<Vec<_>>>()?
@@ -136,8 +146,7 @@ impl<'a> Comparison<'a> {
                     None => summand,
                 };
                 if job.last {
-                    checked += wanted.len();
-                    worst = worst.max(self.errors(&job.selection, wanted, bounds, &got)?);
+                    tally = tally.merge(self.judged(&job.selection, wanted, bounds, &got)?);
                 } else {
                     sum = Some(wanted);
                 }
@@ -160,14 +169,14 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// The largest error of a piece, which should be this.
-    fn errors(
+    /// A piece, which should be this.
+    fn judged(
         &self,
         piece: &Selection,
         wanted: Vec<Tracked>,
         bounds: &Bounds,
         got: &(impl Fn(&[usize]) -> Complex<f64> + Sync),
-    ) -> Result<f64> {
+    ) -> Result<Tally> {
         let prior = self.prior.as_ref().map(|prior| prior.fetch(self.out, piece, self.out)).transpose()?;
         // Where the indices of each dimension are in the block.
         let local = |(label, range): (&Label, &std::ops::Range<usize>)| -> Result<Vec<usize>> {
@@ -176,27 +185,15 @@ impl<'a> Comparison<'a> {
             Ok(all)
         };
         let local = self.out.iter().zip(bounds).map(local).collect::<Result<Vec<_>>>()?;
-        let errors =
+        let judged =
             wanted.into_par_iter().enumerate().with_min_len(1 << 8).map_init(Vec::new, |at, (place, wanted)| {
                 let onto = prior.as_ref().map_or_else(Tracked::default, |prior| prior.values[place]);
                 index(place, &local, at);
-                error(got(at), wanted.add(onto))
+                let got = got(at);
+                at.iter_mut().zip(bounds).for_each(|(at, range)| *at += range.start);
+                judge(&self.limits, got, wanted.add(onto), at)
             });
-        Ok(errors.reduce(|| 0.0, f64::max))
-    }
-}
-
-/// |got - want| / (sum of |products|).
-fn error(got: Complex<f64>, want: Tracked) -> f64 {
-    let off = (got - want.value).norm();
-    match (off == 0.0, off.is_nan()) {
-        (true, _) => 0.0,
-        // Operands with NaN or infinity have results that are no number either.
-        (_, true) if !want.value.is_finite() => 0.0,
-        (_, true) => f64::INFINITY,
-        // 0 / 0 is above; a number where there should be none is infinitely wrong.
-        _ if off.is_infinite() => f64::INFINITY,
-        _ => off / want.magnitude,
+        Ok(judged.reduce(Tally::default, Tally::merge))
     }
 }
 

@@ -8,7 +8,7 @@ use einsum_dist::dist::{Bounds, volume};
 use einsum_dist::dtype::Dtype;
 use einsum_dist::io::npy::{NpyHeader, read_block, read_header};
 use einsum_dist::io::random;
-use einsum_dist::memory::room_for;
+use einsum_dist::memory::{OutOfMemory, room_for};
 use num_complex::Complex;
 
 use super::super::Result;
@@ -95,6 +95,37 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
+    /// The largest absolute value of all elements; NaN if there is one.
+    ///
+    /// # Errors
+    /// There is no memory for [`CHUNK`] elements, or a file cannot be read again.
+    pub fn largest(&self) -> Result<f64> {
+        let Source::File { header, .. } = self else {
+            // In each part from -1 to 1.
+            return Ok(if self.dtype().is_complex() { std::f64::consts::SQRT_2 } else { 1.0 });
+        };
+        let mut largest = 0.0f64;
+        let (mut bytes, mut values) = (Vec::new(), Vec::new());
+        for bounds in pieces(&header.shape.iter().map(|&extent| 0..extent).collect(), CHUNK) {
+            let elements = volume(&bounds);
+            memory(grow(&mut bytes, elements * header.dtype.size()))?;
+            memory(grow(&mut values, elements))?;
+            self.read(&bounds, &mut bytes)?;
+            let mut steps = vec![1; bounds.len()];
+            for dim in (1..bounds.len()).rev() {
+                steps[dim - 1] = steps[dim] * bounds[dim].len();
+            }
+            if elements > 0 {
+                scatter(header.dtype, &bytes, &bounds, &steps, &mut values);
+            }
+            let larger = |largest: f64, value: &Tracked| {
+                if largest.is_nan() || value.magnitude.is_nan() { f64::NAN } else { largest.max(value.magnitude) }
+            };
+            largest = values.iter().fold(largest, larger);
+        }
+        Ok(largest)
+    }
+
     fn dtype(&self) -> Dtype {
         match self {
             Source::Random { dtype, .. } => *dtype,
@@ -112,6 +143,15 @@ impl<'a> Source<'a> {
         }
         Ok(())
     }
+}
+
+/// Gives a vector this length.
+fn grow<V: Clone + Default>(vector: &mut Vec<V>, length: usize) -> std::result::Result<(), OutOfMemory> {
+    if vector.len() < length {
+        *vector = room_for(length)?;
+    }
+    vector.resize(length, V::default());
+    Ok(())
 }
 
 /// Puts the elements of a box where they belong.

@@ -12,18 +12,21 @@
 //! | `select`, `fetch` | which indices take part, and the elements of operands with these |
 //! | `along_tree`, `nest`, `sum` | elements of the result in double precision |
 //! | `compare` | these with what the run made |
+//! | `limits`, `verdict`, `overflow` | how far elements may be off, which are right, what is said of numbers beyond the type |
 
 mod along_tree;
 pub mod budget;
 mod compare;
 mod cost;
 mod fetch;
+mod limits;
 mod nest;
+mod overflow;
 mod select;
 mod sum;
+mod verdict;
 mod ways;
 
-use einsum_dist::kernel::error_bound;
 use einsum_dist::plan::CheckReport;
 use einsum_dist::{DistTensor, Element, World};
 
@@ -32,13 +35,20 @@ use super::config::RunConfig;
 use super::run::gather;
 use super::start::agree;
 use compare::Comparison;
+use limits::{Limits, Reach};
+pub use overflow::Overflow;
+use verdict::Tally;
 
 /// Compares a result with what it should be, part by part.
 pub struct Check<'a> {
     world: &'a World,
+    config: &'a RunConfig,
     comparison: Comparison<'a>,
+    limits: Limits,
+    /// What the operands make possible, once that was asked for.
+    reach: Option<Reach>,
     /// Of all ranks, in the parts up to now.
-    report: CheckReport,
+    tally: Tally,
 }
 
 impl<'a> Check<'a> {
@@ -47,9 +57,10 @@ impl<'a> Check<'a> {
     /// # Errors
     /// A file cannot be read.
     pub fn new(world: &'a World, config: &'a RunConfig) -> Result<Check<'a>> {
-        let comparison = agree(world, Comparison::new(config))?;
-        let bound = error_bound(config.plan.dtype, config.plan.roundings(), config.plan.operands as u32);
-        Ok(Check { world, comparison, report: CheckReport { checked: 0, max_error: 0.0, bound, ok: true } })
+        let limits = Limits::new(&config.plan, &config.tree);
+        let comparison = agree(world, Comparison::new(config, limits))?;
+        let tally = Tally { bound: limits.relative, ..Tally::default() };
+        Ok(Check { world, config, comparison, limits, reach: None, tally })
     }
 
     /// Compares the part of the result that begins at `corner`; says whether all is well up to now. Collective.
@@ -57,18 +68,39 @@ impl<'a> Check<'a> {
     /// # Errors
     /// A file cannot be read again.
     pub fn part<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize]) -> Result<bool> {
-        let (checked, worst) = agree(self.world, self.comparison.part(part, corner))?;
-        for rank in gather(self.world, &[checked as f64, worst])? {
-            self.report.checked += rank[0] as u64;
-            self.report.max_error = self.report.max_error.max(rank[1]);
+        let tally = agree(self.world, self.comparison.part(part, corner))?;
+        let all = gather(self.world, &tally.numbers(corner.len()))?;
+        let mut found = all.iter().map(|numbers| Tally::of_numbers(numbers)).fold(Tally::default(), Tally::merge);
+        if found.is_open() {
+            let reach = self.reach()?;
+            found.settle(&self.limits, &reach);
         }
-        self.report.ok = self.report.max_error <= self.report.bound;
-        Ok(self.report.ok)
+        let known = std::mem::take(&mut self.tally);
+        self.tally = if found.checked > 0 { known.merge(found) } else { known };
+        Ok(self.tally.is_right())
+    }
+
+    /// What the operands make possible: the same on every rank. Collective.
+    fn reach(&mut self) -> Result<Reach> {
+        if let Some(reach) = self.reach {
+            return Ok(reach);
+        }
+        let largest = agree(self.world, self.comparison.largest_operands())?;
+        let reach = Reach::new(&self.config.tree, &self.limits, &largest);
+        Ok(*self.reach.insert(reach))
     }
 
     /// What was found in the parts up to now.
     pub fn report(&self) -> CheckReport {
-        self.report
+        let Tally { checked, error, bound, .. } = self.tally;
+        // A number where there is none, or none where there should be one.
+        let max_error = if self.tally.lost + self.tally.spilled > 0 { f64::INFINITY } else { error };
+        CheckReport { checked, max_error, bound, ok: self.tally.is_right() }
+    }
+
+    /// The overflow, if there is one.
+    pub fn overflow(&self) -> Option<Overflow> {
+        Overflow::new(self.config, &self.tally, &self.limits)
     }
 }
 

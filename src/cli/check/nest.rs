@@ -4,18 +4,18 @@
 //! for each element of out:  for the outer summed labels:  fixed factors * sum over the inner label of the others
 //! ```
 //!
-//! Invariant: sums are made of blocks of [`BLOCK`] products, so that their rounding errors grow with the length of a block and the
-//! number of blocks, not with their product.
+//! Invariant: no product goes through more than a dozen additions whose rounding errors are lost: sums are made of blocks of
+//! [`BLOCK`] products, which join a [`Total`].
 
 use einsum_dist::dims::Label;
 use einsum_dist::memory::{OutOfMemory, room_for};
 use num_complex::Complex;
 use rayon::prelude::*;
 
-use super::sum::{Term, Tracked};
+use super::sum::{Term, Total, Tracked};
 
-/// Products, or rows of products, that are summed before they join the others.
-const BLOCK: usize = 256;
+/// Products that are summed before they join the others.
+const BLOCK: usize = 32;
 
 /// Products that are worth more than one thread.
 const SHARED: usize = 1 << 14;
@@ -38,11 +38,12 @@ pub struct Nest<'a> {
     /// Factors that the inner loop walks along, and the others.
     varying: Vec<usize>,
     fixed: Vec<usize>,
+    complex: bool,
 }
 
 impl<'a> Nest<'a> {
-    /// `len` has the number of places of each label.
-    pub fn new(terms: &'a [Term], out: &[Label], len: impl Fn(Label) -> usize) -> Nest<'a> {
+    /// `len` has the number of places of each label; `complex` is false where all imaginary parts are 0.
+    pub fn new(terms: &'a [Term], out: &[Label], len: impl Fn(Label) -> usize, complex: bool) -> Nest<'a> {
         let of =
             |label: Label| Loop { extent: len(label), steps: terms.iter().map(|term| term.stride(label)).collect() };
         let mut summed: Vec<Label> = Vec::new();
@@ -73,6 +74,7 @@ impl<'a> Nest<'a> {
             inner,
             varying,
             fixed,
+            complex,
         }
     }
 
@@ -81,22 +83,26 @@ impl<'a> Nest<'a> {
     /// # Errors
     /// There is no memory for them.
     pub fn all(&self, alone: bool) -> Result<Vec<Tracked>, OutOfMemory> {
+        if self.complex { self.all_of::<true>(alone) } else { self.all_of::<false>(alone) }
+    }
+
+    fn all_of<const COMPLEX: bool>(&self, alone: bool) -> Result<Vec<Tracked>, OutOfMemory> {
         let elements: usize = self.out.iter().map(|label| label.extent).product();
         let products = self.outer.iter().map(|label| label.extent).product::<usize>() * self.inner.extent;
         let mut all = room_for(elements)?;
         if alone || elements * products < SHARED {
             let mut state = State::default();
-            all.extend((0..elements).map(|place| self.at(place, &mut state)));
+            all.extend((0..elements).map(|place| self.at::<COMPLEX>(place, &mut state)));
         } else {
             let each = (0..elements).into_par_iter().with_min_len(1 + SHARED / (16 * products.max(1)));
             // The vector has room, so nothing grows.
-            each.map_init(State::default, |state, place| self.at(place, state)).collect_into_vec(&mut all);
+            each.map_init(State::default, |state, place| self.at::<COMPLEX>(place, state)).collect_into_vec(&mut all);
         }
         Ok(all)
     }
 
     /// One element.
-    fn at(&self, mut place: usize, state: &mut State) -> Tracked {
+    fn at<const COMPLEX: bool>(&self, mut place: usize, state: &mut State) -> Tracked {
         if self.inner.extent == 0 || self.outer.iter().any(|label| label.extent == 0) {
             return Tracked::default();
         }
@@ -109,15 +115,11 @@ impl<'a> Nest<'a> {
         }
         state.at.clear();
         state.at.resize(self.outer.len(), 0);
-        let (mut total, mut block, mut rows) = (Tracked::default(), Tracked::default(), 0);
+        let mut total = Total::default();
         loop {
-            block = block.add(self.row(&state.starts));
-            rows += 1;
-            if rows % BLOCK == 0 {
-                total = total.add(std::mem::take(&mut block));
-            }
+            total.add(self.row::<COMPLEX>(&state.starts));
             if !self.step(state) {
-                return total.add(block);
+                return total.get();
             }
         }
     }
@@ -138,8 +140,9 @@ impl<'a> Nest<'a> {
     }
 
     /// The sum along the inner label.
-    fn row(&self, starts: &[usize]) -> Tracked {
-        let fixed = self.fixed.iter().map(|&factor| self.values[factor][starts[factor]]).reduce(Tracked::times);
+    fn row<const COMPLEX: bool>(&self, starts: &[usize]) -> Tracked {
+        let fixed =
+            self.fixed.iter().map(|&factor| self.values[factor][starts[factor]]).reduce(Tracked::times::<COMPLEX>);
         let of = |factor: usize| (&self.values[factor][starts[factor]..], self.inner.steps[factor]);
         let extent = self.inner.extent;
         let sum = match self.varying[..] {
@@ -149,8 +152,8 @@ impl<'a> Nest<'a> {
                 Some(blocks(extent, |at| values[at * step]))
             }
             [one, other] => Some(match (of(one), of(other)) {
-                ((left, 1), (right, 1)) => dot(&left[..extent], &right[..extent]),
-                ((left, l), (right, r)) => blocks(extent, |at| left[at * l].times(right[at * r])),
+                ((left, 1), (right, 1)) => dot::<COMPLEX>(&left[..extent], &right[..extent]),
+                ((left, l), (right, r)) => blocks(extent, |at| left[at * l].times::<COMPLEX>(right[at * r])),
             }),
             _ => {
                 let product = |at: usize| {
@@ -158,13 +161,13 @@ impl<'a> Nest<'a> {
                         let (values, step) = of(factor);
                         values[at * step]
                     });
-                    factors.reduce(Tracked::times).unwrap_or_else(one)
+                    factors.reduce(Tracked::times::<COMPLEX>).unwrap_or_else(one)
                 };
                 Some(blocks(extent, product))
             }
         };
         match (fixed, sum) {
-            (Some(fixed), Some(sum)) => fixed.times(sum),
+            (Some(fixed), Some(sum)) => fixed.times::<COMPLEX>(sum),
             (fixed, sum) => fixed.or(sum).unwrap_or_default(),
         }
     }
@@ -185,7 +188,7 @@ fn one() -> Tracked {
 /// The sum of values, block by block, each of four sums that do not wait for each other.
 #[inline(always)]
 fn blocks(count: usize, value: impl Fn(usize) -> Tracked) -> Tracked {
-    let mut total = Tracked::default();
+    let mut total = Total::default();
     for start in (0..count).step_by(BLOCK) {
         let end = count.min(start + BLOCK);
         let mut sums = [Tracked::default(); 4];
@@ -200,14 +203,14 @@ fn blocks(count: usize, value: impl Fn(usize) -> Tracked) -> Tracked {
             sums[0] = sums[0].add(value(at));
         }
         let [a, b, c, d] = sums;
-        total = total.add(a.add(b).add(c.add(d)));
+        total.add(a.add(b).add(c.add(d)));
     }
-    total
+    total.get()
 }
 
 /// As [`blocks`], of products of neighbours.
-fn dot(left: &[Tracked], right: &[Tracked]) -> Tracked {
-    blocks(left.len().min(right.len()), |at| left[at].times(right[at]))
+fn dot<const COMPLEX: bool>(left: &[Tracked], right: &[Tracked]) -> Tracked {
+    blocks(left.len().min(right.len()), |at| left[at].times::<COMPLEX>(right[at]))
 }
 
 #[cfg(test)]
@@ -229,7 +232,7 @@ mod tests {
             let shape = |labels: &[Label]| labels.iter().map(|&label| len(label)).collect::<Vec<_>>();
             let terms: Vec<Term> = labels.iter().enumerate().map(|(at, l)| term(l, &shape(l), at)).collect();
             for out in [vec![], vec![a], vec![c, a]] {
-                let nest = Nest::new(&terms, &out, len);
+                let nest = Nest::new(&terms, &out, len, true);
                 let mut wanted = vec![Tracked::default(); shape(&out).iter().product()];
                 for point in 0..120 {
                     let at = [point % 3, point / 3 % 4, point / 12 % 5, point / 60];
@@ -241,7 +244,7 @@ mod tests {
                         term.values[(0..4).map(|l| term.stride(Label(l)) * at[l as usize]).sum::<usize>()]
                     };
                     let place = out.iter().fold(0, |place, &label| place * len(label) + at[label.0 as usize]);
-                    wanted[place] = wanted[place].add(terms.iter().map(factor).reduce(Tracked::times).unwrap());
+                    wanted[place] = wanted[place].add(terms.iter().map(factor).reduce(Tracked::times::<true>).unwrap());
                 }
                 // Sums of small whole numbers are exact in every order; their absolute values are not.
                 for (got, want) in nest.all(true).unwrap().iter().zip(&wanted) {

@@ -3,6 +3,8 @@
 use einsum_dist::dims::Label;
 use num_complex::Complex;
 
+use super::super::compensated::ComplexSum;
+
 /// A number and the sum of the absolute values of the products that it came from.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Tracked {
@@ -21,8 +23,29 @@ impl Tracked {
         Tracked { value: self.value + other.value, magnitude: self.magnitude + other.magnitude }
     }
 
-    pub fn times(self, other: Tracked) -> Tracked {
-        Tracked { value: self.value * other.value, magnitude: self.magnitude * other.magnitude }
+    /// The product; of real numbers where they are not `COMPLEX`, as infinity times an imaginary part of 0 would be none.
+    #[inline(always)]
+    pub fn times<const COMPLEX: bool>(self, other: Tracked) -> Tracked {
+        let value = if COMPLEX { self.value * other.value } else { Complex::new(self.value.re * other.value.re, 0.0) };
+        Tracked { value, magnitude: self.magnitude * other.magnitude }
+    }
+}
+
+/// A sum that adds up the rounding errors of its additions.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Total {
+    value: ComplexSum,
+    magnitude: f64,
+}
+
+impl Total {
+    pub fn add(&mut self, term: Tracked) {
+        self.value.add(term.value);
+        self.magnitude += term.magnitude;
+    }
+
+    pub fn get(&self) -> Tracked {
+        Tracked { value: self.value.total(), magnitude: self.magnitude }
     }
 }
 

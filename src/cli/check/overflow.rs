@@ -1,0 +1,63 @@
+//! What a user is told of an overflow: which element, how large it is, and the way out.
+
+use einsum_dist::Dtype;
+
+use super::super::config::RunConfig;
+use super::super::units::counted;
+use super::limits::Limits;
+use super::verdict::Tally;
+
+/// Elements beyond the largest number of the type.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Overflow {
+    /// What happened and what to do, without a full stop at the end.
+    pub message: String,
+    /// Whether the result is infinite just where it is beyond the type; else sums on the way overflowed, and it says nothing.
+    pub is_right: bool,
+}
+
+impl Overflow {
+    /// `tally`: of all elements.
+    pub fn new(config: &RunConfig, tally: &Tally, limits: &Limits) -> Option<Overflow> {
+        let is_right = tally.spilled == 0;
+        if tally.spilled + tally.overflowed == 0 || tally.lost > 0 {
+            return None;
+        }
+        let dtype = config.plan.dtype;
+        let place = tally.place.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+        let largest = match tally.largest {
+            largest if largest.is_finite() && largest > 0.0 => format!("{largest:.1e}"),
+            _ => "more than that".to_owned(),
+        };
+        let what = if is_right {
+            let elements = counted(tally.overflowed as usize, "element");
+            format!("{elements} of the result overflowed {dtype} and became infinite: [{place}] is {largest}")
+        } else {
+            let elements = counted(tally.spilled as usize, "element");
+            format!(
+                "sums overflowed {dtype} on the way to {elements} of the result, which are no numbers: those of \
+                 absolute products before [{place}] may be {largest}"
+            )
+        };
+        let way_out = way_out(config, dtype);
+        Some(Overflow { message: format!("{what}, the largest number is {:.1e}; {way_out}", limits.largest), is_right })
+    }
+}
+
+fn way_out(config: &RunConfig, dtype: Dtype) -> String {
+    let wider = match dtype {
+        Dtype::Float32 => "float64",
+        Dtype::Complex64 => "complex128",
+        Dtype::Float64 | Dtype::Complex128 => return "scale the operands down".to_owned(),
+    };
+    match config.operands.first() {
+        None => format!("use --dtype {wider}"),
+        Some(path) => {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            format!(
+                "convert the operands to {wider}, as --dtype {wider} is for random ones only: \
+                 np.save(\"{name}-{wider}.npy\", np.load(\"{name}.npy\").astype(np.{wider}))"
+            )
+        }
+    }
+}

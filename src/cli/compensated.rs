@@ -1,0 +1,71 @@
+//! Sums that are as good as in twice the precision: what a result in double precision is compared with has to be better
+//! than that.
+//!
+//! T. Ogita, S. M. Rump and S. Oishi, Accurate Sum and Dot Product, SIAM J. Sci. Comput. 26 (2005), algorithm 4.1: the
+//! errors of all additions are added up. Invariant: what is no number comes out as a plain sum has it.
+
+use num_complex::Complex;
+
+/// A real sum.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Compensated {
+    sum: f64,
+    errors: f64,
+}
+
+impl Compensated {
+    pub fn add(&mut self, term: f64) {
+        let sum = self.sum + term;
+        let of_term = sum - self.sum;
+        self.errors += (self.sum - (sum - of_term)) + (term - of_term);
+        self.sum = sum;
+    }
+
+    pub fn total(&self) -> f64 {
+        // Errors of sums beyond the range are no numbers.
+        if self.sum.is_finite() && self.errors.is_finite() { self.sum + self.errors } else { self.sum }
+    }
+}
+
+/// A complex sum.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ComplexSum {
+    re: Compensated,
+    im: Compensated,
+}
+
+impl ComplexSum {
+    pub fn add(&mut self, term: Complex<f64>) {
+        self.re.add(term.re);
+        self.im.add(term.im);
+    }
+
+    pub fn total(&self) -> Complex<f64> {
+        Complex::new(self.re.total(), self.im.total())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(terms: impl IntoIterator<Item = f64>) -> f64 {
+        let mut sum = Compensated::default();
+        terms.into_iter().for_each(|term| sum.add(term));
+        sum.total()
+    }
+
+    #[test]
+    fn errors_of_additions_are_not_lost() {
+        assert_eq!(sum([1e16, 1.0, -1e16]), 1.0);
+        // A plain sum is 1e-11 off.
+        assert_eq!(sum(std::iter::repeat_n(0.1, 1_000_000)), 100_000.0);
+    }
+
+    #[test]
+    fn what_is_no_number_stays() {
+        assert_eq!(sum([1.0, f64::INFINITY, 2.0]), f64::INFINITY);
+        assert_eq!(sum([f64::MAX, f64::MAX]), f64::INFINITY);
+        assert!(sum([f64::INFINITY, f64::NEG_INFINITY]).is_nan());
+    }
+}

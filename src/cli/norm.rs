@@ -1,0 +1,144 @@
+//! The Frobenius norm of a result of any size and scale.
+//!
+//! Squares of large and of small numbers are summed with scales of their own, so that no square leaves the range of double
+//! precision (J. L. Blue, A Portable Fortran Program to Find the Euclidean Norm of a Vector, ACM TOMS 4 (1978); BLAS's dnrm2
+//! does so). Each of the three sums adds up blocks, and errors of adding these are added up too.
+//!
+//! Invariants: scales are powers of two; NaN makes the norm NaN, else infinity makes it infinite; the same blocks in the
+//! same order give the same bits.
+
+use super::compensated::Compensated;
+
+/// Numbers beyond these are scaled: 2^60 squares of those between add up to less than the largest number.
+const LARGE: f64 = power(480);
+const SMALL: f64 = power(-480);
+/// What large ones are multiplied by, and small ones divided.
+const SCALE: f64 = power(-600);
+/// Numbers that are added before the sums are.
+const BLOCK: usize = 1 << 12;
+
+/// 2^exponent, of a normal number.
+const fn power(exponent: i64) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
+}
+
+/// Sums of squares.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Norm {
+    /// Of large numbers, of others, of small ones.
+    sums: [Compensated; 3],
+    /// Of the block that is being added up.
+    block: [f64; 3],
+    added: usize,
+    nan: bool,
+    infinite: bool,
+}
+
+impl Norm {
+    pub fn add(&mut self, number: f64) {
+        let size = number.abs();
+        if (SMALL..=LARGE).contains(&size) {
+            self.block[1] += size * size;
+        } else if size < SMALL {
+            let scaled = size / SCALE;
+            self.block[2] += scaled * scaled;
+        } else if size.is_finite() {
+            let scaled = size * SCALE;
+            self.block[0] += scaled * scaled;
+        } else {
+            self.nan |= size.is_nan();
+            self.infinite |= size.is_infinite();
+        }
+        self.added += 1;
+        if self.added == BLOCK {
+            self.end_block();
+        }
+    }
+
+    fn end_block(&mut self) {
+        self.sums.iter_mut().zip(&self.block).for_each(|(sum, &block)| sum.add(block));
+        (self.block, self.added) = ([0.0; 3], 0);
+    }
+
+    /// As numbers, for other processes.
+    pub fn numbers(mut self) -> [f64; 5] {
+        self.end_block();
+        let [large, others, small] = self.sums.map(|sum| sum.total());
+        [large, others, small, f64::from(u8::from(self.nan)), f64::from(u8::from(self.infinite))]
+    }
+
+    /// The norm of what several processes have added, in their order.
+    pub fn of<'a>(processes: impl Iterator<Item = &'a [f64]>) -> f64 {
+        let (mut sums, mut nan, mut infinite) = ([Compensated::default(); 3], false, false);
+        for numbers in processes {
+            sums.iter_mut().zip(numbers).for_each(|(sum, &number)| sum.add(number));
+            let flag = |at: usize| numbers.get(at).is_some_and(|&flag| flag > 0.0);
+            (nan, infinite) = (nan || flag(3), infinite || flag(4));
+        }
+        let [large, others, small] = sums.map(|sum| sum.total());
+        if nan {
+            f64::NAN
+        } else if infinite {
+            f64::INFINITY
+        } else if large > 0.0 {
+            (large + others * SCALE * SCALE).sqrt() / SCALE
+        } else if others > 0.0 {
+            (others + small * SCALE * SCALE).sqrt()
+        } else {
+            small.sqrt() * SCALE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of numbers on so many processes.
+    fn norm(numbers: &[f64], processes: usize) -> f64 {
+        let parts = numbers.chunks(numbers.len().div_ceil(processes).max(1)).map(|part| {
+            let mut norm = Norm::default();
+            part.iter().for_each(|&number| norm.add(number));
+            norm.numbers()
+        });
+        let parts: Vec<[f64; 5]> = parts.collect();
+        Norm::of(parts.iter().map(<[f64; 5]>::as_slice))
+    }
+
+    #[test]
+    fn no_scale_is_too_large_or_small() {
+        for scale in [1.0, 1e160, 1e-170, 1e-310, 1e307, 1e145, 1e-145] {
+            for processes in 1..4 {
+                let got = norm(&[3.0 * scale, -4.0 * scale, 0.0, 12.0 * scale], processes);
+                assert!((got / scale - 13.0).abs() < 1e-13 * if scale < 1e-300 { 1e9 } else { 1.0 }, "{scale}: {got}");
+            }
+        }
+        assert_eq!(norm(&[], 1), 0.0);
+        assert_eq!(norm(&[0.0, -0.0], 2), 0.0);
+        assert_eq!(norm(&[5e-324], 1), 5e-324);
+        assert_eq!(norm(&[f64::MAX], 1), f64::MAX);
+    }
+
+    #[test]
+    fn scales_are_mixed() {
+        assert!((norm(&[3e200, 1.0, 4e200, 1e-200], 2) / 5e200 - 1.0).abs() < 1e-15);
+        assert!((norm(&[3.0, 1e-200, 4.0], 3) - 5.0).abs() < 1e-15);
+        // Squares on both sides of a border count alike.
+        let around: Vec<f64> = (0..1000).map(|i| SMALL * (0.5 + f64::from(i) / 1000.0)).collect();
+        let plain = around.iter().map(|x| (x / SMALL).powi(2)).sum::<f64>().sqrt();
+        assert!((norm(&around, 2) / SMALL - plain).abs() < 1e-12 * plain);
+    }
+
+    #[test]
+    fn what_is_no_number_stays() {
+        assert!(norm(&[1.0, f64::NAN, f64::INFINITY], 2).is_nan());
+        assert_eq!(norm(&[1.0, f64::NEG_INFINITY, 1e300], 3), f64::INFINITY);
+    }
+
+    #[test]
+    fn long_sums_are_exact_to_the_last_digits() {
+        let numbers = vec![0.1; 10_000_000];
+        let want = 0.1 * (numbers.len() as f64).sqrt();
+        assert!((norm(&numbers, 3) / want - 1.0).abs() < 1e-14);
+    }
+}
