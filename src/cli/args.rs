@@ -83,7 +83,7 @@ pub struct Args {
 
     /// Budget of the search for that order, on a core of some 3 GHz: counted in steps, so that all ranks find the same [default:
     /// 10 for optimal, a tenth of the predicted run time and at most 2 for auto]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = values::seconds())]
     pub path_time: Option<f64>,
 
     /// auto, xsmm, portable (our own, on the widest instructions here), avx2, avx512, neon, or reference (one product after

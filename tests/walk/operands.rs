@@ -186,13 +186,13 @@ pub fn foreign(descr: &str, shape: &[usize]) -> Vec<u8> {
 }
 
 /// What a file holds: its type, its shape and its numbers in C order.
-pub type Array = (Dtype, Vec<usize>, Vec<Complex<f64>>);
+pub type Contents = (Dtype, Vec<usize>, Vec<Complex<f64>>);
 
 /// The numbers of a file that the program wrote, of one of the four types.
 ///
 /// # Errors
 /// What is not as NumPy writes it.
-pub fn read(path: &Path) -> Result<Array, String> {
+pub fn read(path: &Path) -> Result<Contents, String> {
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     let text = bytes.get(10..).and_then(|rest| rest.split(|byte| *byte == b'\n').next()).unwrap_or_default();
     let (start, text) = (10 + text.len() + 1, String::from_utf8_lossy(text).into_owned());
