@@ -12,7 +12,7 @@ use einsum_dist::exec::{Contractor, kernel_name};
 use einsum_dist::local::Target;
 use einsum_dist::plan::{AlgorithmName, Fixed, MOST_PLAYED, PipelineChoice, PlanError};
 use einsum_dist::timeline::Timeline;
-use einsum_dist::tree::Tree;
+use einsum_dist::tree::{Step, Tree};
 use einsum_dist::{Error, Machine, Options, Plan, Problem, Shaped, World};
 
 use super::args::Args;
@@ -161,7 +161,7 @@ impl RunConfig {
             (within(options.memory_limit).map_err(of_flag)?, 0)
         };
         let plan_seconds = started.elapsed().as_secs_f64();
-        check_idle(world, &args, &plan, largest)?;
+        check_idle(world, &args, &tree, &plan, largest)?;
         let by_one = if args.explain || args.simulate { by_one(&shaped, &tree, &machine, &options) } else { None };
         if args.dtype.is_some() && !args.operands.is_empty() && !args.quiet && world.is_root() {
             eprintln!("warning: --dtype is for random operands; these files make it {dtype}");
@@ -288,7 +288,7 @@ fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
             let term = tree.term(&node.labels);
             return Err(usage(format!("tensor `{term}` of shape {shape:?} is larger than memory can be")));
         }
-        let is_leaf = matches!(node.step, einsum_dist::tree::Step::Leaf { .. });
+        let is_leaf = matches!(node.step, Step::Leaf { .. });
         if is_leaf || id == tree.root() {
             largest = largest.max(shape.iter().product());
         }
@@ -296,14 +296,16 @@ fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
     Ok(largest)
 }
 
-/// Says on rank 0 how many ranks the plan leaves idle, or refuses them where the user wants that. `largest`: elements of the
-/// largest tensor.
-fn check_idle(world: &World, args: &Args, plan: &Plan, largest: usize) -> Result<()> {
+/// Says on rank 0 how many ranks are idle where they are more than there is work, or refuses idle ranks where the user wants
+/// that. Ranks that are idle because the plan is quicker without them are in the text of `--explain`. `largest`: elements of
+/// the largest tensor.
+fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usize) -> Result<()> {
     let ranks = plan.ranks();
     // Ranks that the user has not asked for may have nothing to do.
     let asked = args.ranks.is_some() || args.machine.is_some() || launcher().is_some();
     // The text of --explain says it, too.
-    let warns = world.is_root() && !args.quiet && !args.explain && !args.simulate;
+    let too_many = ranks > largest || ranks as f64 > most_work(tree);
+    let warns = too_many && world.is_root() && !args.quiet && !args.explain && !args.simulate;
     if ranks == 1 || !asked || !(warns || args.strict_ranks) {
         return Ok(());
     }
@@ -323,9 +325,22 @@ fn check_idle(world: &World, args: &Args, plan: &Plan, largest: usize) -> Result
         )));
     }
     if warns {
-        eprintln!("warning: {idle} of {ranks} ranks {have} no block");
+        let are = if idle == 1 { "is idle: it" } else { "are idle: they" };
+        eprintln!("warning: {idle} of {ranks} ranks {are} {have} no block");
     }
     Ok(())
+}
+
+/// Products of the largest contraction, or elements of the largest tensor of another step.
+fn most_work(tree: &Tree) -> f64 {
+    let work = |id: usize| match &tree.nodes[id].step {
+        Step::Leaf { .. } => 0.0,
+        Step::Unary { input, .. } => {
+            tree.shape(&tree.nodes[*input].labels).iter().map(|&extent| extent as f64).product()
+        }
+        Step::Contract { .. } => tree.products(id),
+    };
+    (0..tree.nodes.len()).map(work).fold(0.0, f64::max)
 }
 
 /// Refuses what is not explained, drawn or traced of so many ranks.

@@ -15,7 +15,7 @@ use clap::{Arg, Command, ValueEnum};
 use clap_complete::Shell;
 
 /// Timed or untimed runs; more cannot be meant, and each leaves its seconds behind.
-const MOST_RUNS: u32 = 1_000_000;
+const MOST_RUNS: u32 = 1_000_000_000;
 
 /// Characters of a value that messages show at each of its ends.
 const SHOWN: usize = 40;
@@ -65,6 +65,8 @@ pub fn text() -> Reader<String> {
 /// The name of a file.
 pub fn file() -> Reader<PathBuf> {
     reader(|value| match value.as_encoded_bytes() {
+        // What it would mean is said where it is known what the file is for.
+        [b'-'] => Ok(PathBuf::from(value)),
         [b'-', ..] => Err("a file whose name begins with a hyphen is written ./-name".to_owned()),
         _ => Ok(PathBuf::from(value)),
     })
@@ -152,7 +154,7 @@ mod tests {
     use super::*;
 
     fn refused<T: Clone + Send + Sync + 'static>(reader: Reader<T>, value: &str) -> String {
-        let flag = Arg::new("ranks").long("ranks").value_name("N");
+        let flag = Arg::new("ranks").long("ranks").value_name("N").num_args(1);
         let error = reader.parse_ref(&Command::new("einsum-dist"), Some(&flag), OsStr::new(value)).err();
         let text = error.map(|error| error.to_string()).unwrap_or_default();
         text.lines().next().unwrap_or_default().to_owned()
@@ -164,7 +166,7 @@ mod tests {
         assert_eq!(refused(count(), "-5"), format!("{start}expected a whole number from 1 to 18446744073709551615"));
         assert_eq!(refused(file(), "-5"), format!("{start}a file whose name begins with a hyphen is written ./-name"));
         assert!(refused(count(), "99999999999999999999").contains(": number too large, it may be 1 to "));
-        assert!(refused(repeat(), "0").ends_with(": number too small, it may be 1 to 1000000"));
+        assert!(refused(repeat(), "0").ends_with(": number too small, it may be 1 to 1000000000"));
         assert!(refused(seconds(), "nan").ends_with(": expected seconds, at least 0.001 and at most 1e9"));
         assert!(refused(seconds(), "1e400").ends_with(": expected seconds, at least 0.001 and at most 1e9"));
         for value in ["--json", "-v"] {

@@ -47,7 +47,8 @@ impl<'a> Packing<'a> {
                 *lane = needs.max(*lane);
             }
         }
-        (lanes.into_iter().sum::<usize>() * dtype.size()) as u64
+        let elements = lanes.into_iter().fold(0usize, usize::saturating_add);
+        elements.saturating_mul(dtype.size()) as u64
     }
 
     /// The extents of the dense array that a buffer is a box of, where the user's tensors are whole.

@@ -119,6 +119,22 @@ pub fn alone(command: &mut Command, folder: &Folder) {
     command.env("OMPI_MCA_orte_tmpdir_base", folder.session());
 }
 
+/// The same command, with the default action for signals that end programs: whoever runs the tests may ignore some.
+pub fn listening(command: &Command) -> Command {
+    let mut listening = Command::new("env");
+    listening.arg("--default-signal=HUP,INT,TERM").arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => listening.env(name, value),
+            None => listening.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        listening.current_dir(folder);
+    }
+    listening
+}
+
 impl Ran {
     /// The JSON object that is all of standard output.
     #[track_caller]

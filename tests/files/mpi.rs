@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::command::{Folder, PROGRAM, files, launcher, ran};
+use crate::command::{Folder, PROGRAM, files, launcher, listening, ran};
 
 /// As in one process.
 const RING: [&str; 9] =
@@ -46,7 +46,7 @@ fn signals_to_mpirun_or_to_a_rank_leave_nothing() {
     for (signal, rank) in [(Signal::INT, None), (Signal::TERM, None), (Signal::TERM, Some(0)), (Signal::INT, Some(2))] {
         let Some(mut command) = launcher(&folder) else { return };
         command.env("EINSUM_DIST_INJECT", "silence20@1:1").args(["-n", "3", PROGRAM]).args(RING);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = listening(&command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         soon(|| folder.files().len() > 1, "nothing is written");
         let to = match rank {
             None => Pid::from_child(&child),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::command::{Folder, PROGRAM, program};
+use crate::command::{Folder, PROGRAM, listening, program};
 
 /// The first part of the result is in the file when the second run begins, in which a rank falls silent.
 const RING: [&str; 10] = [
@@ -26,7 +26,7 @@ const SIGNALS: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
 
 /// Started, and writing its result.
 fn writing(command: &mut Command, folder: &Folder) -> Child {
-    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let child = listening(command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let started = Instant::now();
     while !folder.files().iter().any(|name| name.ends_with(".partial")) {
         assert!(started.elapsed() < Duration::from_secs(20), "nothing is written");

@@ -131,7 +131,7 @@ fn every_flag_refuses_values_that_cannot_be_meant() {
         refused(&ended, &case, says);
         let quoted = shown.len() < 60 && !value.is_empty() && value.to_str().is_some();
         assert!(
-            !quoted || ended.err.contains(shown.rsplit(['=', ':']).next().unwrap_or_default()),
+            !quoted || shown.split(['=', ':', ' ']).any(|part| !part.is_empty() && ended.err.contains(part)),
             "{case}: {}",
             ended.err
         );
@@ -160,7 +160,7 @@ fn a_missing_value_is_missed() {
         (&["-o", "-x.npy"], "'--output <FILE.npy>'"),
         (&["--memory-limit", "-5"], "--memory-limit: `-5` is no number of bytes"),
         (&["--cut", "-5"], "--cut: there is no dimension `-5` to cut"),
-        (&["--repeat", "1000001"], "'--repeat <N>': number too large, it may be 1 to 1000000"),
+        (&["--repeat", "1000000001"], "'--repeat <N>': number too large, it may be 1 to 1000000000"),
         (&["-n1", "--accumulate", "-1.npy"], "a file whose name begins with a hyphen is written ./-name"),
         (&["--ranks", "5000"], "--ranks 5000 are more than the 4096 that run in one process"),
         (
@@ -232,7 +232,7 @@ fn machines_are_within_reason() {
         ("alone = 0.5", "alone is 0.5, and must be from 1.0"),
         ("block_rates = [[16.0, nan]]", "block_rates are"),
         ("speeds = [1.0, inf]\nranks = 2", "speeds are"),
-        ("topology = 'pack:4294967296 core:4294967296'", "a host has at most 1048576 processing units"),
+        ("topology = 'pack:4294967296 core:4294967296'", "a host has at most 65536 processing units"),
         ("topology = 'numa:100000 core:1'", "a host has at most 512 NUMA domains"),
         ("topology = 'core:-1'", "needs a number above 0"),
     ];
@@ -245,7 +245,7 @@ fn machines_are_within_reason() {
     let given = ["--explain", "--machine", "machine.toml"].map(OsStr::new);
     refused(&run(&folder, &given), "a megabyte", &["--machine machine.toml: "]);
     for (variable, value, says) in [
-        ("EINSUM_DIST_TOPOLOGY", "pack:4294967296 core:4294967296", "a host has at most 1048576 processing units"),
+        ("EINSUM_DIST_TOPOLOGY", "pack:4294967296 core:4294967296", "a host has at most 65536 processing units"),
         ("EINSUM_DIST_TOPOLOGY", "core:18446744073709551616", "needs a number above 0 behind the colon"),
         ("EINSUM_DIST_INJECT", "worker@18446744073709551616", "`18446744073709551616` is no rank"),
         ("EINSUM_DIST_INJECT", "worker@7", "there is no rank 7 of 1 rank"),

@@ -26,9 +26,15 @@ pub fn idle(ended: &Ran, ranks: usize) -> usize {
     assert_eq!(report["check"]["ok"], true, "{report}");
     let held = report["per_rank"].as_array().unwrap().iter();
     let idle = held.filter(|rank| rank["peak_bytes"]["measured"] == 0).count();
-    let have = if idle == 1 { "has no task and holds" } else { "have no task and hold" };
+    let have = if idle == 1 { "is idle: it has no task and holds" } else { "are idle: they have no task and hold" };
     let warning = format!("warning: {idle} of {ranks} ranks {have} no block");
+    // Ranks that a quicker plan leaves out are no news.
+    let points: u64 = report["dims"].as_object().unwrap().values().map(|extent| extent.as_u64().unwrap()).product();
     let warnings: Vec<&str> = ended.err.lines().filter(|line| line.starts_with("warning: ")).collect();
-    assert_eq!(warnings, if idle == 0 { vec![] } else { vec![warning.as_str()] }, "{report}");
+    let too_many = ranks as u64 > points;
+    assert!(
+        warnings == [warning.as_str()] || (warnings.is_empty() && !(too_many && idle > 0)),
+        "{warnings:?} {report}"
+    );
     idle
 }
