@@ -3,11 +3,12 @@
 //! Constants are rounded alike in every addition, so their errors add up as they do in the worst case.
 
 use einsum_dist::dims::Label;
+use einsum_dist::dtype::Dtype;
 use einsum_dist::kernel::{
     Element, Workspace, available, contract_planned, error_bound, host, plan, plan_unary, unary_planned,
 };
 use einsum_dist::local::{Isa, Layout, SumOf, Target, longest_chain};
-use ndarray::{ArrayD, IxDyn, ShapeBuilder};
+use ndarray::{ArrayD, Dimension, IxDyn, ShapeBuilder};
 use num_complex::Complex;
 
 #[path = "common/rng.rs"]
@@ -27,7 +28,6 @@ enum Data {
     Signed,
 }
 
-/// The kinds of a data set, in tests that are to be quick.
 const DATA: [Data; 3] = [Data::Constant, Data::Positive, Data::Signed];
 
 fn tensor<T: Element>(rng: &mut Rng, shape: &[usize], columns: bool, data: Data) -> ArrayD<T> {
@@ -76,8 +76,27 @@ impl Exact {
     }
 }
 
+/// A tensor's step along each label, from `a` on; of a label that is there twice along the diagonal.
+fn steps<T: Element>(labels: &[Label], tensor: &ArrayD<T>) -> [usize; 4] {
+    let mut steps = [0; 4];
+    labels.iter().zip(tensor.strides()).for_each(|(label, &stride)| steps[label.0 as usize - 97] += stride as usize);
+    steps
+}
+
+fn dense_steps(labels: &[Label], shape: &[usize]) -> [usize; 4] {
+    steps(labels, &ArrayD::from_elem(IxDyn(shape), 0.0f32))
+}
+
+fn offset(steps: &[usize; 4], index: &[usize]) -> usize {
+    index.iter().zip(steps).map(|(at, step)| at * step).sum()
+}
+
 /// `sizes`: extents of the labels, in the order of the alphabet from `a` on.
 fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumOf, columns: bool, data: Data) {
+    // Types differ in vectors only.
+    if T::DTYPE != Dtype::Float32 && data != Data::Constant {
+        return;
+    }
     let (operands, out) = text.split_once("->").unwrap();
     let (left, right) = operands.split_once(',').unwrap();
     let [left, right, out] = [left, right, out].map(labels);
@@ -87,11 +106,11 @@ fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumOf, columns: bool
         (tensor::<T>(&mut rng, &shape(&left), false, data), tensor::<T>(&mut rng, &shape(&right), columns, data));
     let terms: usize = sizes.iter().product::<usize>() / shape(&out).iter().product::<usize>();
     let mut want = vec![Exact::default(); shape(&out).iter().product()];
+    let steps = [steps(&left, &a), steps(&right, &b), dense_steps(&out, &shape(&out))];
+    let [x, y] = [&a, &b].map(|operand| operand.as_slice_memory_order().unwrap());
     for index in ndarray::indices(IxDyn(sizes)) {
-        let at = |labels: &[Label]| labels.iter().map(|l| index[l.0 as usize - 97]).collect::<Vec<_>>();
-        let product = a[IxDyn(&at(&left))].to_c64() * b[IxDyn(&at(&right))].to_c64();
-        let number = at(&out).iter().zip(shape(&out)).fold(0, |number, (at, extent)| number * extent + at);
-        want[number].add(product);
+        let [l, r, o] = steps.each_ref().map(|steps| offset(steps, index.slice()));
+        want[o].add(x[l].to_c64() * y[r].to_c64());
     }
     let want: Vec<_> = want.iter().map(Exact::total).collect();
     let bound = error_bound(T::DTYPE, longest_chain(terms as u64, of) + 2, 2);
@@ -118,16 +137,16 @@ fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumOf, columns: bool
 fn contractions_of_every_nest() {
     for data in DATA {
         // Dot products; the same along other strides, whole and in short stretches.
-        contraction::<f32>("a,a->", &[300_001], SumOf::Number, false, data);
+        contraction::<f32>("a,a->", &[100_001], SumOf::Number, false, data);
         contraction::<f64>("a,a->", &[100_001], SumOf::Number, false, data);
         contraction::<Complex<f32>>("a,a->", &[100_001], SumOf::Number, false, data);
         contraction::<Complex<f64>>("a,a->", &[50_001], SumOf::Number, false, data);
-        contraction::<f32>("ab,ba->", &[400, 500], SumOf::Number, false, data);
-        contraction::<f32>("ab,ba->", &[2, 60_000], SumOf::Number, false, data);
+        contraction::<f32>("ab,ba->", &[300, 301], SumOf::Number, false, data);
+        contraction::<f32>("ab,ba->", &[2, 30_000], SumOf::Number, false, data);
         contraction::<Complex<f32>>("ab,ab->", &[300, 301], SumOf::Number, true, data);
         // Matrix-vector products both ways, with few and with many rows.
-        contraction::<f32>("ab,b->a", &[3, 100_003], SumOf::Loops, false, data);
-        contraction::<f32>("ba,b->a", &[3, 100_003], SumOf::Loops, false, data);
+        contraction::<f32>("ab,b->a", &[3, 40_003], SumOf::Loops, false, data);
+        contraction::<f32>("ba,b->a", &[3, 40_003], SumOf::Loops, false, data);
         contraction::<f32>("ba,b->a", &[70, 5_003], SumOf::Loops, false, data);
         contraction::<Complex<f32>>("ba,b->a", &[17, 20_003], SumOf::Loops, false, data);
         contraction::<f64>("cab,cb->a", &[5, 200, 150], SumOf::Loops, false, data);
@@ -141,8 +160,8 @@ fn contractions_of_every_nest() {
 #[test]
 fn matrix_products_of_deep_sums() {
     for data in DATA {
-        contraction::<f32>("ab,bc->ac", &[8, 40_000, 8], SumOf::Products, false, data);
-        contraction::<f32>("ba,bc->ac", &[2, 100_000, 2], SumOf::Products, false, data);
+        contraction::<f32>("ab,bc->ac", &[4, 40_000, 4], SumOf::Products, false, data);
+        contraction::<f32>("ba,bc->ac", &[2, 60_000, 2], SumOf::Products, false, data);
         contraction::<f64>("ab,cb->ac", &[3, 30_000, 5], SumOf::Products, false, data);
         contraction::<Complex<f32>>("ab,bc->ac", &[4, 20_000, 4], SumOf::Products, false, data);
         contraction::<f32>("dab,dbc->dac", &[4, 20_000, 4, 3], SumOf::Products, false, data);
@@ -157,10 +176,10 @@ fn sums<T: Element>(text: &str, sizes: &[usize], columns: bool, data: Data) {
     let a = tensor::<T>(&mut rng, &shape(&input), columns, data);
     let terms: usize = sizes.iter().product::<usize>() / shape(&out).iter().product::<usize>();
     let mut want = vec![Exact::default(); shape(&out).iter().product()];
+    let (from, to) = (steps(&input, &a), dense_steps(&out, &shape(&out)));
+    let x = a.as_slice_memory_order().unwrap();
     for index in ndarray::indices(IxDyn(sizes)) {
-        let at = |labels: &[Label]| labels.iter().map(|l| index[l.0 as usize - 97]).collect::<Vec<_>>();
-        let number = at(&out).iter().zip(shape(&out)).fold(0, |number, (at, extent)| number * extent + at);
-        want[number].add(a[IxDyn(&at(&input))].to_c64());
+        want[offset(&to, index.slice())].add(x[offset(&from, index.slice())].to_c64());
     }
     let want: Vec<_> = want.iter().map(Exact::total).collect();
     let bound = error_bound(T::DTYPE, longest_chain(terms as u64, SumOf::Number), 0);
@@ -181,17 +200,17 @@ fn sums<T: Element>(text: &str, sizes: &[usize], columns: bool, data: Data) {
 #[test]
 fn sums_of_one_tensor() {
     for data in DATA {
-        sums::<f32>("a->", &[1_000_003], false, data);
+        sums::<f32>("a->", &[300_003], false, data);
         sums::<f64>("a->", &[300_003], false, data);
         sums::<Complex<f32>>("a->", &[300_003], false, data);
         sums::<Complex<f64>>("a->", &[100_003], false, data);
         // Along a diagonal, along short lines, across few and many elements.
-        sums::<f32>("aa->", &[3_001], false, data);
-        sums::<f32>("ab->a", &[3, 200_003], false, data);
-        sums::<f32>("abc->b", &[20_001, 3, 17], false, data);
-        sums::<f32>("ba->a", &[3, 200_003], false, data);
+        sums::<f32>("aa->", &[1_001], false, data);
+        sums::<f32>("ab->a", &[3, 70_003], false, data);
+        sums::<f32>("abc->b", &[5_001, 3, 17], false, data);
+        sums::<f32>("ba->a", &[3, 70_003], false, data);
         sums::<f32>("ba->a", &[700, 1_003], false, data);
         sums::<Complex<f64>>("ba->a", &[5, 50_003], false, data);
-        sums::<f32>("ab->a", &[5, 100_003], true, data);
+        sums::<f32>("ab->a", &[5, 40_003], true, data);
     }
 }

@@ -49,8 +49,8 @@ impl Partial {
         let room = (target.threads * COLUMN_BYTES / dtype.size()).max(operands / SHARE);
         let mut levels = 0;
         let more = |levels: usize| match boxes.div_ceil(1 << levels).div_ceil(parts) {
-            few if few <= BOXES => false,
-            some if some <= MOST_BOXES => (levels + 1).saturating_mul(self.len) <= room,
+            boxes if boxes <= BOXES => false,
+            boxes if boxes <= MOST_BOXES => (levels + 1).saturating_mul(self.len) <= room,
             _ => true,
         };
         while more(levels) {

@@ -16,9 +16,6 @@ const LINE: usize = 512;
 const DOTS_BYTES: usize = 128 << 10;
 /// Terms of a block of single elements.
 const ANY: usize = 256;
-/// Stretches of a block of single elements that all belong to one sum, and their longest.
-const ANY_STRETCHES: usize = 128;
-const STRETCH: usize = 16;
 
 /// SumBlocks begin at multiples of these where they are longer.
 const GRAIN: usize = 64;
@@ -86,9 +83,10 @@ impl SumBlocks {
         self.cut.extent.div_ceil(self.tile)
     }
 
-    /// Where a block begins in both operands, and whether it is one at the end of the loop that is cut.
+    /// Where a block begins in both operands: those of one piece of the loop that is cut follow each other, so that cache lines
+    /// across it are used while they are there. And whether it is one at the end of the loop that is cut.
     pub fn start(&self, block: usize) -> ([isize; 2], bool) {
-        let (piece, mut rest) = (block % self.pieces(), block / self.pieces());
+        let (piece, mut rest) = (block / (self.count() / self.pieces()), block % (self.count() / self.pieces()));
         let mut start = [0, 1].map(|t| self.cut.strides[t] * (piece * self.tile) as isize);
         for dim in self.outer.iter().rev() {
             (0..2).for_each(|t| start[t] += dim.strides[t] * (rest % dim.extent) as isize);
@@ -109,10 +107,8 @@ fn terms_of_block(loops: &[Loop], choice: &Choice, dtype: Dtype) -> usize {
         Choice::Line { .. } => LINE,
         Choice::Dots { .. } => DOTS_BYTES / dtype.size(),
         Choice::Any if loops.iter().any(|l| !l.sum && l.dim.extent > 1) => ANY,
-        Choice::Any => {
-            let extents = loops.iter().map(|l| l.dim.extent).filter(|&extent| extent > 1);
-            extents.min().unwrap_or(1).min(STRETCH) * ANY_STRETCHES
-        }
+        // One number: the nest has blocks of its own.
+        Choice::Any => usize::MAX,
     }
 }
 
@@ -143,7 +139,7 @@ mod tests {
         let cases = [
             ([vec![], vec![], vec![], vec![dim(100_003, [1, 1, 0])]], 1),
             ([vec![], vec![dim(3, [1, 0, 1])], vec![], vec![dim(1_000, [300, 100, 0]), dim(100, [3, 1, 0])]], 3),
-            ([vec![], vec![], vec![], vec![dim(500, [500, 1, 0]), dim(500, [1, 500, 0])]], 1),
+            ([vec![], vec![dim(3, [1, 0, 1])], vec![], vec![dim(500, [1500, 1, 0]), dim(500, [3, 500, 0])]], 3),
         ];
         for (dims, elements) in cases {
             let blocks = blocks(dims.clone());
