@@ -1,5 +1,6 @@
 //! The program from outside, in one process: what it prints, writes and answers.
 
+mod bound;
 mod command;
 mod files;
 mod fuzz;

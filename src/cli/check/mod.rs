@@ -20,6 +20,8 @@ mod compare;
 mod cost;
 mod fetch;
 mod limits;
+#[cfg(test)]
+mod mutations;
 mod nest;
 mod overflow;
 mod select;

@@ -136,7 +136,7 @@ impl Tally {
 /// Compares an element at a place of the result.
 pub fn judge(limits: &Limits, got: Complex<f64>, want: Tracked, place: &[usize]) -> Tally {
     let mut tally = Tally { checked: 1, bound: limits.relative, ..Tally::default() };
-    let magnitude = want.magnitude.min(f64::MAX);
+    let (magnitude, bounded) = (want.magnitude.min(f64::MAX), want.magnitude.is_finite());
     let room = limits.relative * magnitude + limits.absolute;
     let parts = [(got.re, want.value.re), (got.im, want.value.im)];
     let parts = &parts[..if limits.complex { 2 } else { 1 }];
@@ -159,7 +159,10 @@ pub fn judge(limits: &Limits, got: Complex<f64>, want: Tracked, place: &[usize])
             }
             (false, true) => {
                 let beyond = want.abs() + room >= limits.largest;
-                if got.is_infinite() && beyond && (got > 0.0) == (want > 0.0) {
+                if !bounded {
+                    // Other parts or products are no numbers: the operands have to say why.
+                    tally.lost = 1;
+                } else if got.is_infinite() && beyond && (got > 0.0) == (want > 0.0) {
                     tally.overflowed = 1;
                 } else if magnitude * (1.0 + limits.relative) + room >= limits.largest {
                     tally.spilled = 1;

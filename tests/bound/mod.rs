@@ -1,0 +1,122 @@
+//! How exact sums are, what `--check` says of results at the limits of a type, and norms of any scale.
+
+use einsum_dist::{Dtype, io::npy::create, io::npy::write_block};
+
+use crate::command::{Folder, Ran, program, ran};
+
+fn run(folder: &Folder, arguments: &[&str]) -> Ran {
+    ran(&mut program(folder, arguments))
+}
+
+fn doubles(folder: &Folder, name: &str, shape: &[usize], values: &[f64]) {
+    let path = folder.path().join(name);
+    let header = create(&path, Dtype::Float64, shape).unwrap();
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let ranges: Vec<_> = shape.iter().map(|&extent| 0..extent).collect();
+    write_block(&path, &header, &ranges, &bytes).unwrap();
+}
+
+/// One tenth is rounded, and its multiples are rounded alike: errors of a sum one by one are 1e-2 here.
+#[test]
+fn long_sums_are_exact() {
+    let folder = Folder::new("long-sums");
+    folder.npy("tenths.npy", &[3_000_000], &vec![0.1; 3_000_000]);
+    folder.npy("rows.npy", &[2, 1_500_000], &vec![0.1; 3_000_000]);
+    folder.npy("columns.npy", &[1_500_000, 2], &vec![0.1; 3_000_000]);
+    for (expression, files, most) in [
+        ("i->", &["tenths.npy"][..], 2e-6),
+        ("i,i->", &["tenths.npy", "tenths.npy"], 2e-6),
+        ("ij->i", &["rows.npy"], 2e-6),
+        ("ij->j", &["columns.npy"], 2e-6),
+        ("ki,kj->ij", &["columns.npy", "columns.npy"], 1e-5),
+        ("ik,jk->ij", &["rows.npy", "rows.npy"], 1e-5),
+    ] {
+        let arguments = [&[expression][..], files, &["-t2", "--check", "--json", "-o", "out.npy"]].concat();
+        let report = run(&folder, &arguments).well().json();
+        assert_eq!(report["check"]["ok"], true, "{expression}: {report}");
+        assert!(report["check"]["max_error"].as_f64().unwrap() < most, "{expression}: {}", report["check"]);
+        assert!(report["check"]["bound"].as_f64().unwrap() < 7e-5, "{expression}: {}", report["check"]);
+    }
+}
+
+/// Where relative errors say nothing.
+#[test]
+fn underflow_is_within_the_bound() {
+    let folder = Folder::new("underflow");
+    for (name, value) in [("small.npy", 1.3e-25), ("denormal.npy", 1.7e-40), ("tiny.npy", 3.7e-23), ("large.npy", 1e30)]
+    {
+        folder.npy(name, &[4, 4], &[value; 16]);
+    }
+    for (expression, files) in [
+        ("mk,kn->mn", &["small.npy", "small.npy"][..]),
+        ("mk,kn->mn", &["tiny.npy", "tiny.npy"]),
+        ("mk,kn->mn", &["denormal.npy", "denormal.npy"]),
+        ("mk,kn->mn", &["denormal.npy", "large.npy"]),
+        ("[mk,kl->ml],ln->mn", &["small.npy", "small.npy", "large.npy"]),
+        ("[mk,kl->ml],ln->mn", &["tiny.npy", "tiny.npy", "large.npy"]),
+    ] {
+        let arguments = [&[expression][..], files, &["-t1", "--check", "--json", "-o", "out.npy"]].concat();
+        let report = run(&folder, &arguments).well().json();
+        assert_eq!(report["check"]["ok"], true, "{expression} {files:?}: {report}");
+        let number = |name: &str| report["check"][name].as_f64().unwrap();
+        assert!(number("max_error") <= number("bound"), "{}", report["check"]);
+    }
+}
+
+#[test]
+fn overflow_is_named() {
+    let folder = Folder::new("overflow");
+    folder.npy("large.npy", &[2, 2], &[1e30, 1e30, 1.0, 1.0]);
+    folder.npy("huge.npy", &[2, 2], &[-1e10, 1.0, -1e10, 1.0]);
+    folder.npy("small.npy", &[2, 2], &[1e-30; 4]);
+    let arguments = ["mk,kn->mn", "large.npy", "huge.npy", "-t1", "--check", "-o", "out.npy"];
+    let right = run(&folder, &arguments).well();
+    assert_eq!(folder.read::<f32>("out.npy"), [f32::NEG_INFINITY, 2e30, -2e10, 2.0]);
+    for says in ["warning: ", "[0, 0] is 2.0e40", "float64", "1 element"] {
+        assert!(right.err.contains(says), "{says}: {}", right.err);
+    }
+    assert!(right.out.contains("check       ok, with overflow: 4 elements"), "{}", right.out);
+    // On the way: a product of the first two is infinite, and numbers in double precision.
+    std::fs::remove_file(folder.path().join("out.npy")).unwrap();
+    let tree =
+        ["[mk,kl->ml],ln->mn", "large.npy", "huge.npy", "small.npy", "-t1", "--check", "--json", "-o", "out.npy"];
+    let lost = run(&folder, &tree);
+    assert_eq!(lost.code, Some(1), "{}", lost.err);
+    assert_eq!(lost.json()["check"]["ok"], false);
+    assert!(lost.err.contains("overflow") && lost.err.contains("no output file was written"), "{}", lost.err);
+    assert!(!folder.path().join("out.npy").exists());
+    // In double precision there is nothing to say.
+    doubles(&folder, "large64.npy", &[2, 2], &[1e30, 1e30, 1.0, 1.0]);
+    let wider = ["mk,kn->mn", "large64.npy", "huge.npy", "-t1", "--check", "-o", "out.npy"];
+    assert!(run(&folder, &wider).well().err.is_empty());
+}
+
+#[test]
+fn operands_that_are_no_numbers_are_followed() {
+    let folder = Folder::new("no-numbers");
+    folder.npy("a.npy", &[3, 2], &[f32::NAN, 1.0, f32::INFINITY, 1.0, 2.0, 3.0]);
+    folder.npy("b.npy", &[2, 2], &[1.0, -1.0, 2.0, 5.0]);
+    let ran = run(&folder, &["mk,kn->mn", "a.npy", "b.npy", "-t1", "--check", "--json", "-o", "out.npy"]).well();
+    assert!(ran.err.is_empty(), "{}", ran.err);
+    assert_eq!(ran.json()["check"]["ok"], true);
+    assert_eq!(ran.json()["output"]["norm"], serde_json::Value::Null);
+    let out = folder.read::<f32>("out.npy");
+    assert!(out[0].is_nan() && out[1].is_nan());
+    assert_eq!(out[2..], [f32::INFINITY, f32::NEG_INFINITY, 8.0, 13.0]);
+}
+
+#[test]
+fn norms_of_any_scale() {
+    let folder = Folder::new("norms");
+    for scale in [1e160, 1e-170, 1.0] {
+        doubles(&folder, "x.npy", &[2, 2], &[3.0 * scale, 4.0 * scale, 0.0, 12.0 * scale]);
+        for ranks in ["1", "2"] {
+            let report = run(&folder, &["ij->ji", "x.npy", "-n", ranks, "-t1", "--json"]).well().json();
+            let norm = report["output"]["norm"].as_f64().unwrap() / scale;
+            assert!((norm - 13.0).abs() < 1e-13, "{scale} on {ranks}: {norm}");
+        }
+    }
+    doubles(&folder, "x.npy", &[2], &[f64::INFINITY, 1.0]);
+    let report = run(&folder, &["i->i", "x.npy", "-t1", "--json"]).well().json();
+    assert_eq!(report["output"]["norm"], serde_json::Value::Null);
+}
