@@ -20,7 +20,7 @@ const DTYPES: [&str; 4] = ["float32", "float64", "complex64", "complex128"];
 fn config(arguments: &[&str]) -> RunConfig {
     let world = World::single();
     let arguments = ["einsum-dist", "-t1"].iter().chain(arguments);
-    RunConfig::new(&world, Args::parse_from(arguments)).unwrap()
+    RunConfig::new(&world, Args::parse_from(arguments)).expect("the command can run")
 }
 
 fn limits(dtype: &str, terms: usize) -> Limits {
@@ -123,7 +123,7 @@ fn results_of_any_length_are_told_apart() {
 
 fn largest(made: &[Made]) -> usize {
     let size = |at: &usize| made[*at].value().norm();
-    (0..made.len()).max_by(|a, b| size(a).total_cmp(&size(b))).unwrap()
+    (0..made.len()).max_by(|a, b| size(a).total_cmp(&size(b))).expect("there are elements")
 }
 
 #[test]
