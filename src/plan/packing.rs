@@ -23,7 +23,8 @@ impl<'a> Packing<'a> {
 
     /// Bytes of the user's blocks, the arena and the workspace of one rank, over all slices.
     pub fn peak_bytes(&mut self, schedule: &Schedule) -> u64 {
-        schedule.peak_bytes() + self.bytes(schedule) + self.plan.bytes_outside(schedule.rank, self.plan.result)
+        let outside = self.plan.bytes_outside(schedule.rank, self.plan.result);
+        schedule.peak_bytes().saturating_add(self.bytes(schedule)).saturating_add(outside)
     }
 
     /// Bytes of workspace; 0 where nothing is known of the machine.

@@ -148,7 +148,7 @@ impl Plan {
         let beyond = |value: &Value| {
             self.block_bytes(value, rank, &self.whole_shape(value)) - self.block_bytes(value, rank, &value.shape)
         };
-        if self.slices.is_empty() { 0 } else { self.users(rank, output).map(beyond).sum() }
+        if self.slices.is_empty() { 0 } else { self.users(rank, output).map(beyond).fold(0, u64::saturating_add) }
     }
 
     /// Bytes that a rank needs: its blocks of operands and output, intermediates, and what it packs into. A run on dense
@@ -162,7 +162,8 @@ impl Plan {
     /// The bytes of all that the plan takes of the user whole, of the rank that has the most.
     pub(super) fn users_bytes(&self) -> (usize, u64) {
         let bytes = |value: &Value, rank| self.block_bytes(value, rank, &self.whole_shape(value));
-        let all = (0..self.ranks()).map(|rank| (rank, self.users(rank, self.result).map(|v| bytes(v, rank)).sum()));
+        let all = (0..self.ranks())
+            .map(|rank| (rank, self.users(rank, self.result).map(|v| bytes(v, rank)).fold(0, u64::saturating_add)));
         all.max_by_key(|&(rank, bytes)| (bytes, std::cmp::Reverse(rank))).unwrap_or_default()
     }
 
@@ -174,7 +175,7 @@ impl Plan {
     }
 
     fn block_bytes(&self, value: &Value, rank: usize, shape: &[usize]) -> u64 {
-        (value.distribution.block_or_empty(shape, rank).volume() * self.dtype.size()) as u64
+        value.distribution.block_or_empty(shape, rank).volume().saturating_mul(self.dtype.size()) as u64
     }
 }
 

@@ -104,6 +104,7 @@ impl Schedule {
     /// Bytes of the user's blocks and of the arena. Packing space of transport and kernel comes on top.
     pub fn peak_bytes(&self) -> u64 {
         let users = self.buffers.iter().filter(|buffer| matches!(buffer.home, Home::Operand(_) | Home::Output));
-        users.map(|buffer| (buffer.elements() * self.element) as u64).sum::<u64>() + self.arena_bytes as u64
+        let bytes = users.map(|buffer| buffer.elements().saturating_mul(self.element) as u64);
+        bytes.fold(self.arena_bytes as u64, u64::saturating_add)
     }
 }
