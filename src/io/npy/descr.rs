@@ -44,7 +44,7 @@ impl Elements {
     }
 
     fn of(letter: char, size: u64, swapped: bool) -> Option<Elements> {
-        let bits = size * 8;
+        let bits = size.saturating_mul(8);
         let (name, to, loss) = match (letter, size) {
             ('f', 4) => ("float32".into(), Dtype::Float32, None),
             ('f', 8) => ("float64".into(), Dtype::Float64, None),
@@ -207,6 +207,7 @@ mod tests {
             "float",
             "i3",
             "f99999999999999999999",
+            "f06164941944717836288",
         ] {
             let known = Elements::parse(spelling);
             assert_eq!(known.is_some(), spelling == "float", "{spelling}: {known:?}");
