@@ -1,4 +1,4 @@
-//! `--explain` and `--simulate`: the plan, its proof and how it is played, for any number of ranks; no data.
+//! `--explain` and `--simulate`: the plan, its proof and how it is played, for as many ranks as plans are made for; no data.
 
 use einsum_dist::machine::{Place, Placement, Topology, listed};
 use einsum_dist::plan::{Classes, MOST_WHOLE, Step};
