@@ -22,7 +22,7 @@ QUICK        ?=
 PEERS_PYTHON ?=
 
 # make fuzz SECONDS=600, or RUNS=100000 inputs for each target; TARGETS="parse sizes" for some of them.
-# make test-long COMMANDS=100000, or SECONDS=3600; SEED=7, and COMMAND=12 for one command of it.
+# make test-long COMMANDS=100000, or SECONDS=3600; SEED=7, and COMMAND=12 for one command of it; SIGNALS=0 for no signals.
 SECONDS  ?=
 RUNS     ?=
 TARGETS  ?=
@@ -37,7 +37,7 @@ help:
 	@echo "make demo          contract the .npy files of data/ on 2 MPI ranks: plan, time, GFLOP/s, check"
 	@echo "make test          everything that can be tested here, under MPICH and Open MPI"
 	@echo "make fuzz          random inputs for parsers of expressions, flags and files: SECONDS=60 or RUNS= for each of TARGETS="
-	@echo "make test-long     random command lines beside a plain evaluation: COMMANDS=20000 or SECONDS=, SEED=, COMMAND="
+	@echo "make test-long     signals at random moments, random command lines: SIGNALS=200, COMMANDS=20000 or SECONDS=, SEED=, COMMAND="
 	@echo "make test-aarch64  the kernel tests built for AArch64, under an emulator if need be"
 	@echo "make test-numa     binding and first touch on a machine of two NUMA domains, which qemu emulates"
 	@echo "make test-asan     the tests of unsafe code under AddressSanitizer, with a nightly compiler"
@@ -74,7 +74,7 @@ fuzz:
 
 test-long:
 	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich openmpi
-	@WALK_COMMANDS=$(COMMANDS) WALK_SECONDS=$(SECONDS) WALK_SEED=$(SEED) WALK_ONLY=$(COMMAND) ./tests/long.sh
+	@SIGNALS=$(SIGNALS) WALK_COMMANDS=$(COMMANDS) WALK_SECONDS=$(SECONDS) WALK_SEED=$(SEED) WALK_ONLY=$(COMMAND) ./tests/long.sh
 
 test-aarch64:
 	@./tests/aarch64.sh

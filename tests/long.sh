@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# What `make test-long` runs: campaigns that take minutes to hours. Ends with the line `N passed, 0 failed` of all of them.
+# What `make test-long` runs: campaigns that take minutes to hours, on release builds for each MPI that is installed. Ends with the
+# line `N passed, 0 failed` of all of them.
 #
-#     WALK_COMMANDS=20000, WALK_SECONDS=, WALK_SEED= (the day's), WALK_ONLY=  the random walk over the command line
+#     SIGNALS=200  how many signals each configuration gets: 1 process, 3 ranks in one, 3 ranks of each MPI; 0 for none
+#     WALK_COMMANDS=20000, WALK_SECONDS=, WALK_SEED= (the day's), WALK_ONLY=  the random walk over the command line; 0 commands for none
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,20 +22,33 @@ campaign() {
     "$@" 2>&1 | tee -a "$log"
 }
 
-launchers=()
+walk=(--seed "${WALK_SEED:-$(date +%Y%m%d)}" --commands "${WALK_COMMANDS:-20000}")
+[ -n "${WALK_SECONDS:-}" ] && walk+=(--seconds "$WALK_SECONDS")
+[ -n "${WALK_ONLY:-}" ] && walk+=(--only "$WALK_ONLY") SIGNALS=0
+names=() launchers=() programs=()
 for mpi in mpich openmpi; do
     if [ $mpi = mpich ]; then compiler=${MPICC:-mpicc.mpich} launcher=${MPIRUN:-mpirun.mpich}
     else compiler=${OPENMPI_CC:-mpicc.openmpi} launcher=${OPENMPI_RUN:-mpirun.openmpi}; fi
     command -v "$compiler" > /dev/null && command -v "$launcher" > /dev/null || continue
-    MPICC=$compiler CARGO_TARGET_DIR=target/$mpi cargo build --quiet --features "$features" || exit 1
-    launchers+=(--launcher "$launcher=$PWD/target/$mpi/debug/einsum-dist")
+    MPICC=$compiler CARGO_TARGET_DIR=target/$mpi cargo build --quiet --release --features "$features" || exit 1
+    names+=("$mpi") launchers+=("$launcher") programs+=("$PWD/target/$mpi/release/einsum-dist")
+    walk+=(--launcher "$launcher=${programs[-1]}")
 done
+[ ${#names[@]} -gt 0 ] || { echo "no MPI is installed"; exit 1; }
 
-walk=(--seed "${WALK_SEED:-$(date +%Y%m%d)}")
-[ -n "${WALK_COMMANDS:-}" ] && walk+=(--commands "$WALK_COMMANDS")
-[ -n "${WALK_SECONDS:-}" ] && walk+=(--seconds "$WALK_SECONDS")
-[ -n "${WALK_ONLY:-}" ] && walk+=(--only "$WALK_ONLY")
-campaign "random command lines" env MPICC="${MPICC:-mpicc.mpich}" CARGO_TARGET_DIR=target/mpich \
-    cargo test --quiet --features "$features" --test walk -- "${walk[@]}" "${launchers[@]}"
+# Alone: they want the moments of an undisturbed run.
+if [ "${SIGNALS:-200}" -gt 0 ]; then
+    signals=(python3 tests/signals.py --runs "${SIGNALS:-200}")
+    campaign "signals to a process" "${signals[@]}" "${programs[0]}"
+    campaign "signals to 3 ranks of a process" "${signals[@]}" "${programs[0]}" --ranks 3
+    for at in "${!names[@]}"; do
+        campaign "signals to 3 ranks, ${names[$at]}" "${signals[@]}" "${programs[$at]}" --ranks 3 --launcher "${launchers[$at]}"
+    done
+fi
+
+if [ "${WALK_COMMANDS:-20000}" -gt 0 ]; then
+    campaign "random command lines" env MPICC="${MPICC:-mpicc.mpich}" CARGO_TARGET_DIR=target/mpich \
+        cargo test --quiet --features "$features" --test walk -- "${walk[@]}" --program "${programs[0]}"
+fi
 
 awk '/^[0-9]+ passed, [0-9]+ failed$/ { p += $1; f += $3; n++ } END { print p + 0 " passed, " f + 0 " failed"; exit f > 0 || n < 1 }' "$log"

@@ -6,9 +6,10 @@
 Each run writes a result, a trace and a timeline over old files, with a cache that is empty in one run of ten (--empty-cache). After it has
 ended, each file must be the old one or a complete new one, and no other file may be in its folder or in the cache. In one
 process the status must be that of the signal, or 0 where it came too late. Without --launcher, --ranks are threads of the
-process. Use a release build on a machine that is not busy: random moments are spread over the time of an undisturbed run. With it, the signal goes to the launcher, to its process group as Ctrl-C does, or to one of the ranks.
+process; with it, the signal goes to the launcher, to its process group as Ctrl-C does, or to one of the ranks. Use a release
+build on a machine that is not busy: random moments are spread over the time of an undisturbed run.
 
-Prints a line for each failure, then the figures; the exit code is 1 if anything failed. SIGHUP ends MPICH's launcher, whose
+Prints a line for each failure, then the figures and `N passed, M failed`; the exit code is 1 if anything failed. SIGHUP ends MPICH's launcher, whose
 ranks are then killed without a signal that they could wait for: with --allow-leftovers-of-hup a temporary file may be left
 there, and the next run must remove it.
 """
@@ -198,6 +199,7 @@ def main():
           f"a whole run takes {seconds:.2f} s ({measuring:.2f} s with an empty cache)")
     for what, count in sorted(figures.items()):
         print(f"  {count:4} {what}")
+    print(f"{arguments.runs - failures} passed, {failures} failed")
     return 1 if failures else 0
 
 
