@@ -10,23 +10,27 @@ use super::super::Result;
 use super::budget::memory;
 use super::cost::{Evaluation, distinct, inputs};
 use super::fetch::Source;
+use super::limits::Limits;
 use super::nest::Nest;
 use super::select::Selection;
-use super::sum::{Term, Tracked};
+use super::sum::{Rounding, Term, Tracked};
 
 /// Computes elements.
 pub struct Evaluator<'a> {
     tree: &'a Tree,
-    sources: Vec<Source<'a>>,
     /// Labels of each node, in the order in which it is stored.
     layouts: Vec<Vec<Label>>,
     evaluation: Evaluation,
     complex: bool,
+    /// What a run rounds off in each step; where there are no steps, all of it in the last one.
+    roundings: Vec<Rounding>,
+    /// Of the powers of two by which operands are divided, one per operand.
+    exponents: Vec<i32>,
 }
 
 impl<'a> Evaluator<'a> {
-    /// One source per operand.
-    pub fn new(tree: &'a Tree, sources: Vec<Source<'a>>, evaluation: Evaluation, complex: bool) -> Evaluator<'a> {
+    /// `exponents`: of the powers of two by which operands are divided, one per operand.
+    pub fn new(tree: &'a Tree, limits: &Limits, evaluation: Evaluation, exponents: Vec<i32>) -> Evaluator<'a> {
         let root = tree.root();
         let mut kept: Vec<&[Label]> = vec![&tree.nodes[root].labels; tree.nodes.len()];
         if evaluation == Evaluation::AlongTree {
@@ -42,37 +46,39 @@ impl<'a> Evaluator<'a> {
             labels
         };
         let layouts = kept.iter().enumerate().map(layout).collect();
-        Evaluator { tree, sources, layouts, evaluation, complex }
+        let roundings = limits.roundings(tree, evaluation, &exponents);
+        Evaluator { tree, layouts, evaluation, complex: limits.complex, roundings, exponents }
     }
 
-    /// The largest absolute value of each operand. Reads all of them.
-    ///
-    /// # Errors
-    /// There is no memory, or a file cannot be read again.
-    pub fn largest_operands(&self) -> Result<Vec<f64>> {
-        self.sources.iter().map(Source::largest).collect()
+    /// Of the power of two by which results are divided.
+    pub fn exponent(&self) -> i32 {
+        self.exponents.iter().fold(0, |sum, exponent| sum.saturating_add(*exponent))
     }
 
     /// The elements of the result of a selection, in row-major order; `alone` where other threads have work of their own.
+    /// One source per operand.
     ///
     /// # Errors
     /// There is no memory, or a file cannot be read.
-    pub fn elements(&self, selection: &Selection, alone: bool) -> Result<Vec<Tracked>> {
+    pub fn elements(&self, sources: &[Source<'_>], selection: &Selection, alone: bool) -> Result<Vec<Tracked>> {
         let len = |label: Label| selection.len(label);
         let mut terms: Vec<Option<Term>> = vec![None; self.tree.nodes.len()];
         if self.evaluation == Evaluation::Directly {
             let leaves = (0..self.tree.nodes.len()).filter(|&id| matches!(self.tree.nodes[id].step, Step::Leaf { .. }));
-            let leaves = leaves.map(|id| self.term(id, &mut terms, selection)).collect::<Result<Vec<_>>>()?;
-            return memory(Nest::new(&leaves, &self.tree.nodes[self.tree.root()].labels, len, self.complex).all(alone));
+            let leaves = leaves.map(|id| self.term(id, sources, &mut terms, selection)).collect::<Result<Vec<_>>>()?;
+            let root = self.tree.root();
+            let out = &self.tree.nodes[root].labels;
+            return memory(Nest::new(&leaves, out, len, self.complex, self.roundings[root]).all(alone));
         }
         for (id, node) in self.tree.nodes.iter().enumerate() {
             if let Step::Leaf { .. } = node.step {
                 continue;
             }
             let taken = inputs(&node.step).into_iter().flatten();
-            let taken = taken.map(|input| self.term(input, &mut terms, selection)).collect::<Result<Vec<_>>>()?;
+            let taken =
+                taken.map(|input| self.term(input, sources, &mut terms, selection)).collect::<Result<Vec<_>>>()?;
             let layout = &self.layouts[id];
-            let values = memory(Nest::new(&taken, layout, len, self.complex).all(alone))?;
+            let values = memory(Nest::new(&taken, layout, len, self.complex, self.roundings[id]).all(alone))?;
             let shape: Vec<usize> = layout.iter().map(|&label| len(label)).collect();
             terms[id] = Some(Term::dense(values, layout, &shape));
         }
@@ -80,11 +86,19 @@ impl<'a> Evaluator<'a> {
     }
 
     /// A tensor for the step that takes it, the only one that does: an operand is fetched now.
-    fn term(&self, id: usize, terms: &mut [Option<Term>], selection: &Selection) -> Result<Term> {
+    fn term(
+        &self,
+        id: usize,
+        sources: &[Source<'_>],
+        terms: &mut [Option<Term>],
+        selection: &Selection,
+    ) -> Result<Term> {
         let node = &self.tree.nodes[id];
-        match node.step {
-            Step::Leaf { operand } => self.sources[operand].fetch(&node.labels, selection, &self.layouts[id]),
-            _ => Ok(terms[id].take().unwrap_or_default()),
+        let Step::Leaf { operand } = node.step else { return Ok(terms[id].take().unwrap_or_default()) };
+        let mut term = sources[operand].fetch(&node.labels, selection, &self.layouts[id])?;
+        if self.exponents[operand] != 0 {
+            term.values.iter_mut().for_each(|value| *value = value.divided(self.exponents[operand]));
         }
+        Ok(term)
     }
 }

@@ -14,12 +14,16 @@ use super::super::Result;
 use super::super::config::RunConfig;
 use super::along_tree::Evaluator;
 use super::budget::{self, memory};
+use super::cost::Evaluation;
 use super::fetch::Source;
-use super::limits::Limits;
+use super::limits::{self, Limits, Reach};
 use super::select::{Indices, Selection};
-use super::sum::Tracked;
+use super::sum::{Total, Tracked};
 use super::verdict::{Tally, judge};
 use super::ways::{Choice, Way, What};
+
+/// Of what a sum of random signs has left of its absolute terms, what a bound may be to tell it from 0.
+const MOST_OF_CANCELLED: f64 = 0.01;
 
 /// What elements of the result should be.
 pub struct Comparison<'a> {
@@ -28,9 +32,17 @@ pub struct Comparison<'a> {
     out: &'a [Label],
     /// Labels that are summed.
     summed: Vec<Label>,
-    evaluator: Evaluator<'a>,
+    /// One per operand.
+    sources: Vec<Source<'a>>,
     /// What the result was added onto.
     prior: Option<Source<'a>>,
+    choice: Choice<'a>,
+}
+
+/// How elements are looked at.
+pub struct Look<'a> {
+    pub limits: Limits,
+    evaluator: Evaluator<'a>,
     way: Way,
 }
 
@@ -38,7 +50,9 @@ pub struct Comparison<'a> {
 struct Job {
     /// Of the piece, with those indices of summed labels that the summands have.
     selection: Selection,
-    /// The piece has all of its summands then.
+    /// In so many pieces are the sums of these elements.
+    summands: usize,
+    /// The elements have all of their summands then.
     last: bool,
 }
 
@@ -46,7 +60,7 @@ impl<'a> Comparison<'a> {
     /// Reads the headers of files.
     ///
     /// # Errors
-    /// A file cannot be read, or there is too little memory for single products.
+    /// A file cannot be read.
     pub fn new(config: &'a RunConfig, limits: Limits) -> Result<Comparison<'a>> {
         let tree = &config.tree;
         let sources = (0..tree.operands).map(|operand| Source::new(config, operand)).collect::<Result<_>>()?;
@@ -54,36 +68,58 @@ impl<'a> Comparison<'a> {
         let out = &tree.nodes[tree.root()].labels;
         let leaves = tree.nodes.iter().filter(|node| matches!(node.step, Step::Leaf { .. }));
         let labels = super::cost::distinct(&leaves.flat_map(|node| node.labels.iter().copied()).collect::<Vec<_>>());
-        let choice = Choice {
-            tree,
-            flops: config.plan.dtype.flops_per_multiply_add() as f64,
-            most: config.check_bytes as f64,
-            threads: rayon::current_num_threads(),
-            seed: config.seed,
-        };
-        let way = choice.way().ok_or_else(|| {
-            let (least, most) = (budget::least(tree), config.check_bytes);
-            Error::Usage(format!(
-                "--check needs {least} bytes beside the run, {} more than there are",
-                least.saturating_sub(most)
-            ))
-        })?;
+        let flops = config.plan.dtype.flops_per_multiply_add() as f64;
+        let (most, threads, seed) = (config.check_bytes as f64, rayon::current_num_threads(), config.seed);
+        // Terms of random signs would be that part of their absolute sum.
+        let cancelled = limits::products(tree).sqrt().recip();
+        let directly = limits::steps(tree) < 2 || limits.relative <= MOST_OF_CANCELLED * cancelled;
         Ok(Comparison {
             tree,
             limits,
             out,
             summed: labels.into_iter().filter(|label| !out.contains(label)).collect(),
-            evaluator: Evaluator::new(tree, sources, way.evaluation, limits.complex),
+            sources,
             prior,
-            way,
+            choice: Choice { tree, flops, most, threads, seed, directly },
         })
+    }
+
+    /// The first look at elements.
+    ///
+    /// # Errors
+    /// There is too little memory for single products.
+    pub fn first(&self) -> Result<Look<'a>> {
+        let way = self.choice.way().ok_or_else(|| {
+            let (least, most) = (budget::least(self.tree), self.choice.most);
+            let missing = (least as f64 - most).max(0.0);
+            Error::Usage(format!("--check needs {least} bytes beside the run, {missing:.0} more than there are"))
+        })?;
+        let exponents = vec![0; self.tree.operands];
+        let evaluator = Evaluator::new(self.tree, &self.limits, way.evaluation, exponents);
+        Ok(Look { limits: self.limits, evaluator, way })
+    }
+
+    /// Another look at the same elements, where double precision or underflow may have been in the way of the first one: along the tree,
+    /// with operands whose largest numbers are about 1. `None` where it would take too long or too much memory, or see nothing else.
+    pub fn again(&self, first: &Look<'_>, largest: &[f64], reach: &Reach) -> Option<Look<'a>> {
+        if !reach.finite && first.way.evaluation == Evaluation::AlongTree {
+            return None;
+        }
+        let exponent = |&largest: &f64| if largest > 0.0 { largest.log2().floor() as i32 } else { 0 };
+        let exponents: Vec<i32> =
+            if reach.finite { largest.iter().map(exponent).collect() } else { vec![0; largest.len()] };
+        let way = self.choice.along_tree(&first.way)?;
+        let absolute = if reach.finite { reach.absolute } else { self.limits.absolute };
+        let limits = Limits { absolute, unordered: self.limits.unordered && reach.finite, ..self.limits };
+        let evaluator = Evaluator::new(self.tree, &limits, way.evaluation, exponents);
+        Some(Look { limits, evaluator, way })
     }
 
     /// What was found in the local blocks of the part that begins at `corner`.
     ///
     /// # Errors
     /// A file cannot be read again, or memory runs out.
-    pub fn part<T: Element>(&self, part: &DistTensor<T>, corner: &[usize]) -> Result<Tally> {
+    pub fn part<T: Element>(&self, look: &Look<'_>, part: &DistTensor<T>, corner: &[usize]) -> Result<Tally> {
         let mut tally = Tally::default();
         for (region, block) in part.first_replicas().filter(|(region, _)| !region.is_empty()) {
             let place = |(dim, start): (&Intervals, &usize)| {
@@ -92,7 +128,7 @@ impl<'a> Comparison<'a> {
             };
             let bounds: Bounds = region.dims().iter().zip(corner).map(place).collect();
             let got = |local: &[usize]| block[local].to_c64();
-            let selected: Vec<Vec<Indices>> = match &self.way.what {
+            let selected: Vec<Vec<Indices>> = match &look.way.what {
                 What::All => vec![bounds.iter().map(|range| Indices::from(range.clone())).collect()],
                 What::Batches(batches) => {
                     let inside = |batch: &Vec<Indices>| {
@@ -102,7 +138,7 @@ impl<'a> Comparison<'a> {
                     inside.filter(|batch| batch.iter().all(|indices| indices.len() > 0)).collect()
                 }
             };
-            tally = tally.merge(self.compare(&selected, &bounds, got)?);
+            tally = tally.merge(self.compare(look, &selected, &bounds, got)?);
         }
         Ok(tally)
     }
@@ -112,66 +148,76 @@ impl<'a> Comparison<'a> {
     /// # Errors
     /// There is no memory, or a file cannot be read again.
     pub fn largest_operands(&self) -> Result<Vec<f64>> {
-        self.evaluator.largest_operands()
+        self.sources.iter().map(Source::largest).collect()
     }
 
     /// These elements of a block.
     fn compare(
         &self,
+        look: &Look<'_>,
         selected: &[Vec<Indices>],
         bounds: &Bounds,
         got: impl Fn(&[usize]) -> Complex<f64> + Sync,
     ) -> Result<Tally> {
         let mut tally = Tally::default();
-        let mut jobs = selected.iter().flat_map(|indices| self.jobs(indices));
-        let Way { at_a_time, together, .. } = self.way;
-        let mut sum: Option<Vec<Tracked>> = None;
+        let mut jobs = selected.iter().flat_map(|indices| self.jobs(look, indices));
+        let Way { at_a_time, together, .. } = look.way;
+        let mut sum: Vec<Total> = Vec::new();
         loop {
             let wave: Vec<Job> = jobs.by_ref().take(together).collect();
             if wave.is_empty() {
                 return Ok(tally);
             }
+            let elements = |job: &Job, alone| look.evaluator.elements(&self.sources, &job.selection, alone);
             let summands = if at_a_time > 1 {
-                wave.par_iter().map(|job| self.evaluator.elements(&job.selection, true)).collect::<Result<Vec<_>>>()?
+                wave.par_iter().map(|job| elements(job, true)).collect::<Result<Vec<_>>>()?
             } else {
-                let each = wave.iter().map(|job| self.evaluator.elements(&job.selection, false));
-                each.collect::<Result<Vec<_>>>()?
+                wave.iter().map(|job| elements(job, false)).collect::<Result<Vec<_>>>()?
             };
             for (job, summand) in wave.iter().zip(summands) {
-                let wanted = match sum.take() {
-                    Some(mut sum) => {
-                        sum.iter_mut().zip(summand).for_each(|(sum, summand)| *sum = sum.add(summand));
-                        sum
+                let wanted = match (job.summands, sum.is_empty()) {
+                    (1, _) => summand,
+                    (_, true) => {
+                        sum = memory(room_for(summand.len()))?;
+                        sum.extend(summand.into_iter().map(Total::from));
+                        continue;
                     }
-                    None => summand,
+                    (_, false) => {
+                        sum.iter_mut().zip(summand).for_each(|(sum, summand)| sum.add(summand.into()));
+                        if !job.last {
+                            continue;
+                        }
+                        std::mem::take(&mut sum).iter().map(Total::number).collect()
+                    }
                 };
-                if job.last {
-                    tally = tally.merge(self.judged(&job.selection, wanted, bounds, &got)?);
-                } else {
-                    sum = Some(wanted);
-                }
+                tally = tally.merge(self.judged(look, &job.selection, wanted, bounds, &got)?);
             }
         }
     }
 
     /// Pieces of a selection of the result, and the pieces of the sums of each.
-    fn jobs(&self, indices: &[Indices]) -> impl Iterator<Item = Job> {
+    fn jobs(&self, look: &Look<'_>, indices: &[Indices]) -> impl Iterator<Item = Job> {
         let every = |&extent: &usize| Indices::from(0..extent);
         let mut whole = Selection(self.tree.extents.iter().map(every).collect());
         self.out.iter().zip(indices).for_each(|(label, indices)| whole.0[label.0 as usize] = indices.clone());
-        let pieces = whole.cuts(self.out, &self.way.sizes);
-        let sums = whole.cuts(&self.summed, &self.way.sizes);
+        let pieces = whole.cuts(self.out, &look.way.sizes);
+        let sums = whole.cuts(&self.summed, &look.way.sizes);
         let count = sums.count();
         (0..pieces.count()).flat_map(move |piece| {
             let piece = whole.part(&pieces, piece);
             let sums = sums.clone();
-            (0..count).map(move |sum| Job { selection: piece.part(&sums, sum), last: sum + 1 == count })
+            (0..count).map(move |sum| Job {
+                selection: piece.part(&sums, sum),
+                summands: count,
+                last: sum + 1 == count,
+            })
         })
     }
 
     /// A piece, which should be this.
     fn judged(
         &self,
+        look: &Look<'_>,
         piece: &Selection,
         wanted: Vec<Tracked>,
         bounds: &Bounds,
@@ -185,13 +231,18 @@ impl<'a> Comparison<'a> {
             Ok(all)
         };
         let local = self.out.iter().zip(bounds).map(local).collect::<Result<Vec<_>>>()?;
+        let exponent = look.evaluator.exponent();
         let judged =
             wanted.into_par_iter().enumerate().with_min_len(1 << 8).map_init(Vec::new, |at, (place, wanted)| {
-                let onto = prior.as_ref().map_or_else(Tracked::default, |prior| prior.values[place]);
+                let wanted = wanted.wanted(exponent);
+                let wanted = match &prior {
+                    Some(prior) => wanted.onto(prior.values[place].value, look.limits.relative),
+                    None => wanted,
+                };
                 index(place, &local, at);
                 let got = got(at);
                 at.iter_mut().zip(bounds).for_each(|(at, range)| *at += range.start);
-                judge(&self.limits, got, wanted.add(onto), at)
+                judge(&look.limits, got, wanted, at)
             });
         Ok(judged.reduce(Tally::default, Tally::merge))
     }

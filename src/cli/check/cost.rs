@@ -15,8 +15,9 @@ const FETCH: f64 = 8.0;
 /// Bytes of the longest element of a file.
 const LONGEST: f64 = 16.0;
 
-/// Vectors of elements of the result that are held beside what makes them: a sum, a summand, and what the result was added onto.
-const RESULTS: f64 = 3.0;
+/// Vectors of elements of the result that are held beside what makes them: a sum, twice as long, a summand, and what the result was
+/// added onto.
+const RESULTS: f64 = 4.0;
 
 /// How elements of the result come about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,15 +119,22 @@ pub fn distinct(labels: &[Label]) -> Vec<Label> {
 }
 
 /// The sizes of pieces of a selection of these sizes that take so many bytes at most, and the cost of all of them; `None` where
-/// single products take more.
-pub fn fit(tree: &Tree, evaluation: Evaluation, whole: &[usize], most: f64) -> Option<(Vec<usize>, Cost)> {
+/// single products take more, or all of them more than so many operations.
+pub fn fit(
+    tree: &Tree,
+    evaluation: Evaluation,
+    whole: &[usize],
+    most: f64,
+    operations: f64,
+) -> Option<(Vec<usize>, Cost)> {
     let mut sizes = whole.to_vec();
     let total = |sizes: &[usize]| {
         let count = sizes.iter().zip(whole).map(|(&size, &whole)| whole.div_ceil(size.max(1)).max(1) as f64).product();
         Cost::of(tree, evaluation, sizes).times(count)
     };
     let mut cost = total(&sizes);
-    while cost.bytes > most {
+    // Pieces take no fewer operations than all at once.
+    while cost.bytes > most && cost.operations() <= operations {
         // What needs most memory gets smaller, and what that costs least for.
         let step = &tree.nodes[cost.widest];
         let mut labels = step.labels.clone();
@@ -155,7 +163,7 @@ pub fn fit(tree: &Tree, evaluation: Evaluation, whole: &[usize], most: f64) -> O
             }
         };
     }
-    Some((sizes, cost))
+    (cost.operations() <= operations).then_some((sizes, cost))
 }
 
 #[cfg(test)]
@@ -185,10 +193,10 @@ mod tests {
         for evaluation in [Evaluation::Directly, Evaluation::AlongTree] {
             let whole = Cost::of(&product, evaluation, &product.extents);
             for most in [1e6, 1e5, 1e4, 1e3] {
-                let (sizes, cost) = fit(&product, evaluation, &product.extents, most).unwrap();
+                let (sizes, cost) = fit(&product, evaluation, &product.extents, most, f64::INFINITY).unwrap();
                 assert!(cost.bytes <= most && cost.products >= whole.products, "{most}: {sizes:?} {cost:?}");
             }
-            assert_eq!(fit(&product, evaluation, &product.extents, 100.0), None);
+            assert_eq!(fit(&product, evaluation, &product.extents, 100.0, f64::INFINITY), None);
         }
     }
 }

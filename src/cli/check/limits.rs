@@ -16,6 +16,14 @@
 //! others, so the bound is below 2e-5, 5e-5 and 7e-5 for every k up to 10^9. Zeros instead of sums of k products of random signs are off by about
 //! 1.3 / sqrt(k), the largest of several elements by more: 3e-3 where k is 200,000, and 1.3e-4 where it is 10^8.
 //!
+//! # Trees
+//!
+//! Along a tree of many steps absolute products outgrow the elements: a chain of ten products over 64 has elements of 1e-8 of
+//! them, and rounding errors far below the bound above, which zeros would pass. There the bound is the smaller of it and
+//! [`CONFIDENCE`] times what errors of random signs, as large as they can be in each step, come to: see [`super::sum`]. What a step may do
+//! is gamma of the whole tree times the absolute products of its own two operands, as if all errors up to there pointed the same way. By the
+//! inequality of Cauchy and Schwarz that is at most gamma sqrt(n) times the root of the sum of the squares of its n products.
+//!
 //! # Underflow
 //!
 //! A product below the normal numbers is off by at most half of the smallest subnormal number (section 2.1, equation 2.8; sums
@@ -30,18 +38,28 @@
 //! precision is a number and the result's is none, the absolute products may be too large for the type, or those of a step may be:
 //! then it is an overflow, else it is wrong.
 //!
-//! Invariant: limits depend on the plan and the largest operands only, and are the same on every rank.
+//! Invariant: limits depend on the plan, the operands and the element only, and are the same on every rank.
 
+use einsum_dist::dims::Label;
 use einsum_dist::kernel::error_bound;
 use einsum_dist::tree::{Step, Tree};
 use einsum_dist::{Dtype, Plan};
+
+use super::cost::{Evaluation, distinct, inputs};
+use super::sum::{Rounding, Wanted, scaled};
+
+/// As many times what random errors come to may an element be off by.
+const CONFIDENCE: f64 = 4.0;
+
+/// A loss by underflow whose square is a number.
+const LARGEST_LOSS: f64 = 1e140;
 
 /// What a type can hold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Relative to the sum of absolute products.
     pub relative: f64,
-    /// The smallest subnormal number, for all products of the last step.
+    /// By underflow: in the last step, or in all of them once the operands are known.
     pub absolute: f64,
     pub largest: f64,
     /// What a product may lose to underflow.
@@ -74,17 +92,63 @@ impl Limits {
         let unordered = complex && plan.operands > 2;
         Limits { relative, absolute: last, largest, smallest, complex, unordered }
     }
+
+    /// How far an element may be off.
+    pub fn room(&self, want: &Wanted) -> f64 {
+        let sure = self.relative * want.magnitude.min(f64::MAX) + self.absolute;
+        // Numbers without a square have no such error.
+        if want.spread.is_finite() { sure.min(CONFIDENCE * want.spread) } else { sure }
+    }
+
+    /// What a run rounds off in each step, of operands that are divided by powers of two.
+    pub fn roundings(&self, tree: &Tree, evaluation: Evaluation, exponents: &[i32]) -> Vec<Rounding> {
+        let rounding = |terms: f64, exponent: i32, is_last: bool| {
+            let absolute = (terms * scaled(self.smallest, -exponent)).min(LARGEST_LOSS);
+            Rounding { relative: self.relative.powi(2) * terms.max(1.0), absolute: absolute.powi(2), is_last }
+        };
+        if evaluation == Evaluation::Directly {
+            let out = &tree.nodes[tree.root()].labels;
+            let summed = (0..tree.extents.len() as u32).map(Label).filter(|label| !out.contains(label));
+            let terms = summed.map(|label| tree.extent(label) as f64).product();
+            return vec![rounding(terms, exponents.iter().sum(), true); tree.nodes.len()];
+        }
+        let mut below: Vec<i32> = Vec::with_capacity(tree.nodes.len());
+        for node in &tree.nodes {
+            below.push(match node.step {
+                Step::Leaf { operand } => exponents[operand],
+                ref step => inputs(step).into_iter().flatten().fold(0, |sum, input| below[input].saturating_add(sum)),
+            });
+        }
+        let each = below.iter().enumerate();
+        each.map(|(id, &exponent)| rounding(terms(tree, id), exponent, id == tree.root())).collect()
+    }
+}
+
+/// Contractions and sums of a tree.
+pub fn steps(tree: &Tree) -> usize {
+    (0..tree.nodes.len())
+        .filter(|&id| match tree.nodes[id].step {
+            Step::Leaf { .. } => false,
+            Step::Unary { .. } => terms(tree, id) > 1.0,
+            Step::Contract { .. } => true,
+        })
+        .count()
+}
+
+/// Products of operands in the sum of one element.
+pub fn products(tree: &Tree) -> f64 {
+    (0..tree.nodes.len()).map(|id| terms(tree, id)).product()
 }
 
 /// Products that a step sums, or numbers.
 fn terms(tree: &Tree, node: usize) -> f64 {
     let out = &tree.nodes[node].labels;
-    let extents = |labels: &mut dyn Iterator<Item = einsum_dist::dims::Label>| -> f64 {
+    let extents = |labels: &mut dyn Iterator<Item = Label>| -> f64 {
         labels.filter(|label| !out.contains(label)).map(|label| tree.extent(label) as f64).product()
     };
     match &tree.nodes[node].step {
         Step::Leaf { .. } => 1.0,
-        Step::Unary { input, .. } => extents(&mut tree.nodes[*input].labels.iter().copied()),
+        Step::Unary { input, .. } => extents(&mut distinct(&tree.nodes[*input].labels).into_iter()),
         Step::Contract { kinds, .. } => extents(&mut kinds.iter().map(|(label, _)| label)),
     }
 }
@@ -123,7 +187,7 @@ impl Reach {
         let lost = |id: usize| {
             // Zeros lose nothing, whatever comes later.
             let later = if id == tree.root() { 0.0 } else { all - below[id].1 };
-            if later.is_nan() { 0.0 } else { (all_terms + later).exp() * limits.smallest }
+            if later.is_nan() { 0.0 } else { (all_terms + later + limits.smallest.ln()).exp() }
         };
         let absolute = (0..tree.nodes.len()).filter(inner).map(lost).sum::<f64>().max(limits.absolute);
         Reach { absolute, largest, finite }

@@ -10,7 +10,7 @@ use num_complex::Complex;
 use super::super::args::Args;
 use super::super::config::RunConfig;
 use super::limits::{Limits, Reach};
-use super::sum::Tracked;
+use super::sum::Wanted;
 use super::verdict::{Tally, judge};
 
 /// Terms of a sum.
@@ -29,6 +29,11 @@ fn limits(dtype: &str, terms: usize) -> Limits {
     Limits::new(&config.plan, &config.tree)
 }
 
+/// Of which nothing but its terms is known.
+fn wanted(value: Complex<f64>, magnitude: f64) -> Wanted {
+    Wanted { value, magnitude, spread: f64::INFINITY }
+}
+
 /// An element as the sum of what each of some ranks has.
 struct Made {
     parts: Vec<Complex<f64>>,
@@ -40,8 +45,8 @@ impl Made {
         self.parts.iter().sum()
     }
 
-    fn want(&self) -> Tracked {
-        Tracked { value: self.value(), magnitude: self.magnitude }
+    fn want(&self) -> Wanted {
+        wanted(self.value(), self.magnitude)
     }
 }
 
@@ -132,7 +137,7 @@ fn what_is_no_number_has_to_be_none() {
     let (nan, infinity) = (f64::NAN, f64::INFINITY);
     let judged = |got: [f64; 2], want: [f64; 2], magnitude: f64| {
         let [got, value] = [got, want].map(|[re, im]| Complex::new(re, im));
-        judge(&limits, got, Tracked { value, magnitude }, &[0])
+        judge(&limits, got, wanted(value, magnitude), &[0])
     };
     for want in [[nan, 1.0], [1.0, nan], [infinity, 1.0], [1.0, -infinity], [nan, -infinity]] {
         assert!(judged(want, want, nan).is_right(), "{want:?}");
@@ -149,7 +154,7 @@ fn what_is_no_number_has_to_be_none() {
 fn overflow_is_no_mistake() {
     let limits = limits("float32", 100);
     let judged = |got: f64, want: f64, magnitude: f64| {
-        judge(&limits, Complex::new(got, 0.0), Tracked { value: Complex::new(want, 0.0), magnitude }, &[3, 4])
+        judge(&limits, Complex::new(got, 0.0), wanted(Complex::new(want, 0.0), magnitude), &[3, 4])
     };
     let right = judged(f64::INFINITY, 1e40, 1e41);
     assert!(right.is_right() && right.overflowed == 1 && right.largest == 1e40 && right.place == [3, 4]);
@@ -172,7 +177,7 @@ fn underflow_counts_along_the_tree() {
     let config = config(&["[mk,kl->ml],ln->mn", "-s4"]);
     let limits = Limits::new(&config.plan, &config.tree);
     let judged = |got: f64, want: f64, magnitude: f64| {
-        judge(&limits, Complex::new(got, 0.0), Tracked { value: Complex::new(want, 0.0), magnitude }, &[0, 0])
+        judge(&limits, Complex::new(got, 0.0), wanted(Complex::new(want, 0.0), magnitude), &[0, 0])
     };
     assert!(judged(3e-45, 2e-45, 2e-45).is_right(), "one subnormal number more");
     assert!(!judged(1e-40, 2e-40, 2e-40).is_right());

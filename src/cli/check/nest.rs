@@ -9,10 +9,9 @@
 
 use einsum_dist::dims::Label;
 use einsum_dist::memory::{OutOfMemory, room_for};
-use num_complex::Complex;
 use rayon::prelude::*;
 
-use super::sum::{Term, Total, Tracked};
+use super::sum::{Rounding, Summand, Term, Total, Tracked};
 
 /// Products that are summed before they join the others.
 const BLOCK: usize = 32;
@@ -39,11 +38,19 @@ pub struct Nest<'a> {
     varying: Vec<usize>,
     fixed: Vec<usize>,
     complex: bool,
+    rounding: Rounding,
 }
 
 impl<'a> Nest<'a> {
-    /// `len` has the number of places of each label; `complex` is false where all imaginary parts are 0.
-    pub fn new(terms: &'a [Term], out: &[Label], len: impl Fn(Label) -> usize, complex: bool) -> Nest<'a> {
+    /// `len` has the number of places of each label; `complex` is false where all imaginary parts are 0. `rounding` is what a run
+    /// does to each element.
+    pub fn new(
+        terms: &'a [Term],
+        out: &[Label],
+        len: impl Fn(Label) -> usize,
+        complex: bool,
+        rounding: Rounding,
+    ) -> Nest<'a> {
         let of =
             |label: Label| Loop { extent: len(label), steps: terms.iter().map(|term| term.stride(label)).collect() };
         let mut summed: Vec<Label> = Vec::new();
@@ -75,6 +82,7 @@ impl<'a> Nest<'a> {
             varying,
             fixed,
             complex,
+            rounding,
         }
     }
 
@@ -102,7 +110,8 @@ impl<'a> Nest<'a> {
     }
 
     /// One element.
-    fn at<const COMPLEX: bool>(&self, mut place: usize, state: &mut State) -> Tracked {
+    fn at<const COMPLEX: bool>(&self, element: usize, state: &mut State) -> Tracked {
+        let mut place = element;
         if self.inner.extent == 0 || self.outer.iter().any(|label| label.extent == 0) {
             return Tracked::default();
         }
@@ -119,7 +128,7 @@ impl<'a> Nest<'a> {
         loop {
             total.add(self.row::<COMPLEX>(&state.starts));
             if !self.step(state) {
-                return total.get();
+                return total.rounded(self.rounding, element);
             }
         }
     }
@@ -140,28 +149,30 @@ impl<'a> Nest<'a> {
     }
 
     /// The sum along the inner label.
-    fn row<const COMPLEX: bool>(&self, starts: &[usize]) -> Tracked {
-        let fixed =
-            self.fixed.iter().map(|&factor| self.values[factor][starts[factor]]).reduce(Tracked::times::<COMPLEX>);
+    fn row<const COMPLEX: bool>(&self, starts: &[usize]) -> Summand {
+        let fixed = self.fixed.iter().map(|&factor| Summand::from(self.values[factor][starts[factor]]));
+        let fixed = fixed.reduce(Summand::times::<COMPLEX>);
         let of = |factor: usize| (&self.values[factor][starts[factor]..], self.inner.steps[factor]);
         let extent = self.inner.extent;
         let sum = match self.varying[..] {
-            [] => (extent > 1).then(|| blocks(extent, |_| one())),
+            [] => (extent > 1).then(|| blocks(extent, |_| Summand::one())),
             [only] => {
                 let (values, step) = of(only);
-                Some(blocks(extent, |at| values[at * step]))
+                Some(blocks(extent, |at| values[at * step].into()))
             }
             [one, other] => Some(match (of(one), of(other)) {
                 ((left, 1), (right, 1)) => dot::<COMPLEX>(&left[..extent], &right[..extent]),
-                ((left, l), (right, r)) => blocks(extent, |at| left[at * l].times::<COMPLEX>(right[at * r])),
+                ((left, l), (right, r)) => {
+                    blocks(extent, |at| Summand::from(left[at * l]).times::<COMPLEX>(right[at * r].into()))
+                }
             }),
             _ => {
                 let product = |at: usize| {
                     let factors = self.varying.iter().map(|&factor| {
                         let (values, step) = of(factor);
-                        values[at * step]
+                        Summand::from(values[at * step])
                     });
-                    factors.reduce(Tracked::times::<COMPLEX>).unwrap_or_else(one)
+                    factors.reduce(Summand::times::<COMPLEX>).unwrap_or_else(Summand::one)
                 };
                 Some(blocks(extent, product))
             }
@@ -180,18 +191,13 @@ struct State {
     at: Vec<usize>,
 }
 
-/// The product of nothing.
-fn one() -> Tracked {
-    Tracked::from(Complex::new(1.0, 0.0))
-}
-
 /// The sum of values, block by block, each of four sums that do not wait for each other.
 #[inline(always)]
-fn blocks(count: usize, value: impl Fn(usize) -> Tracked) -> Tracked {
+fn blocks(count: usize, value: impl Fn(usize) -> Summand) -> Summand {
     let mut total = Total::default();
     for start in (0..count).step_by(BLOCK) {
         let end = count.min(start + BLOCK);
-        let mut sums = [Tracked::default(); 4];
+        let mut sums = [Summand::default(); 4];
         let mut at = start;
         while at + 4 <= end {
             for (lane, sum) in sums.iter_mut().enumerate() {
@@ -205,16 +211,18 @@ fn blocks(count: usize, value: impl Fn(usize) -> Tracked) -> Tracked {
         let [a, b, c, d] = sums;
         total.add(a.add(b).add(c.add(d)));
     }
-    total.get()
+    total.summand()
 }
 
 /// As [`blocks`], of products of neighbours.
-fn dot<const COMPLEX: bool>(left: &[Tracked], right: &[Tracked]) -> Tracked {
-    blocks(left.len().min(right.len()), |at| left[at].times::<COMPLEX>(right[at]))
+fn dot<const COMPLEX: bool>(left: &[Tracked], right: &[Tracked]) -> Summand {
+    blocks(left.len().min(right.len()), |at| Summand::from(left[at]).times::<COMPLEX>(right[at].into()))
 }
 
 #[cfg(test)]
 mod tests {
+    use num_complex::Complex;
+
     use super::*;
 
     fn term(labels: &[Label], shape: &[usize], seed: usize) -> Term {
@@ -232,8 +240,8 @@ mod tests {
             let shape = |labels: &[Label]| labels.iter().map(|&label| len(label)).collect::<Vec<_>>();
             let terms: Vec<Term> = labels.iter().enumerate().map(|(at, l)| term(l, &shape(l), at)).collect();
             for out in [vec![], vec![a], vec![c, a]] {
-                let nest = Nest::new(&terms, &out, len, true);
-                let mut wanted = vec![Tracked::default(); shape(&out).iter().product()];
+                let nest = Nest::new(&terms, &out, len, true, Rounding::default());
+                let mut wanted = vec![Total::default(); shape(&out).iter().product()];
                 for point in 0..120 {
                     let at = [point % 3, point / 3 % 4, point / 12 % 5, point / 60];
                     let used = |label: &Label| labels.iter().flatten().any(|known| known == label);
@@ -241,13 +249,14 @@ mod tests {
                         continue;
                     }
                     let factor = |term: &Term| {
-                        term.values[(0..4).map(|l| term.stride(Label(l)) * at[l as usize]).sum::<usize>()]
+                        let place = (0..4).map(|l| term.stride(Label(l)) * at[l as usize]).sum::<usize>();
+                        Summand::from(term.values[place])
                     };
                     let place = out.iter().fold(0, |place, &label| place * len(label) + at[label.0 as usize]);
-                    wanted[place] = wanted[place].add(terms.iter().map(factor).reduce(Tracked::times::<true>).unwrap());
+                    wanted[place].add(terms.iter().map(factor).reduce(Summand::times::<true>).unwrap());
                 }
                 // Sums of small whole numbers are exact in every order; their absolute values are not.
-                for (got, want) in nest.all(true).unwrap().iter().zip(&wanted) {
+                for (got, want) in nest.all(true).unwrap().iter().zip(wanted.iter().map(|total| total.number())) {
                     assert_eq!(got.value, want.value, "{labels:?} {out:?}");
                     assert!((got.magnitude - want.magnitude).abs() <= 1e-12 * want.magnitude, "{labels:?} {out:?}");
                 }
@@ -259,7 +268,9 @@ mod tests {
     #[test]
     fn long_sums_stay_accurate() {
         let ones = vec![Tracked::from(Complex::new(0.1, 0.0)); 1 << 20];
-        let sum = blocks(ones.len(), |at| ones[at]).value.re;
+        let mut total = Total::default();
+        total.add(blocks(ones.len(), |at| ones[at].into()));
+        let sum = total.number().value.re;
         let exact = 0.1f64 * (1 << 20) as f64;
         assert!((sum - exact).abs() <= 1e-13 * exact, "{sum}");
     }

@@ -7,7 +7,10 @@
 use num_complex::Complex;
 
 use super::limits::{Limits, Reach};
-use super::sum::Tracked;
+use super::sum::Wanted;
+
+/// Absolute products below which some may be too small for double precision.
+const SMALL: f64 = 1e-290;
 
 /// What has been found in some elements.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +32,8 @@ pub struct Tally {
     pub overflowed: u64,
     /// Elements that are infinite in double precision, too.
     pub infinite: u64,
+    /// Elements that are numbers where double precision has none, or hardly any.
+    pub unclear: u64,
     /// The largest element or sum of products of those, and where it is.
     pub largest: f64,
     pub place: Vec<usize>,
@@ -47,6 +52,7 @@ impl Default for Tally {
             lost: 0,
             overflowed: 0,
             infinite: 0,
+            unclear: 0,
             largest: 0.0,
             place: Vec::new(),
         }
@@ -69,14 +75,15 @@ impl Tally {
         self.lost += other.lost;
         self.overflowed += other.overflowed;
         self.infinite += other.infinite;
+        self.unclear += other.unclear;
         self
     }
 
     /// As numbers, for other processes: places have `rank` of them.
     pub fn numbers(&self, rank: usize) -> Vec<f64> {
-        let counts = [self.checked, self.spilled, self.lost, self.overflowed, self.infinite].map(|count| count as f64);
+        let counts = [self.checked, self.spilled, self.lost, self.overflowed, self.infinite, self.unclear];
         let mut numbers = vec![self.worst, self.error, self.bound, self.magnitude, self.excess, self.largest];
-        numbers.extend(counts);
+        numbers.extend(counts.map(|count| count as f64));
         numbers.extend((0..rank).map(|dim| self.place.get(dim).map_or(0.0, |&at| at as f64)));
         numbers
     }
@@ -96,13 +103,21 @@ impl Tally {
             lost: at(8) as u64,
             overflowed: at(9) as u64,
             infinite: at(10) as u64,
-            place: numbers.iter().skip(11).map(|&at| at as usize).collect(),
+            unclear: at(11) as u64,
+            place: numbers.iter().skip(12).map(|&at| at as usize).collect(),
         }
     }
 
     /// Whether the operands have to be looked at.
     pub fn is_open(&self) -> bool {
-        self.lost > 0 || self.infinite > 0 || (self.excess > 0.0 && self.excess.is_finite())
+        self.lost + self.infinite + self.unclear > 0 || (self.excess > 0.0 && self.excess.is_finite())
+    }
+
+    /// Whether double precision itself may have met numbers beyond its range, or the operands explain what is off: then elements have to
+    /// be looked at along the tree, with operands that are scaled.
+    pub fn is_unclear(&self, limits: &Limits, reach: &Reach) -> bool {
+        let explained = self.excess > 0.0 && self.excess <= reach.absolute - limits.absolute;
+        self.lost + self.spilled + self.infinite + self.unclear > 0 || explained
     }
 
     /// What remains when the operands have been looked at.
@@ -134,10 +149,10 @@ impl Tally {
 }
 
 /// Compares an element at a place of the result.
-pub fn judge(limits: &Limits, got: Complex<f64>, want: Tracked, place: &[usize]) -> Tally {
+pub fn judge(limits: &Limits, got: Complex<f64>, want: Wanted, place: &[usize]) -> Tally {
     let mut tally = Tally { checked: 1, bound: limits.relative, ..Tally::default() };
     let (magnitude, bounded) = (want.magnitude.min(f64::MAX), want.magnitude.is_finite());
-    let room = limits.relative * magnitude + limits.absolute;
+    let room = limits.room(&want);
     let parts = [(got.re, want.value.re), (got.im, want.value.im)];
     let parts = &parts[..if limits.complex { 2 } else { 1 }];
     let undefined = limits.unordered && !want.value.is_finite();
@@ -148,7 +163,10 @@ pub fn judge(limits: &Limits, got: Complex<f64>, want: Tracked, place: &[usize])
         }
         *off = match (got.is_finite(), want.is_finite()) {
             (true, true) => (got - want).abs(),
-            (true, false) => f64::INFINITY,
+            (true, false) => {
+                tally.unclear = 1;
+                f64::INFINITY
+            }
             (false, false) if got == want || (got.is_nan() && want.is_nan()) => {
                 tally.infinite = u64::from(got.is_infinite());
                 0.0
@@ -192,6 +210,9 @@ pub fn judge(limits: &Limits, got: Complex<f64>, want: Tracked, place: &[usize])
     }
     tally.worst = off / room;
     tally.excess = if off <= room { 0.0 } else { off - room };
+    if tally.excess > 0.0 && magnitude < SMALL {
+        tally.unclear = 1;
+    }
     if magnitude > 0.0 {
         (tally.magnitude, tally.error, tally.bound) = (magnitude, off / magnitude, room / magnitude);
     } else if tally.excess > 0.0 {

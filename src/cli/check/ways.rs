@@ -13,7 +13,7 @@
 
 use einsum_dist::dims::Label;
 use einsum_dist::io::random;
-use einsum_dist::tree::{Step, Tree};
+use einsum_dist::tree::Tree;
 
 use super::cost::{Cost, Evaluation, fit};
 use super::select::Indices;
@@ -21,14 +21,14 @@ use super::select::Indices;
 /// Operations up to which all elements are checked.
 const QUICK: f64 = 1e9;
 
-/// Operand elements up to which all elements are checked.
-const HELD: f64 = (1u64 << 27) as f64;
-
 /// Elements of a sample.
 pub const SAMPLE: usize = 1024;
 
 /// Products beyond which samples share work.
 const PATIENCE: f64 = 1e9;
+
+/// As many times as long may a second look take.
+const LONGER: f64 = 10.0;
 
 /// As many products more are worth a check that shares nothing with the plan.
 const INDEPENDENT: f64 = 2.0;
@@ -72,6 +72,8 @@ pub struct Choice<'a> {
     pub most: f64,
     pub threads: usize,
     pub seed: u64,
+    /// Whether sums without steps are good enough.
+    pub directly: bool,
 }
 
 /// One of several ways, with the cost of all that it takes.
@@ -91,13 +93,10 @@ impl Choice<'_> {
     pub fn way(&self) -> Option<Way> {
         let out = &self.tree.nodes[self.tree.root()].labels;
         let extents = self.tree.shape(out);
-        let leaves = self.tree.nodes.iter().filter(|node| matches!(node.step, Step::Leaf { .. }));
-        let elements = |labels: &[Label]| self.tree.shape(labels).iter().map(|&extent| extent as f64).product::<f64>();
-        let held = leaves.map(|node| elements(&node.labels)).sum::<f64>() <= HELD;
         let all = self.cheapest(&extents, 1);
-        let volume = elements(out);
+        let volume = extents.iter().map(|&extent| extent as f64).product::<f64>();
         match all {
-            Some(all) if held && all.cost.products * self.flops <= QUICK || volume <= SAMPLE as f64 => {
+            Some(all) if all.cost.products * self.flops <= QUICK || volume <= SAMPLE as f64 => {
                 Some(self.chosen(all, What::All))
             }
             _ => {
@@ -167,30 +166,45 @@ impl Choice<'_> {
         sizes
     }
 
+    /// The same elements along the tree; `None` where that takes too much time or memory.
+    pub fn along_tree(&self, way: &Way) -> Option<Way> {
+        let out = &self.tree.nodes[self.tree.root()].labels;
+        let (grid, batches) = match &way.what {
+            What::All => (self.tree.shape(out), 1),
+            What::Batches(batches) => (batches.first()?.iter().map(Indices::len).collect(), batches.len()),
+        };
+        let candidate = self.evaluated(Evaluation::AlongTree, &grid, batches, f64::INFINITY)?;
+        let is_quick = candidate.cost.operations() <= LONGER * PATIENCE;
+        is_quick.then(|| self.chosen(candidate, way.what.clone()))
+    }
+
     /// The better evaluation of batches of this size.
     fn cheapest(&self, grid: &[usize], batches: usize) -> Option<Candidate> {
-        let whole = self.with(grid);
-        let of = |evaluation| {
-            let (mut sizes, mut cost) = fit(self.tree, evaluation, &whole, self.most)?;
-            let mut at_a_time = 1;
-            // In several pieces or batches, each thread has one.
-            if self.threads > 1
-                && (batches > 1 || sizes != whole)
-                && let Some((smaller, cheap)) = fit(self.tree, evaluation, &whole, self.most / self.threads as f64)
-                && cheap.operations() <= 1.5 * cost.operations()
-            {
-                (sizes, cost, at_a_time) = (smaller, cheap, self.threads);
-            }
-            let cost = cost.times(batches as f64);
-            Some(Candidate { evaluation, sizes, at_a_time, cost, grid: grid.to_vec(), batches })
+        let along_tree = self.evaluated(Evaluation::AlongTree, grid, batches, f64::INFINITY);
+        let most = match &along_tree {
+            Some(_) if !self.directly => return along_tree,
+            Some(along_tree) => (INDEPENDENT * along_tree.cost.operations()).max(AT_ONCE),
+            None => f64::INFINITY,
         };
-        match (of(Evaluation::Directly), of(Evaluation::AlongTree)) {
-            (Some(directly), Some(along_tree)) => {
-                let most = (INDEPENDENT * along_tree.cost.operations()).max(AT_ONCE);
-                Some(if directly.cost.operations() <= most { directly } else { along_tree })
-            }
-            (directly, along_tree) => directly.or(along_tree),
+        self.evaluated(Evaluation::Directly, grid, batches, most).or(along_tree)
+    }
+
+    /// One evaluation, if it takes at most so many operations.
+    fn evaluated(&self, evaluation: Evaluation, grid: &[usize], batches: usize, most: f64) -> Option<Candidate> {
+        let whole = self.with(grid);
+        let each = most / batches as f64;
+        let (mut sizes, mut cost) = fit(self.tree, evaluation, &whole, self.most, each)?;
+        let mut at_a_time = 1;
+        // In several pieces or batches, each thread has one.
+        if self.threads > 1
+            && (batches > 1 || sizes != whole)
+            && let Some((smaller, cheap)) = fit(self.tree, evaluation, &whole, self.most / self.threads as f64, each)
+            && cheap.operations() <= 1.5 * cost.operations()
+        {
+            (sizes, cost, at_a_time) = (smaller, cheap, self.threads);
         }
+        let cost = cost.times(batches as f64);
+        Some(Candidate { evaluation, sizes, at_a_time, cost, grid: grid.to_vec(), batches })
     }
 }
 
@@ -254,7 +268,7 @@ mod tests {
     fn way(text: &str, shapes: &[Vec<usize>], most: f64) -> Option<Way> {
         let shaped = Problem::parse(text).unwrap().shapes(shapes).unwrap();
         let tree = shaped.tree(&Machine::default(), &Options::default()).unwrap();
-        let way = Choice { tree: &tree, flops: 2.0, most, threads: 2, seed: 1 }.way()?;
+        let way = Choice { tree: &tree, flops: 2.0, most, threads: 2, seed: 1, directly: true }.way()?;
         let bytes = Cost::of(&tree, way.evaluation, &way.sizes).bytes * way.at_a_time as f64;
         assert!(bytes <= most, "{most}: {way:?} takes {bytes}");
         Some(way)
