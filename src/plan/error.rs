@@ -25,6 +25,9 @@ pub enum PlanError {
     /// The plan does not fit, and no slices help.
     #[error("rank {rank} needs {needed} bytes, {} more than the memory limit of {limit}, {place}", needed - limit)]
     Memory { rank: usize, needed: u64, limit: u64, place: String },
+    /// The plan fits in slices only that are too many to ever end.
+    #[error("the memory limit of {limit} bytes takes more than {most} slices: they would never end")]
+    TooManySlices { limit: u64, most: u64 },
     /// A constant operand is none.
     #[error("operand {operand} is said to be constant, and there are {operands} operands")]
     Constant { operand: usize, operands: usize },

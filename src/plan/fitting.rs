@@ -10,7 +10,7 @@ use std::cell::RefCell;
 
 use super::lanes::{SideBySide, side_by_side};
 use super::layout::{self, Prices};
-use super::slice::divisors;
+use super::slice::{MOST_SLICES, divisors, slice_count};
 use super::slice_model::{Model, State};
 use super::slice_search::slices;
 use super::{Held, Options, Packing, Plan, PlanError, Slice, Source, Value, distribute};
@@ -307,7 +307,11 @@ impl Search<'_> {
             found = self.next(&found).ok_or_else(|| self.too_large(&found, ""))?;
         }
         // The first ones were cut finer than need be.
-        Ok(self.coarse(found))
+        let coarse = self.coarse(found);
+        if slice_count(&coarse.slices) > MOST_SLICES {
+            return Err(PlanError::TooManySlices { limit: self.limit, most: MOST_SLICES as u64 });
+        }
+        Ok(coarse)
     }
 
     /// With larger pieces, as far as they fit.
@@ -334,7 +338,8 @@ impl Search<'_> {
             if next.peak <= self.limit {
                 // Another dimension adds operations, or none.
                 let at = now.slices.len();
-                let cheapest = |pieces: usize| priced(now.plan.total_gflop(), (now.plan.slice_count() * pieces) as f64);
+                let cheapest =
+                    |pieces: usize| priced(now.plan.total_gflop(), now.plan.slice_count() as f64 * pieces as f64);
                 let mut larger = larger_pieces(next.slices[at]);
                 larger.retain(|piece| cheapest(next.slices[at].extent / piece) < least);
                 next = self.coarsest(next, at, &larger);

@@ -13,7 +13,8 @@
 //! each as soon as it is finished.
 //!
 //! Invariants: pieces of a dimension are equal, so that one schedule serves all slices; no tensor is cut over ranks along a
-//! sliced dimension, so that a slice of a block is the block of a slice; summed dimensions vary fastest. What is the
+//! sliced dimension, so that a slice of a block is the block of a slice; summed dimensions vary fastest; there are
+//! at most [`MOST_SLICES`], so that their number is one. What is the
 //! same in all slices of a whole result is computed once where there is memory to keep it.
 
 use std::ops::Range;
@@ -35,10 +36,18 @@ pub struct Slice {
     pub piece: usize,
 }
 
+/// More slices than these would never end.
+pub(super) const MOST_SLICES: f64 = 1e12;
+
 impl Slice {
     fn pieces(&self) -> usize {
         self.extent / self.piece
     }
+}
+
+/// How many slices these make; it may be more than there are numbers for.
+pub(super) fn slice_count(slices: &[Slice]) -> f64 {
+    slices.iter().map(|slice| slice.pieces() as f64).product()
 }
 
 /// What a rank holds of its block of the result.
@@ -54,7 +63,7 @@ pub enum Held {
 impl Plan {
     /// How many times the schedule runs for one result.
     pub fn slice_count(&self) -> usize {
-        self.slices.iter().map(Slice::pieces).product()
+        self.slices.iter().map(Slice::pieces).fold(1, usize::saturating_mul)
     }
 
     /// The extent of a dimension over all slices.
@@ -140,7 +149,8 @@ impl Plan {
     /// How many slices add up to an element of the result. They follow each other.
     fn slices_of_one_element(&self) -> usize {
         let output = &self.output().labels;
-        self.slices.iter().filter(|slice| !output.contains(&slice.label)).map(Slice::pieces).product()
+        let summed = self.slices.iter().filter(|slice| !output.contains(&slice.label));
+        summed.map(Slice::pieces).fold(1, usize::saturating_mul)
     }
 
     /// Bytes of a rank's blocks of operands and output of which a slice has only a part: what schedules do not count.
@@ -179,12 +189,33 @@ impl Plan {
     }
 }
 
-/// The divisors of a number from 1 on, ascending.
+/// Prime factors that are looked for.
+const LARGEST_FACTOR: usize = 1 << 20;
+
+/// The divisors of a number from 1 on, ascending; all of them up to 2^40, beyond that those whose prime factors are small, and what
+/// remains of the number without these. Cost: a million divisions at most.
 pub(super) fn divisors(number: usize) -> Vec<usize> {
-    let mut low: Vec<usize> = (1..=number.isqrt()).filter(|divisor| number.is_multiple_of(*divisor)).collect();
-    let high: Vec<usize> = low.iter().rev().map(|low| number / low).filter(|high| high * high != number).collect();
-    low.extend(high);
-    low
+    if number == 0 {
+        return Vec::new();
+    }
+    let mut all = vec![1];
+    let mut multiply = |prime: usize| {
+        let times: Vec<usize> = all.iter().map(|divisor| divisor * prime).collect();
+        all.extend(times);
+    };
+    let (mut rest, mut factor) = (number, 2);
+    while factor <= LARGEST_FACTOR && factor <= rest / factor {
+        if rest.is_multiple_of(factor) {
+            multiply(factor);
+            rest /= factor;
+        } else {
+            factor += 1;
+        }
+    }
+    multiply(rest);
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 #[cfg(test)]
@@ -196,5 +227,14 @@ mod tests {
         assert_eq!(divisors(1), [1]);
         assert_eq!(divisors(36), [1, 2, 3, 4, 6, 9, 12, 18, 36]);
         assert_eq!(divisors(1021), [1, 1021]);
+        assert_eq!(divisors(1 << 33).len(), 34);
+        assert_eq!(divisors(6_000_000_000).len(), 200);
+        // Two large primes.
+        assert_eq!(divisors(4_294_967_291 * 3), [1, 3, 4_294_967_291, 4_294_967_291 * 3]);
+        assert!(divisors(usize::MAX).into_iter().all(|divisor| usize::MAX.is_multiple_of(divisor)));
+        for number in 1..500usize {
+            let every: Vec<usize> = (1..=number).filter(|divisor| number.is_multiple_of(*divisor)).collect();
+            assert_eq!(divisors(number), every);
+        }
     }
 }

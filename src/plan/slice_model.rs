@@ -5,6 +5,7 @@
 //! nodes per question, whatever the slices. Deliberately absent: ranks, alignment and the choice of algorithms; complete
 //! plans decide whether slices suffice.
 
+use super::slice::slice_count;
 use super::{Held, Slice};
 use crate::dims::Label;
 use crate::tree::{NodeId, Step, Tree};
@@ -39,7 +40,7 @@ pub struct State {
 impl State {
     /// How many slices there are.
     pub fn count(&self) -> f64 {
-        self.slices.iter().map(|slice| (slice.extent / slice.piece) as f64).product()
+        slice_count(&self.slices)
     }
 }
 

@@ -9,7 +9,7 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::slice::divisors;
+use super::slice::{MOST_SLICES, divisors};
 use super::slice_model::{Figures, Model, State};
 use crate::dims::Label;
 
@@ -27,9 +27,6 @@ const VISITS_PER_NODE: usize = 600;
 
 /// How a slice more is weighed where it adds no operations.
 const SMALL: f64 = 0.01;
-
-/// More slices than these would never end.
-const MOST_SLICES: f64 = 1e12;
 
 /// What slices cost: operations in all, and something for each slice.
 pub type Price = dyn Fn(f64, f64) -> f64;

@@ -49,6 +49,18 @@ fn slices_are_found_for_other_networks() {
     }
 }
 
+/// Extents of which a product, or a square, is more than 64 bits count.
+#[test]
+fn slices_of_very_large_extents_are_counted() {
+    let folder = Folder::new("large-slices");
+    let cubes = "[[a,b,c->abc]->],[[d,e,f->def]->]->";
+    explained(&folder, cubes, "131072", &["--memory-limit", "100MB"]).refused("takes more than 1000000000000 slices");
+    for size in ["i=4294967296,j=4", "i=6000000000,j=4"] {
+        let report = explained(&folder, "[i,j->ij]->", size, &["--memory-limit", "60GB"]).well().json();
+        assert!(report["slices"].as_u64() > Some(1), "{size}: {report}");
+    }
+}
+
 #[test]
 fn the_best_path_of_a_ring_is_found() {
     let folder = Folder::new("ring");
