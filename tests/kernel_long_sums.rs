@@ -312,7 +312,7 @@ fn sums_of_diagonals_are_counted() {
         ("iij->ij", vec![40, 40, 7], 0),
     ] {
         for ranks in [1, 2] {
-            let shaped = Problem::parse(text).unwrap().shapes(&[shape.clone()]).unwrap();
+            let shaped = Problem::parse(text).unwrap().shapes(std::slice::from_ref(&shape)).unwrap();
             let counted = shaped.plan(&Machine::new(ranks, 1), &Options::default()).unwrap().roundings();
             let least = longest_chain(terms, SumOf::Number) + if terms > 0 { ranks as u64 - 1 } else { 0 };
             assert!((least..least + 4).contains(&counted), "{text} on {ranks}: {counted}, not {least}");
