@@ -39,7 +39,7 @@ fn measure<R: Real>(name: &str, side: usize, one: R) {
 
 /// GFLOP/s of one round of products over a batch.
 fn rate<R: Real>(side: usize, batch: usize, transpose_b: bool, one: R) -> f64 {
-    let tile = Tile::<R>::get([side; 3], [side; 3], transpose_b, false).expect("code for a small shape");
+    let tile = Tile::<R>::get([side; 3], [side; 3], transpose_b).expect("code for a small shape");
     let length = side * side;
     let [left, right, mut out] = [(); 3].map(|()| vec![one; length * batch]);
     let (mut products, start) = (0, Instant::now());

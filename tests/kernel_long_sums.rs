@@ -5,10 +5,11 @@
 use einsum_dist::dims::Label;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::kernel::{
-    Element, Workspace, available, contract_planned, error_bound, host, plan, plan_unary, unary_planned,
+    Element, Workspace, available, contract_planned, error_bound, has_xsmm, host, plan, plan_unary, unary_planned,
 };
-use einsum_dist::local::{Isa, Layout, SumOf, Target, longest_chain};
-use ndarray::{ArrayD, Dimension, IxDyn, ShapeBuilder};
+use einsum_dist::local::{Family, Isa, Layout, SumOf, Target, longest_chain};
+use einsum_dist::{Machine, Options, Problem};
+use ndarray::{Array2, ArrayD, ArrayViewD, Dimension, IxDyn, ShapeBuilder, s};
 use num_complex::Complex;
 
 #[path = "common/rng.rs"]
@@ -114,14 +115,16 @@ fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumOf, columns: bool
     }
     let want: Vec<_> = want.iter().map(Exact::total).collect();
     let bound = error_bound(T::DTYPE, longest_chain(terms as u64, of) + 2, 2);
-    for (isa, threads) in isas().flat_map(|isa| [(isa, 1), (isa, 2)]) {
+    // LIBXSMM has its own instructions, whatever loops have.
+    let xsmm = has_xsmm().then(|| Target { family: Family::Xsmm, threads: 1, ..host() });
+    let own = isas().flat_map(|isa| [(isa, 1), (isa, 2)]).map(|(isa, threads)| Target { isa, threads, ..host() });
+    for target in own.chain(xsmm) {
         let mut c = ArrayD::from_elem(IxDyn(&shape(&out)), T::from_f64(f64::NAN, 0.0));
-        let target = Target { isa, threads, ..host() };
         let plan = plan((&left, &a.view()), (&right, &b.view()), (&out, &c.view()), &target);
         let mut workspace = Workspace::new();
         contract_planned(&plan, T::ONE, a.view(), b.view(), T::ZERO, c.view_mut(), &mut workspace).unwrap();
         let error = worst(&c, &want);
-        assert!(error <= bound, "{text} {sizes:?} on {}: {error:e}, not {bound:e}: {:?}", isa.name(), plan.body());
+        assert!(error <= bound, "{text} {sizes:?} for {target:?}: {error:e}, not {bound:e}: {:?}", plan.body());
         let again = c.clone();
         contract_planned(&plan, T::ONE, a.view(), b.view(), T::ZERO, c.view_mut(), &mut workspace).unwrap();
         assert!(c == again, "other bits");
@@ -129,7 +132,7 @@ fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumOf, columns: bool
         let (two, half) = (T::from_f64(2.0, 0.0), T::from_f64(0.5, 0.0));
         contract_planned(&plan, half, a.view(), b.view(), two, c.view_mut(), &mut workspace).unwrap();
         let twice: Vec<_> = want.iter().map(|&(value, sum)| (value * 2.5, sum * 2.5)).collect();
-        assert!(worst(&c, &twice) <= 2.0 * bound, "{text} {sizes:?} onto out on {}", isa.name());
+        assert!(worst(&c, &twice) <= 2.0 * bound, "{text} {sizes:?} onto out for {target:?}");
     }
 }
 
@@ -206,11 +209,113 @@ fn sums_of_one_tensor() {
         sums::<Complex<f64>>("a->", &[100_003], false, data);
         // Along a diagonal, along short lines, across few and many elements.
         sums::<f32>("aa->", &[1_001], false, data);
+        // Lines of a few elements far apart and side by side, and complex ones far apart.
+        sums::<f32>("abb->", &[20_000, 2], false, data);
+        sums::<f32>("abb->", &[2_000, 16], false, data);
+        sums::<Complex<f32>>("abb->", &[3_000, 5], false, data);
+        sums::<Complex<f32>>("aa->", &[1_001], false, data);
         sums::<f32>("ab->a", &[3, 70_003], false, data);
         sums::<f32>("abc->b", &[5_001, 3, 17], false, data);
         sums::<f32>("ba->a", &[3, 70_003], false, data);
         sums::<f32>("ba->a", &[700, 1_003], false, data);
         sums::<Complex<f64>>("ba->a", &[5, 50_003], false, data);
         sums::<f32>("ab->a", &[5, 40_003], true, data);
+    }
+}
+
+/// Lines of a few elements that lie side by side, with gaps between them that keep lines from becoming one.
+#[test]
+fn sums_of_short_lines() {
+    fn short<T: Element>(width: usize) {
+        let lines = 40_000;
+        let whole = Array2::from_elem([lines, width + 1], T::from_f64(0.1, 0.0));
+        let part: ArrayViewD<T> = whole.slice(s![.., ..width]).into_dyn();
+        let ab = labels("ab");
+        let (terms, value) = ((lines * width) as u64, whole[[0, 0]].to_c64().re);
+        let chain = longest_chain(terms, SumOf::Number);
+        let off = |got: T, want: f64| (got.to_c64().re - want).abs() / want;
+        for (isa, threads) in isas().flat_map(|isa| [(isa, 1), (isa, 3)]) {
+            let mut sum = ArrayD::from_elem(IxDyn(&[]), T::ZERO);
+            let layout = Layout::new(&ab, part.shape(), part.strides());
+            let plan_of_sum = plan_unary(&layout, &Layout::new(&[], &[], &[]), size_of::<T>(), threads);
+            unary_planned(&plan_of_sum, isa, part.view(), sum.view_mut());
+            let error = off(sum[[]], terms as f64 * value);
+            assert!(error <= error_bound(T::DTYPE, chain, 0), "{:?} by {width} on {isa:?}: {error:e}", T::DTYPE);
+            let target = Target { isa, threads, ..host() };
+            let plan = plan((&ab, &part), (&ab, &part), (&[], &sum.view()), &target);
+            let mut workspace = Workspace::new();
+            contract_planned(&plan, T::ONE, part.view(), part.view(), T::ZERO, sum.view_mut(), &mut workspace).unwrap();
+            let error = off(sum[[]], terms as f64 * value * value);
+            assert!(error <= error_bound(T::DTYPE, chain + 2, 2), "dots of {:?} by {width}: {error:e}", T::DTYPE);
+        }
+    }
+    for width in [2, 3, 5, 7] {
+        short::<f32>(width);
+        short::<f64>(width);
+        short::<Complex<f32>>(width);
+    }
+}
+
+/// Boxes of a deep sum are added to out; generated code does not begin its sums with what is there.
+#[test]
+fn generated_products_of_deep_sums() {
+    if !has_xsmm() {
+        return;
+    }
+    for (text, shape) in [("mk,kn->mn", [[64, 16_000], [16_000, 64]]), ("km,kn->mn", [[20_000, 32], [20_000, 32]])] {
+        let [left, right, out] = [&text[..2], &text[3..5], "mn"].map(labels);
+        let [a, b] = shape.map(|shape| ArrayD::from_elem(IxDyn(&shape), 0.7f32));
+        let depth = a.len() / if text.starts_with('m') { shape[0][0] } else { shape[0][1] };
+        let mut c = ArrayD::from_elem(IxDyn(&[a.len() / depth, b.len() / depth]), 0.0f32);
+        let target = Target { family: Family::Xsmm, threads: 1, ..host() };
+        let plan = plan((&left, &a.view()), (&right, &b.view()), (&out, &c.view()), &target);
+        let mut workspace = Workspace::new();
+        contract_planned(&plan, 1.0, a.view(), b.view(), 0.0, c.view_mut(), &mut workspace).unwrap();
+        let want = f64::from(0.7f32).powi(2) * depth as f64;
+        let error = c.iter().map(|&got| (f64::from(got) - want).abs() / want).fold(0.0, f64::max);
+        let bound = error_bound(Dtype::Float32, longest_chain(depth as u64, SumOf::Products), 2);
+        assert!(error <= bound, "{text}: {error:e}, not {bound:e}: {:?}", plan.body());
+    }
+}
+
+/// What out holds goes through one addition more each time that products are added onto it.
+#[test]
+fn small_products_onto_out() {
+    let (runs, depth) = (400, 64);
+    let (a, b) = (ArrayD::from_elem(IxDyn(&[5, 8, depth]), 0.1f32), ArrayD::from_elem(IxDyn(&[5, depth, 8]), 0.1f32));
+    let [left, right, out] = ["bmk", "bkn", "bmn"].map(labels);
+    let mut families = vec![Family::Own];
+    families.extend(has_xsmm().then_some([Family::Mixed, Family::Xsmm]).into_iter().flatten());
+    for family in families {
+        let mut c = ArrayD::from_elem(IxDyn(&[5, 8, 8]), 0.0f32);
+        let target = Target { family, threads: 1, ..host() };
+        let plan = plan((&left, &a.view()), (&right, &b.view()), (&out, &c.view()), &target);
+        let mut workspace = Workspace::new();
+        for _ in 0..runs {
+            contract_planned(&plan, 1.0, a.view(), b.view(), 1.0, c.view_mut(), &mut workspace).unwrap();
+        }
+        let want = f64::from(0.1f32).powi(2) * (runs * depth) as f64;
+        let error = c.iter().map(|&got| (f64::from(got) - want).abs() / want).fold(0.0, f64::max);
+        let bound = error_bound(Dtype::Float32, (runs + depth) as u64, 2);
+        assert!(error <= bound, "{family:?}: {error:e}, not {bound:e}");
+    }
+}
+
+/// Steps that take diagonals may sum as well.
+#[test]
+fn sums_of_diagonals_are_counted() {
+    for (text, shape, terms) in [
+        ("ii->", vec![3_000, 3_000], 3_000),
+        ("iij->j", vec![40, 40, 7], 40),
+        ("aab->", vec![30, 30, 50], 1_500),
+        ("aabc->b", vec![30, 30, 5, 20], 600),
+        ("iij->ij", vec![40, 40, 7], 0),
+    ] {
+        for ranks in [1, 2] {
+            let shaped = Problem::parse(text).unwrap().shapes(std::slice::from_ref(&shape)).unwrap();
+            let counted = shaped.plan(&Machine::new(ranks, 1), &Options::default()).unwrap().roundings();
+            let least = longest_chain(terms, SumOf::Number) + if terms > 0 { ranks as u64 - 1 } else { 0 };
+            assert!((least..least + 4).contains(&counted), "{text} on {ranks}: {counted}, not {least}");
+        }
     }
 }

@@ -21,7 +21,7 @@ impl<R: Real> Bare<R> {
     pub fn new(operands: [ArrayD<R>; 2], out: ArrayD<R>) -> Option<Self> {
         let (&[_, m, k], &[_, _, n]) = (operands[0].shape(), operands[1].shape()) else { return None };
         // A row-major product is the column-major one with left and right exchanged.
-        let tile = xsmm::Tile::get([n, m, k], [n, k, n], false, false)?;
+        let tile = xsmm::Tile::get([n, m, k], [n, k, n], false)?;
         Some(Bare { operands, out, tile })
     }
 

@@ -1,6 +1,6 @@
 //! Carries out a [`ProductsPlan`] by LIBXSMM's code for the size.
 //!
-//! That code knows alpha 1 and beta 0 or 1; with others a product goes through a buffer. Where LIBXSMM has no code, plain
+//! That code writes over out; what is scaled or added goes through a buffer. Where LIBXSMM has no code, plain
 //! loops multiply, so that every plan runs.
 //!
 //! Invariants: shares write disjoint products of out and each has a buffer of its own; with beta 0, out is not read.
@@ -17,11 +17,11 @@ use crate::local::ProductsPlan;
 /// written in out, which nobody else touches and which holds values unless beta is 0. `workspace` has as many elements as
 /// the plan asks for. The element type is real.
 pub(super) unsafe fn run<T: Element>(plan: &ProductsPlan, arguments: Arguments<T>, workspace: &mut [T]) {
-    let adds = arguments.beta == T::ONE;
-    let direct = arguments.alpha == T::ONE && (adds || arguments.beta == T::ZERO);
+    let direct = arguments.alpha == T::ONE && arguments.beta == T::ZERO;
+    let adds = arguments.alpha == T::ONE && arguments.beta == T::ONE;
     let [left, right, out] = plan.leads;
     let leads = if direct { plan.leads } else { [left, right, plan.extents[0]] };
-    let code = Tile::<T::Real>::get(plan.extents, leads, plan.right_by_rows, direct && adds);
+    let code = Tile::<T::Real>::get(plan.extents, leads, plan.right_by_rows);
     let share = |number: usize, buffer: &mut [T]| {
         let products = plan.share(number);
         let mut next = products.start;
@@ -37,7 +37,13 @@ pub(super) unsafe fn run<T: Element>(plan: &ProductsPlan, arguments: Arguments<T
                         Some(code) if direct => code.call(a.cast(), b.cast(), c.cast()),
                         Some(code) => {
                             code.call(a.cast(), b.cast(), buffer.as_mut_ptr().cast());
-                            merge(plan, &arguments, |row, column| buffer[column * plan.extents[0] + row], c, out);
+                            match adds {
+                                true => add(plan, buffer, c, out),
+                                false => {
+                                    let rows = plan.extents[0];
+                                    merge(plan, &arguments, |row, column| buffer[column * rows + row], c, out);
+                                }
+                            }
                         }
                         None => merge(plan, &arguments, |row, column| sum(plan, a, b, row, column), c, out),
                     }
@@ -66,6 +72,19 @@ unsafe fn sum<T: Element>(plan: &ProductsPlan, a: *const T, b: *const T, row: us
     // SAFETY: the caller's promise.
     let term = |k: usize| unsafe { *a.add(k * left + row) * *b.add(k * across[0] + column * across[1]) };
     (0..plan.extents[2]).fold(T::ZERO, |sum, k| sum + term(k))
+}
+
+/// out = product + out, for products in a buffer: plain enough for vectors.
+///
+/// # Safety
+/// As for [`merge`]; out holds values.
+unsafe fn add<T: Element>(plan: &ProductsPlan, product: &[T], out: *mut T, lead: usize) {
+    for (column, values) in product.chunks_exact(plan.extents[0]).enumerate() {
+        for (row, &value) in values.iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { *out.add(column * lead + row) += value };
+        }
+    }
 }
 
 /// out = alpha product + beta out; with beta 0, out is not read.

@@ -24,8 +24,14 @@ const BLOCK_BYTES: usize = 256 << 10;
 const FAR_BLOCK_BYTES: usize = 128 << 10;
 /// Vectors that are added one after the other.
 const CHAIN: usize = 64;
-/// Elements far apart that are added one after the other, in eight chains.
+/// Vectors that are added at once, each to a sum of its own.
+const CHAINS: usize = 4;
+/// Reals far apart that are added one after the other, in eight chains.
 const FAR_PIECE: usize = 512;
+/// Sums of chains of vectors, or of pieces far apart, that are added one after the other.
+const BLOCK_SUMS: usize = 128;
+/// Bytes of the shortest vector of any instruction set.
+const SHORTEST_VECTOR: usize = 16;
 /// The reals of a small unit.
 const FEW: usize = 32;
 
@@ -105,14 +111,19 @@ impl<R: Real> Share<'_, R> {
         }
     }
 
-    /// Steps that are added one after the other.
+    /// Steps that are added one after the other: so many bytes, but no more additions than the chains may have. Lines that are
+    /// shorter than a vector, or than a piece, take an addition each all the same.
     fn block(&self) -> usize {
         if !self.plan.inside {
             return BLOCK_LINES;
         }
-        let bytes = if self.plan.line.strides[0] == 1 { BLOCK_BYTES } else { FAR_BLOCK_BYTES };
-        let line = self.plan.piece.min(self.plan.line.extent).max(1) * self.parts * size_of::<R>();
-        (bytes / line).max(1)
+        let line = self.plan.piece.min(self.plan.line.extent).max(1) * self.parts;
+        let (bytes, most) = if self.plan.line.strides[0] == 1 {
+            (BLOCK_BYTES, BLOCK_SUMS * CHAIN / additions(line, SHORTEST_VECTOR / size_of::<R>()))
+        } else {
+            (FAR_BLOCK_BYTES, BLOCK_SUMS / line.div_ceil(FAR_PIECE))
+        };
+        (bytes / (line * size_of::<R>())).min(most).max(1)
     }
 
     /// Adds some steps onto `total`: halves of whole blocks, on threads as long as there are any.
@@ -224,6 +235,12 @@ unsafe fn add<S: Simd<R>, R: Real, const N: usize>(lines: [*const R; N], count: 
     }
 }
 
+/// How many additions a line of so many reals is at most for vectors of `lanes` and of more: some vectors at once, then those
+/// that are left, the last of which may not be full.
+fn additions(reals: usize, lanes: usize) -> usize {
+    reals.div_ceil(lanes).min(reals / (CHAINS * lanes) + CHAINS)
+}
+
 /// Adds all elements of the lines onto the first element of the total.
 ///
 /// # Safety
@@ -236,7 +253,6 @@ unsafe fn along<S: Simd<R>, R: Real>(
     range: std::ops::Range<usize>,
     total: &mut [R],
 ) {
-    const CHAINS: usize = 4;
     let stride = plan.line.strides[0] * parts as isize;
     // SAFETY: the caller's promise; lanes hold real and imaginary parts in turn, as no vector has an odd number.
     unsafe {
@@ -282,9 +298,10 @@ unsafe fn along<S: Simd<R>, R: Real>(
 /// They may be read.
 #[inline(always)]
 unsafe fn far<R: Real>(line: *const R, stride: isize, [count, parts]: [usize; 2], total: &mut [R]) {
-    for first in (0..count).step_by(FAR_PIECE) {
+    let piece = FAR_PIECE / parts;
+    for first in (0..count).step_by(piece) {
         let mut some = [R::ZERO; 8];
-        for i in first..count.min(first + FAR_PIECE) {
+        for i in first..count.min(first + piece) {
             for part in 0..parts {
                 // SAFETY: the caller's promise.
                 some[(i * parts + part) % 8] += unsafe { *line.wrapping_offset(i as isize * stride).add(part) };
@@ -305,4 +322,22 @@ fn across<R: Real>(lanes: &mut [R], parts: usize, total: &mut [R]) {
         }
     }
     (0..parts).for_each(|part| total[part] += lanes[part]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_no_more_additions_than_blocks_count() {
+        for shortest in [2, 4] {
+            for lanes in [shortest, 2 * shortest, 4 * shortest] {
+                for reals in 1..10 * CHAINS * lanes {
+                    let (whole, rest) = (reals / (CHAINS * lanes), reals % (CHAINS * lanes));
+                    let taken = whole + rest.div_ceil(lanes);
+                    assert!(taken <= additions(reals, shortest), "{reals} reals in vectors of {lanes}: {taken}");
+                }
+            }
+        }
+    }
 }

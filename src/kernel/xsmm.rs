@@ -4,7 +4,8 @@
 //! least 1 and leading dimensions that hold them; generated code lives as long as the program. On x86-64 the upper
 //! halves of the vector registers are clean after every call, as other code expects them.
 //!
-//! Deliberately absent: factors other than 0 and 1, a transposed left (LIBXSMM 1.17 has none, 2.x copies it at every
+//! Deliberately absent: adding onto out, since such code begins its sums with what out holds, which then goes through one
+//! addition for every term and not through one in all; factors; a transposed left (LIBXSMM 1.17 has none, 2.x copies it at every
 //! call), prefetching, blocking, and packing, which are the callers'. Columns come first: a row-major product
 //! is the column-major one with left and right exchanged.
 
@@ -20,27 +21,21 @@ pub struct Shape {
     extents: [libxsmm_sys::libxsmm_blasint; 3],
     strides: [libxsmm_sys::libxsmm_blasint; 3],
     transpose_b: bool,
-    accumulate: bool,
 }
 
-/// One small product, out (+)= left right, all column-major: generated code for one shape.
+/// One small product, out = left right, all column-major: generated code for one shape.
 #[derive(Clone, Copy)]
 pub(super) struct Tile<R> {
     code: Code<R>,
 }
 
 impl<R: Real> Tile<R> {
-    /// c (m x n, columns `ldc` apart) = or += a (m x k, columns `lda` apart) b (k x n, columns `ldb` apart; with `transpose_b` each of
+    /// c (m x n, columns `ldc` apart) = a (m x k, columns `lda` apart) b (k x n, columns `ldb` apart; with `transpose_b` each of
     /// the k rows is contiguous and they are `ldb` apart).
     ///
     /// LIBXSMM keeps what it has generated, so asking again is a look-up; it is still worth keeping the tile. None if
     /// LIBXSMM has no code for the shape, extents are 0 or leading dimensions are too small, or the machine lacks AVX.
-    pub(super) fn get(
-        [m, n, k]: [usize; 3],
-        [lda, ldb, ldc]: [usize; 3],
-        transpose_b: bool,
-        accumulate: bool,
-    ) -> Option<Tile<R>> {
+    pub(super) fn get([m, n, k]: [usize; 3], [lda, ldb, ldc]: [usize; 3], transpose_b: bool) -> Option<Tile<R>> {
         // Far from where sizes in bytes, which generated code counts in 32 bits, could overflow.
         let fits = |value: &usize| (1..1 << 24).contains(value);
         let rows_b = if transpose_b { n } else { k };
@@ -51,15 +46,14 @@ impl<R: Real> Tile<R> {
             extents: [m, n, k].map(|extent| extent as _),
             strides: [lda, ldb, ldc].map(|stride| stride as _),
             transpose_b,
-            accumulate,
         };
         R::generate(shape).map(|code| Tile { code })
     }
 
-    /// Computes the product. Unless the tile accumulates, c is not read.
+    /// Computes the product; c is not read.
     ///
     /// # Safety
-    /// All of a and b may be read and holds values, all of c may be written, and read if the tile accumulates; c
+    /// All of a and b may be read and holds values, all of c may be written; c
     /// overlaps neither of them, and nothing else writes what is read or touches c meanwhile. Rows between m and a
     /// leading dimension are not touched.
     #[inline(always)]
@@ -110,10 +104,9 @@ mod first {
                     let [m, n, k] = shape.extents;
                     let [lda, ldb, ldc] = &shape.strides;
                     let flags = if shape.transpose_b { LIBXSMM_GEMM_FLAG_TRANS_B } else { LIBXSMM_GEMM_FLAG_NONE };
-                    let beta = if shape.accumulate { 1.0 } else { 0.0 };
                     let none = LIBXSMM_GEMM_PREFETCH_NONE;
                     // SAFETY: all pointers are to values that outlive the call, which may come from any thread.
-                    unsafe { $dispatch(m, n, k, lda, ldb, ldc, &1.0, &beta, &flags, &none) }
+                    unsafe { $dispatch(m, n, k, lda, ldb, ldc, &1.0, &0.0, &flags, &none) }
                 }
             }
         };
@@ -165,10 +158,14 @@ mod second {
                     let shape_of =
                         libxsmm_gemm_shape { m, n, k, lda, ldb, ldc, a_in_type, b_in_type, out_type, comp_type };
                     let transpose = if shape.transpose_b { LIBXSMM_GEMM_FLAG_TRANS_B } else { LIBXSMM_GEMM_FLAG_NONE };
-                    let beta = if shape.accumulate { LIBXSMM_GEMM_FLAG_NONE } else { LIBXSMM_GEMM_FLAG_BETA_0 };
                     // SAFETY: arguments are values, and the call may come from any thread.
-                    let function =
-                        unsafe { libxsmm_dispatch_gemm(shape_of, transpose | beta, LIBXSMM_GEMM_PREFETCH_NONE) };
+                    let function = unsafe {
+                        libxsmm_dispatch_gemm(
+                            shape_of,
+                            transpose | LIBXSMM_GEMM_FLAG_BETA_0,
+                            LIBXSMM_GEMM_PREFETCH_NONE,
+                        )
+                    };
                     function.map(|function| Code { function, of: PhantomData })
                 }
             }
@@ -238,11 +235,11 @@ mod tests {
     }
 
     /// Compares with the plain loops; elements between columns and beyond the end must keep what they held.
-    fn check<R: Exact>(extents: [usize; 3], gap: usize, transpose_b: bool, accumulate: bool) {
+    fn check<R: Exact>(extents: [usize; 3], gap: usize, transpose_b: bool) {
         let [m, n, k] = extents;
         let (rows_b, columns_b) = if transpose_b { (n, k) } else { (k, n) };
         let strides @ [lda, ldb, ldc] = [m + gap, rows_b + 2 * gap, m + 3 * gap];
-        let tile = Tile::<R>::get(extents, strides, transpose_b, accumulate).expect("code for a small shape");
+        let tile = Tile::<R>::get(extents, strides, transpose_b).expect("code for a small shape");
         // Exactly as long as the matrices are.
         let left: Vec<R> = filled(lda * (k - 1) + m, m);
         let right: Vec<R> = filled(ldb * (columns_b - 1) + rows_b, n);
@@ -250,26 +247,23 @@ mod tests {
         let mut expected = out.clone();
         for (j, i) in (0..n).flat_map(|j| (0..m).map(move |i| (j, i))) {
             let at = j * ldc + i;
-            let first = if accumulate { out[at] } else { R::from(0) };
-            expected[at] = (0..k).fold(first, |sum, l| {
+            expected[at] = (0..k).fold(R::from(0), |sum, l| {
                 let b = if transpose_b { right[l * ldb + j] } else { right[j * ldb + l] };
                 left[l * lda + i].mul_add(b, sum)
             });
-            if !accumulate {
-                out[at] = R::NAN;
-            }
+            out[at] = R::NAN;
         }
         // SAFETY: the vectors hold the matrices of these extents and leading dimensions.
         unsafe { tile.call(left.as_ptr(), right.as_ptr(), out.as_mut_ptr()) };
-        assert!(out == expected, "{extents:?}, gap {gap}, transpose {transpose_b}, accumulate {accumulate}");
+        assert!(out == expected, "{extents:?}, gap {gap}, transpose {transpose_b}");
     }
 
     fn check_all<R: Exact>(sizes: &[usize]) {
         for (i, &m) in sizes.iter().enumerate() {
             for (j, &n) in sizes.iter().enumerate() {
                 for (l, &k) in sizes.iter().enumerate() {
-                    for form in 0..4 {
-                        check::<R>([m, n, k], (i + j + l + form) % 3, form & 1 == 1, form & 2 == 2);
+                    for form in 0..2 {
+                        check::<R>([m, n, k], (i + j + l + form) % 3, form == 1);
                     }
                 }
             }
@@ -289,9 +283,9 @@ mod tests {
     #[test]
     fn long_and_narrow_products() {
         for extents in [[1, 1, 1000], [16, 6, 512], [48, 8, 384], [256, 3, 16], [3, 256, 16], [128, 128, 128]] {
-            for form in 0..4 {
-                check::<f32>(extents, 1, form & 1 == 1, form & 2 == 2);
-                check::<f64>(extents, 0, form & 1 == 1, form & 2 == 2);
+            for form in 0..2 {
+                check::<f32>(extents, 1, form == 1);
+                check::<f64>(extents, 0, form == 1);
             }
         }
     }
@@ -303,8 +297,8 @@ mod tests {
                 scope.spawn(move || {
                     for side in 9..60 {
                         // Some shapes for all threads, some for each.
-                        check::<f32>([side, 9, 23], 4, false, true);
-                        check::<f64>([side, 70 + thread, 11], 5, true, false);
+                        check::<f32>([side, 9, 23], 4, false);
+                        check::<f64>([side, 70 + thread, 11], 5, true);
                     }
                 });
             }
@@ -313,7 +307,7 @@ mod tests {
 
     #[test]
     fn what_is_no_product_has_no_tile() {
-        let none = |extents, strides, transpose_b| Tile::<f32>::get(extents, strides, transpose_b, false).is_none();
+        let none = |extents, strides, transpose_b| Tile::<f32>::get(extents, strides, transpose_b).is_none();
         assert!(none([0, 1, 1], [1, 1, 1], false));
         assert!(none([1, 0, 1], [1, 1, 1], false));
         assert!(none([1, 1, 0], [1, 1, 1], false));

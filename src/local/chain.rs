@@ -7,8 +7,8 @@
 //!
 //! | sum | a block | added one after the other, at most |
 //! |---|---|---|
-//! | of one tensor ([`super::Sum`]) | 128 lines side by side, or 256 KB along the sum in chains of 64 | 64 + 128 + lanes |
-//! | one number from two tensors ([`super::SumBlocks`]) | 128 KB in chains of 64, or 128 stretches | 64 + 128 + lanes |
+//! | of one tensor ([`super::Sum`]) | 128 lines side by side, or up to 256 KB along the sum in 128 chains of 64 | 64 + 128 + lanes |
+//! | one number from two tensors ([`super::SumBlocks`]) | up to 128 KB in 128 chains of 64, or 128 stretches | 64 + 128 + lanes |
 //! | other loops | 512 terms of a line, 256 single ones | 350 |
 //! | matrix products over one dimension | up to 128 boxes of up to 512 steps | 512 + 128 |
 //! | matrix products over several | the same of up to 896 steps | 896 + 128 |

@@ -5,7 +5,6 @@
 use super::{Plan, Source, Value};
 use crate::dims::{Kinds, Label};
 use crate::local::{SumOf, longest_chain};
-use crate::tree::UnaryOp;
 
 /// Products from which threads may share a sum.
 const SHARED: u64 = 32;
@@ -26,14 +25,23 @@ fn step(plan: &Plan, value: &Value) -> u64 {
     };
     let (terms, of) = match &value.source {
         Source::Contract { kinds, .. } => (product(&mut kinds.k.iter().copied()), sum_of(kinds, product)),
-        Source::Unary { input, op: UnaryOp::Sum } => {
-            let labels = plan.values[*input].labels.iter().copied();
-            (product(&mut labels.filter(|label| !value.labels.contains(label))), SumOf::Number)
-        }
-        Source::Operand(_) | Source::Unary { .. } | Source::Redistribute { .. } => return 0,
+        Source::Unary { input, .. } => match summed(plan, value, *input) {
+            labels if labels.is_empty() => return 0,
+            labels => (product(&mut labels.into_iter()), SumOf::Number),
+        },
+        Source::Operand(_) | Source::Redistribute { .. } => return 0,
     };
     let threads = if terms > SHARED { plan.machine.workers.max(1) as u64 - 1 } else { 0 };
     longest_chain(terms, of).saturating_add(threads)
+}
+
+/// The dimensions that a step with one input sums, once each: it may sum diagonals, too.
+fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
+    let mut summed = plan.values[input].labels.clone();
+    summed.retain(|label| !value.labels.contains(label));
+    summed.sort_unstable();
+    summed.dedup();
+    summed
 }
 
 /// A dimension of kind c that an operand repeats is one of m or n for kernels, so vectors of them are no mere loops.
@@ -62,12 +70,13 @@ fn joins(plan: &Plan, slices: u64) -> u64 {
     let root = plan.values.len() - 1;
     let joins = plan.values.iter().zip(most).enumerate().map(|(id, (value, tasks))| {
         let times = if id == root { slices } else { 1 };
-        match &value.source {
-            Source::Contract { .. } | Source::Unary { op: UnaryOp::Sum, .. } => {
-                times.saturating_mul(tasks.saturating_sub(1).saturating_add(plan.ranks() as u64 - 1))
-            }
-            _ => 0,
-        }
+        let sums = match &value.source {
+            Source::Contract { .. } => true,
+            Source::Unary { input, .. } => !summed(plan, value, *input).is_empty(),
+            Source::Operand(_) | Source::Redistribute { .. } => false,
+        };
+        let more = tasks.saturating_sub(1).saturating_add(plan.ranks() as u64 - 1);
+        if sums { times.saturating_mul(more) } else { 0 }
     });
     joins.fold(0, u64::saturating_add)
 }

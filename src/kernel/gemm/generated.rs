@@ -1,13 +1,15 @@
-//! Register tiles by LIBXSMM, which multiplies column-major matrices with factors 1 and 0 or 1 only.
+//! Register tiles by LIBXSMM, which multiplies column-major matrices.
 //!
+//! What is added onto out goes through a register tile: LIBXSMM would begin its sums with what out holds, and chains of
+//! additions would go on from one box of the depth to the next, however many there are.
 //! What it cannot take (strides below the extents, none at all) is multiplied by plain loops, so that every plan runs.
 
 use super::super::Element;
 use super::super::micro::Call;
 use super::super::xsmm::Tile;
 
-/// Sizes of a product and its three leading dimensions, whether right is stored by rows, and whether out is added onto.
-type Shape = ([usize; 3], [usize; 3], bool, bool);
+/// Sizes of a product and its three leading dimensions, and whether right is stored by rows.
+type Shape = ([usize; 3], [usize; 3], bool);
 
 /// A shape, and its code if LIBXSMM has one.
 type Kept<R> = (Shape, Option<Tile<R>>);
@@ -26,7 +28,7 @@ impl<T: Element> Generated<T> {
 
     /// The code for a call with columns of out `lead` apart.
     #[inline(always)]
-    fn get(&mut self, call: &Call<T::Real>, columns: usize, lead: usize, accumulate: bool) -> Option<Tile<T::Real>> {
+    fn get(&mut self, call: &Call<T::Real>, columns: usize, lead: usize) -> Option<Tile<T::Real>> {
         let column = if self.packed { 1 } else { call.right_column };
         // Right is read by columns where their elements lie side by side, by rows where those of a row do.
         let (by_rows, right) = if call.right_step == 1 && !self.packed {
@@ -38,13 +40,13 @@ impl<T: Element> Generated<T> {
         };
         let left = if call.depth == 1 { call.rows as isize } else { call.left_step };
         let (left, right) = (usize::try_from(left).ok()?, usize::try_from(right).ok()?);
-        let shape: Shape = ([call.rows, columns, call.depth], [left, right, lead], by_rows, accumulate);
+        let shape: Shape = ([call.rows, columns, call.depth], [left, right, lead], by_rows);
         for (kept, tile) in self.kept.iter().flatten() {
             if *kept == shape {
                 return *tile;
             }
         }
-        let tile = Tile::get(shape.0, shape.1, by_rows, accumulate);
+        let tile = Tile::get(shape.0, shape.1, by_rows);
         self.kept[self.next] = Some((shape, tile));
         self.next = (self.next + 1) % self.kept.len();
         tile
@@ -55,9 +57,7 @@ impl<T: Element> Generated<T> {
     /// # Safety
     /// As [`Call`] says, for so many columns, with vectors side by side.
     pub unsafe fn direct(&mut self, call: &Call<T::Real>, columns: usize) -> bool {
-        let zero = T::ZERO.parts()[0];
-        let one = T::ONE.parts()[0];
-        if call.alpha[0] != one || (call.beta[0] != zero && call.beta[0] != one) {
+        if call.alpha[0] != T::ONE.parts()[0] || call.beta[0] != T::ZERO.parts()[0] {
             return false;
         }
         // SAFETY: there is an offset for every column.
@@ -68,7 +68,7 @@ impl<T: Element> Generated<T> {
         if !even {
             return false;
         }
-        let Some(tile) = self.get(call, columns, lead, call.beta[0] == one) else { return false };
+        let Some(tile) = self.get(call, columns, lead) else { return false };
         // SAFETY: the caller's promise; the code is for these sizes and strides.
         unsafe { tile.call(call.left, call.right, call.out.offset(offsets[0])) };
         true
@@ -83,7 +83,7 @@ impl<T: Element> Generated<T> {
         let alpha = call.alpha[0];
         // SAFETY: the caller's promise.
         unsafe {
-            if let Some(tile) = self.get(call, columns, lead, false) {
+            if let Some(tile) = self.get(call, columns, lead) {
                 tile.call(call.left, call.right, out);
                 if alpha == T::ONE.parts()[0] {
                     return;

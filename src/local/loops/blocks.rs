@@ -12,8 +12,10 @@ use crate::local::Dim;
 
 /// Terms of a block of a line, up to 8 of which reach out at once.
 const LINE: usize = 512;
-/// Bytes of a block of dot products, whose sums end every few vectors.
-const DOTS_BYTES: usize = 128 << 10;
+/// Vectors of a block of dot products, whose sums end every 64 of them: as many as the 128 sums that are added one after the
+/// other then have, and their bytes for every instruction set.
+const DOTS_VECTORS: usize = 64 * 128;
+const SHORTEST_VECTOR: usize = 16;
 /// Terms of a block of single elements.
 const ANY: usize = 256;
 
@@ -105,7 +107,11 @@ impl SumBlocks {
 fn terms_of_block(loops: &[Loop], choice: &Choice, dtype: Dtype) -> usize {
     match choice {
         Choice::Line { .. } => LINE,
-        Choice::Dots { .. } => DOTS_BYTES / dtype.size(),
+        Choice::Dots { lanes, .. } => {
+            // What is left of a line when its whole vectors are gone takes an addition as well.
+            let line = loops[*lanes].dim.extent;
+            DOTS_VECTORS.saturating_mul(line) / line.div_ceil(SHORTEST_VECTOR / dtype.size()).max(1)
+        }
         Choice::Any if loops.iter().any(|l| !l.sum && l.dim.extent > 1) => ANY,
         // One number: the nest has blocks of its own.
         Choice::Any => usize::MAX,
