@@ -12,7 +12,8 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Longer than any header of plain numbers; bounds the memory that a damaged length can ask for.
+/// Longer than any header of plain numbers, and than the 10,000 characters that NumPy reads unless it is told to trust the file;
+/// bounds the memory that a damaged length can ask for.
 const MAX_TEXT: usize = 1 << 16;
 
 /// What an `.npy` file says about itself.
@@ -179,7 +180,7 @@ impl Dictionary {
                 (Literal::Text(key), _) if key == "fortran_order" => {
                     return Err("its fortran_order is neither True nor False".into());
                 }
-                (Literal::Text(key), Literal::Tuple(extents) | Literal::List(extents)) if key == "shape" => {
+                (Literal::Text(key), Literal::Tuple(extents)) if key == "shape" => {
                     let extents = extents.into_iter().map(|n| if let Literal::Whole(n) = n { n } else { None });
                     shape = Some(extents.collect::<Option<Vec<u64>>>().ok_or(NO_SHAPE)?);
                 }
