@@ -7,6 +7,7 @@ use super::NpyError;
 use super::descr::Elements;
 use super::literal::Literal;
 use crate::dtype::Dtype;
+use crate::io::output::FileError;
 use npyz::{DType, TypeStr, WriteOptions, WriterBuilder};
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -52,10 +53,10 @@ pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     let found = fs::metadata(path).map_err(NpyError::io(path, "open"))?;
     // A directory opens but does not read, and opening a pipe would wait for its writer.
     if found.is_dir() {
-        return Err(NpyError::IsDirectory { path: path.to_path_buf() });
+        return Err(FileError::IsDirectory { path: path.to_path_buf() }.into());
     }
     if !found.is_file() {
-        return Err(NpyError::NotRegular { path: path.to_path_buf() });
+        return Err(FileError::NotRegular { path: path.to_path_buf() }.into());
     }
     read_header_from(path, File::open(path).map_err(NpyError::io(path, "open"))?, found.len())
 }

@@ -19,8 +19,7 @@ mod registry;
 mod target;
 mod temporary;
 
-pub use error::FileError;
-pub(in crate::io) use error::without_code;
+pub use error::{FileError, shown, without_code};
 pub use identity::Identity;
 pub use leftovers::{Leftover, remove_leftovers};
 pub use registry::{Announced, Removed, remove_temporaries};
