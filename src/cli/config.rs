@@ -19,6 +19,7 @@ use super::args::Args;
 use super::check::budget;
 use super::failure::Failure;
 use super::sizes::Sizes;
+use super::say::say;
 use super::start::{MOST_WORKERS, agree, check_flags, usage};
 use super::units::{self, counted};
 use super::{Result, inputs, paths};
@@ -148,7 +149,7 @@ impl RunConfig {
         };
         let (tree, limits) = shaped.searched_tree(&machine, &options).map_err(of_flag)?;
         for limit in limits.iter().filter(|_| world.is_root() && !args.quiet) {
-            eprintln!("warning: {limit}");
+            say!("warning: {limit}");
         }
         let largest = check_extents(&tree, dtype)?;
         if let Some(text) = &args.distribution {
@@ -164,11 +165,11 @@ impl RunConfig {
         check_idle(world, &args, &tree, &plan, largest)?;
         let by_one = if args.explain || args.simulate { by_one(&shaped, &tree, &machine, &options) } else { None };
         if args.dtype.is_some() && !args.operands.is_empty() && !args.quiet && world.is_root() {
-            eprintln!("warning: --dtype is for random operands; these files make it {dtype}");
+            say!("warning: --dtype is for random operands; these files make it {dtype}");
         }
         let printed = args.explain || args.simulate || args.verbose;
         if args.no_overlap && printed && !args.quiet && world.is_root() {
-            eprintln!("warning: what is predicted overlaps; --no-overlap is for runs and for what --simulate plays");
+            say!("warning: what is predicted overlaps; --no-overlap is for runs and for what --simulate plays");
         }
         Ok(RunConfig {
             tree,
@@ -326,7 +327,7 @@ fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usi
     }
     if warns {
         let are = if idle == 1 { "is idle: it" } else { "are idle: they" };
-        eprintln!("warning: {idle} of {ranks} ranks {are} {have} no block");
+        say!("warning: {idle} of {ranks} ranks {are} {have} no block");
     }
     Ok(())
 }
@@ -366,7 +367,7 @@ fn warn_if_starved(world: &World, args: &Args) -> Result<()> {
         && world.is_root()
         && !args.quiet
     {
-        eprintln!("warning: {starved}; try mpirun --bind-to none, or --map-by numa --bind-to numa");
+        say!("warning: {starved}; try mpirun --bind-to none, or --map-by numa --bind-to numa");
     }
     Ok(())
 }

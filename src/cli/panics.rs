@@ -12,6 +12,8 @@ use einsum_dist::comm::launcher::launcher;
 use einsum_dist::exec::panic_message;
 use einsum_dist::memory::{report_with, share_few_addresses};
 
+use super::say::say;
+
 /// Stack that the main thread gets at its start: where addresses are limited, none may be left when it grows, and that is a signal.
 const STACK: usize = 1 << 20;
 
@@ -62,7 +64,7 @@ pub fn install() {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let message = panic_message(panic.payload());
         let name = thread.name().map_or_else(|| "a rank's communication".to_owned(), str::to_owned);
-        eprintln!("einsum-dist: {rank}{name} thread {message} ({place})");
+        say!("einsum-dist: {rank}{name} thread {message} ({place})");
     }));
 }
 

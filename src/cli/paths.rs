@@ -5,10 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
-use einsum_dist::io::output::{Identity, examine, remove_leftovers};
+use einsum_dist::io::output::{Identity, examine, remove_leftovers, shown};
 use einsum_dist::{Error, World};
 
 use super::args::Args;
+use super::say::say;
 use super::start::usage;
 use super::{Result, guard};
 
@@ -52,21 +53,19 @@ pub fn tidy(world: &World, args: &Args) {
     for (flag, path) in written {
         let owner = examine(path).ok().and_then(|examined| examined.loses_owner);
         if let (Some((user, group)), false) = (owner, args.quiet) {
-            let name = path.display();
-            eprintln!(
-                "warning: {flag} {name} belongs to user {user}, group {group}; the new file cannot be given to them"
-            );
+            let name = shown(path);
+            say!("warning: {flag} {name} belongs to user {user}, group {group}; the new file cannot be given to them");
         }
         let stay = remove_leftovers(path);
         if stay.is_empty() || args.quiet {
             continue;
         }
         let each = stay.iter().map(|leftover| match leftover.alive {
-            true => format!("{}, which another run writes", leftover.path.display()),
-            false => format!("{}, of a run that may have ended", leftover.path.display()),
+            true => format!("{}, which another run writes", shown(&leftover.path)),
+            false => format!("{}, of a run that may have ended", shown(&leftover.path)),
         });
         let each: Vec<String> = each.collect();
-        eprintln!("warning: {flag} {} has temporary files: {}", path.display(), each.join("; "));
+        say!("warning: {flag} {} has temporary files: {}", shown(path), each.join("; "));
     }
 }
 

@@ -13,6 +13,7 @@ use einsum_dist::{Plan, World};
 use super::config::RunConfig;
 use super::failure::Failure;
 use super::run::Outcome;
+use super::say::say;
 use super::units::{bytes, counted, digits, seconds};
 use super::{Result, write_out};
 
@@ -41,7 +42,7 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
     let overflow = outcome.overflow.as_ref();
     if outcome.check.is_none_or(|check| check.ok) {
         if let (Some(overflow), true) = (overflow, world.is_root()) {
-            eprintln!("warning: {}", overflow.message);
+            say!("warning: {}", overflow.message);
         }
         return Ok(text);
     }
@@ -49,11 +50,11 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
     if world.is_root() {
         let kept = config.output.as_ref().map_or("", |_| "; no output file was written");
         match overflow {
-            Some(overflow) => eprintln!("error: {}{kept}", overflow.message),
-            None => eprintln!("error: the result is outside the error bound{kept}"),
+            Some(overflow) => say!("error: {}{kept}", overflow.message),
+            None => say!("error: the result is outside the error bound{kept}"),
         }
         if let Some(error) = &outcome.unshown {
-            eprintln!("error: {error}");
+            say!("error: {error}");
         }
     }
     Err(Failure::Check)
