@@ -9,6 +9,7 @@ use einsum_dist::api::{host, start_threads};
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::exec::{Contractor, kernel_name};
+use einsum_dist::io::output::shown;
 use einsum_dist::local::Target;
 use einsum_dist::plan::{AlgorithmName, Fixed, MOST_PLAYED, PipelineChoice, PlanError};
 use einsum_dist::timeline::Timeline;
@@ -18,8 +19,8 @@ use einsum_dist::{Error, Machine, Options, Plan, Problem, Shaped, World};
 use super::args::Args;
 use super::check::budget;
 use super::failure::Failure;
-use super::sizes::Sizes;
 use super::say::say;
+use super::sizes::Sizes;
 use super::start::{MOST_WORKERS, agree, check_flags, usage};
 use super::units::{self, counted};
 use super::{Result, inputs, paths};
@@ -27,6 +28,9 @@ use super::{Result, inputs, paths};
 /// Ranks of a plan with tensors that are said to be somewhere. Proving it costs the square of their number, at worst a minute and 0.3 GB
 /// for 512 ranks.
 const MOST_DISTRIBUTED: usize = 512;
+
+/// Mebibytes of a file that describes a machine.
+const LONGEST_MACHINE: u64 = 1;
 
 /// A run that was found possible.
 #[derive(Debug)]
@@ -132,7 +136,7 @@ impl RunConfig {
         let output = shaped.output_shape();
         match (&args.accumulate, &headers.accumulate) {
             (Some(path), Some(header)) if header.shape != output => {
-                let (name, shape) = (path.display(), &header.shape);
+                let (name, shape) = (shown(path), &header.shape);
                 return Err(usage(format!("{name} has shape {shape:?}, the result has {output:?}")));
             }
             _ => {}
@@ -217,8 +221,8 @@ fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
 
 /// The machine that a file describes, with so many ranks if that is said elsewhere.
 fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
-    let said = |what: String| usage(format!("--machine {}: {what}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| said(error.to_string()))?;
+    let said = |what: String| usage(format!("--machine {}: {what}", shown(path)));
+    let text = inputs::text_of(path, LONGEST_MACHINE).map_err(said)?;
     Machine::from_toml_with(&text, ranks).map_err(said)
 }
 
