@@ -3,15 +3,16 @@
 //! ```text
 //! Target       where a path leads: links followed, the file there examined
 //! Temporary    the hidden, locked file beside it, until it is renamed
+//! access       mode, owner and access control list of the file that is replaced
 //! registry     the temporary files of this process, to be removed when it ends early
 //! leftovers    temporary files that processes without a chance to remove them have left
 //! ```
 //!
 //! Invariants: the target is the old file or the complete new one; whoever can write the directory of the target can write
-//! it, and nothing is written elsewhere; the new file has the mode of the old one, and its owner where the system allows
-//! that. Deliberately absent: handlers of signals, which belong to programs ([`remove_temporaries`] is what they call), and
-//! extended attributes.
+//! it, and nothing is written elsewhere; the new file allows what the old one did (`access`). Deliberately absent: handlers of
+//! signals, which belong to programs ([`remove_temporaries`] is what they call), and extended attributes.
 
+mod access;
 mod error;
 mod identity;
 mod leftovers;

@@ -5,15 +5,16 @@
 //! for all who know the tag; its creator holds its lock while it lives, so that others can tell it from a leftover.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::access::Access;
 use super::identity::Identity;
 use super::target::{directory, followed, replaceable};
 use super::{Announced, FileError, leftovers, registry};
@@ -33,7 +34,7 @@ pub struct Temporary {
     file: File,
     creator: bool,
     /// Of the file that is replaced.
-    old: Option<Metadata>,
+    old: Option<Access>,
 }
 
 impl Temporary {
@@ -44,7 +45,7 @@ impl Temporary {
     pub fn create(target: &Path, tag: &str) -> Result<Temporary, FileError> {
         let target = replaceable(target)?;
         let path = beside(&target, tag)?;
-        let old = fs::metadata(&target).ok();
+        let old = Access::of(&target);
         // What replaces a file that others may not read must not be readable before it has that file's mode.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let mut files = registry::lock();
@@ -97,23 +98,15 @@ impl Temporary {
         self.file.sync_data().map_err(FileError::io(&self.path, "write"))
     }
 
-    /// Gives the file its name, with the mode and, where the system allows it, the owner of the file that had it. One
+    /// Gives the file its name, with the mode, the access control list and, where the system allows it, the owner of the file that had it. One
     /// process calls this, after all have flushed.
     ///
     /// # Errors
     /// The file cannot be written or renamed; it is removed then.
     pub fn commit(mut self) -> Result<(), FileError> {
         self.flush()?;
-        if let Some(old) = fs::metadata(&self.target).ok().or_else(|| self.old.take()) {
-            // First: it takes the bits away that run a file as its owner. Whether this can be done, `examine` says.
-            let kept = fchown(&self.file, Some(old.uid()), Some(old.gid())).is_ok();
-            if !kept {
-                let _ = fchown(&self.file, None, Some(old.gid()));
-            }
-            let mode = old.mode() & if kept { 0o7777 } else { 0o777 };
-            self.file
-                .set_permissions(Permissions::from_mode(mode))
-                .map_err(FileError::io(&self.target, "set the mode of"))?;
+        if let Some(old) = Access::of(&self.target).or_else(|| self.old.take()) {
+            old.give(&self.file).map_err(FileError::io(&self.target, "set the mode of"))?;
         }
         let mut files = registry::lock();
         fs::rename(&self.path, &self.target).map_err(FileError::io(&self.target, "replace"))?;
