@@ -39,15 +39,19 @@ pub fn remove_leftovers(target: &Path) -> Vec<Leftover> {
     paths.filter_map(|path| remove(&path).map(|alive| Leftover { path, alive })).collect()
 }
 
-/// Removes a leftover that has the name which is wanted; `cause` says that it is there.
-pub(super) fn remove_one(path: &Path, cause: std::io::Error) -> Result<(), FileError> {
+/// Removes a leftover that has the name which is wanted, unless another process has it locked, maybe to remove it: whether
+/// the name is free.
+///
+/// # Errors
+/// It cannot be removed.
+pub(super) fn remove_one(path: &Path) -> Result<bool, FileError> {
     match fs::symlink_metadata(path) {
-        Ok(found) if found.is_file() && remove(path) == Some(true) => Err(FileError::io(path, "create")(cause)),
+        Ok(found) if found.is_file() && remove(path) == Some(true) => Ok(false),
         Ok(_) => match fs::remove_file(path) {
             Err(cause) if cause.kind() != ErrorKind::NotFound => Err(FileError::io(path, "remove")(cause)),
-            _ => Ok(()),
+            _ => Ok(true),
         },
-        Err(_) => Ok(()),
+        Err(_) => Ok(true),
     }
 }
 

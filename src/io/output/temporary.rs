@@ -19,7 +19,7 @@ use super::identity::Identity;
 use super::target::{directory, followed, replaceable};
 use super::{Announced, FileError, leftovers, registry};
 
-/// Tries to create a file that a sweep of leftovers holds the lock of; it does so for an instant.
+/// Tries to create a file that a sweep of leftovers holds the lock of; it does so for an instant, unless it loses its processor.
 const TRIES: usize = 50;
 const INSTANT: Duration = Duration::from_millis(10);
 
@@ -134,7 +134,9 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
         let file = match file {
             // A leftover with the same tag, or a link that someone put there: never followed.
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
-                leftovers::remove_one(path, cause)?;
+                if !leftovers::remove_one(path)? {
+                    std::thread::sleep(INSTANT);
+                }
                 continue;
             }
             file => file.map_err(FileError::io(path, "create"))?,
@@ -178,4 +180,30 @@ fn temporary_name(stem: &OsStr, tag: &str) -> OsString {
     name.push(stem);
     name.push(format!(".{}.partial", tag.replace(['/', '\0', '.'], "_")));
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a sweep of leftovers that loses its processor after it has locked what it found.
+    #[test]
+    fn a_name_that_is_being_swept_is_waited_for() {
+        let path = std::env::temp_dir().join(format!("einsum-dist-swept-{}", std::process::id()));
+        let swept = File::create(&path).unwrap();
+        swept.lock().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(3 * INSTANT);
+                fs::remove_file(&path).unwrap();
+                drop(swept);
+            });
+            assert!(created(&path, 0o600).is_ok());
+        });
+        fs::remove_file(&path).unwrap();
+        let kept = File::create(&path).unwrap();
+        kept.lock().unwrap();
+        assert!(created(&path, 0o600).unwrap_err().to_string().ends_with("cannot create: entity already exists"));
+        fs::remove_file(&path).unwrap();
+    }
 }
