@@ -18,6 +18,14 @@ pub enum FileError {
     #[error("{}: is a directory", shown(path))]
     IsDirectory { path: PathBuf },
 
+    /// Only a directory can have the name, and there is none.
+    #[error("{}: is the name of a directory, not of a file", shown(path))]
+    NamesDirectory { path: PathBuf },
+
+    /// The directory lets only the owner of a file replace it, as `/tmp` does.
+    #[error("{}: is another user's, in a directory where only owners may replace their files", shown(path))]
+    NotOwner { path: PathBuf },
+
     /// A device, a pipe or a socket has the name; renaming would replace it.
     #[error("{}: is not a regular file", shown(path))]
     NotRegular { path: PathBuf },
@@ -38,14 +46,6 @@ impl FileError {
     }
 }
 
-/// The operating system's words; its number says nothing to the user.
-pub fn without_code(cause: &std::io::Error) -> String {
-    let text = cause.to_string();
-    match text.find(" (os error") {
-        Some(end) => text[..end].to_string(),
-        None => text,
-    }
-}
 /// A path as messages have it: on one line, and without what a terminal would take for a command.
 pub fn shown(path: &Path) -> impl Display {
     let name = path.display().to_string();
@@ -55,6 +55,14 @@ pub fn shown(path: &Path) -> impl Display {
     name.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
 }
 
+/// The operating system's words; its number says nothing to the user.
+pub fn without_code(cause: &std::io::Error) -> String {
+    let text = cause.to_string();
+    match text.find(" (os error") {
+        Some(end) => text[..end].to_string(),
+        None => text,
+    }
+}
 
 #[cfg(test)]
 mod tests {
