@@ -22,7 +22,7 @@ mod temporary;
 
 pub use error::{FileError, shown, without_code};
 pub use identity::Identity;
-pub use leftovers::{Leftover, remove_leftovers};
-pub use registry::{Announced, Removed, remove_temporaries};
+pub use leftovers::{Leftover, is_leftover, remove_leftovers, would_be_removed};
+pub use registry::{Announced, Removed, remove_temporaries, try_remove_temporaries};
 pub use target::{Examined, examine};
 pub use temporary::Temporary;
