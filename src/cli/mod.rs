@@ -68,9 +68,10 @@ pub fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     panics::install();
-    signals::install();
     let json = args::wants_json();
+    // Before the thread that waits for signals: it is the first, and a thread takes addresses for itself.
     panics::report_missing_memory(json);
+    signals::install();
     let arguments = Args::parse_process();
     if let Some(text) = information(&arguments) {
         let printed = if start::speaks() { write_out(&text) } else { Ok(()) };

@@ -49,8 +49,9 @@ impl Temporary {
         // What replaces a file that others may not read must not be readable before it has that file's mode.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let mut files = registry::lock();
-        let file = created(&path, mode)?;
+        // First: there may be no memory for it, which ends the process.
         files.push(path.clone());
+        let file = created(&path, mode).inspect_err(|_| registry::forget(&mut files, &path))?;
         drop(files);
         Ok(Temporary { target, path, file, creator: true, old })
     }
