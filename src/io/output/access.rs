@@ -104,7 +104,8 @@ fn set_list(_file: &File, _list: &[u8]) {}
 #[cfg(not(target_os = "linux"))]
 fn drop_list(_file: &File) {}
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
     use rustix::fs::{XattrFlags, setxattr};
