@@ -440,6 +440,43 @@ fn without_mpi_one_process_speaks_for_all_of_mpirun() {
     assert_eq!(version.out, format!("einsum-dist {}\n", env!("CARGO_PKG_VERSION")));
 }
 
+/// Results do not depend on who listens to warnings and errors.
+#[test]
+fn standard_error_may_be_full_and_standard_output_may_not() {
+    let folder = Folder::new("full");
+    files(&folder);
+    let full = || Stdio::from(std::fs::File::options().write(true).open("/dev/full").unwrap());
+    let warns = ["mk,kn->mn", "a.npy", "b.npy", "--dtype", "f64", "-v", "-t1", "-o", "c.npy"];
+    assert_eq!(program(&folder, &warns).stdout(Stdio::null()).stderr(full()).status().unwrap().code(), Some(0));
+    assert_eq!(folder.read::<f32>("c.npy").len(), 8);
+    for (arguments, code) in
+        [(&["mk,kn->mx"][..], 2), (&["mk,kn->mn", "--nonsense"], 2), (&["mk,kn->mn", "none.npy"], 2)]
+    {
+        assert_eq!(program(&folder, arguments).stderr(full()).status().unwrap().code(), Some(code), "{arguments:?}");
+    }
+    let panics = ["mk,kn->mn", "-s8", "-n2", "-t1", "--algorithm", "ring-k"];
+    let ended = program(&folder, &panics).env("EINSUM_DIST_INJECT", "worker@1").stderr(full()).status().unwrap();
+    assert_eq!(ended.code(), Some(1));
+    for arguments in [&["mk,kn->mn", "-s4", "-t1"][..], &["mk,kn->mn", "-s4", "--explain", "--json"], &["--help"]] {
+        let ended = program(&folder, arguments).stdout(full()).output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        let expected = "error: cannot write to standard output: No space left on device\n";
+        assert_eq!((ended.status.code(), said.as_str()), (Some(1), expected), "{arguments:?}");
+    }
+}
+
+/// What has no end is not read to its end.
+#[test]
+fn texts_that_are_read_have_a_limit() {
+    let folder = Folder::new("endless");
+    run(&folder, &["@/dev/zero"]).refused("cannot read the expression from /dev/zero: it is longer than 64 MiB");
+    run(&folder, &["mk,kn->mn", "--explain", "--machine", "/dev/zero"])
+        .refused("--machine /dev/zero: it is longer than 1 MiB");
+    run(&folder, &["@."]).refused("cannot read the expression from .: Is a directory\n");
+    run(&folder, &["mk,kn->mn", "--explain", "--machine", "none.toml"])
+        .refused("--machine none.toml: No such file or directory\n");
+}
+
 #[test]
 fn help_and_completions() {
     let folder = Folder::new("help");

@@ -390,6 +390,18 @@ fn failures_are_errors() {
     none("No `.unwrap()` outside tests: return an error, or `expect` with the reason why it cannot happen.", faults);
 }
 
+/// Where standard error cannot be written, `eprintln!` panics, and so does the report of the panic.
+#[test]
+fn standard_error_may_be_gone() {
+    let mut faults = Vec::new();
+    for source in sources(&["src", "parser/src"]) {
+        for word in ["eprintln!", "eprint!", "println!", "print!"] {
+            faults.extend(source.lines_with(word).map(|line| source.place(line, word)));
+        }
+    }
+    none("The program prints by `say!` and `write_out`, libraries by `writeln!` whose failure they ignore.", faults);
+}
+
 #[test]
 fn the_code_map_is_complete() {
     let map = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();

@@ -14,6 +14,7 @@ use super::{DistTensor, Error, Result, World};
 use crate::dist::{Bounds, Distribution};
 use crate::dtype::Dtype;
 use crate::io::npy::{self, NpyHeader, PendingFile};
+use crate::io::output::shown;
 use crate::kernel::Element;
 use crate::memory::{bytes_of, bytes_of_mut, copy_of, zeros};
 
@@ -173,7 +174,7 @@ fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
     if header.dtype.promote(T::DTYPE) == T::DTYPE {
         return Ok(header);
     }
-    Err(Error::Usage(format!("{} holds {}, {} was asked for", path.display(), header.dtype, T::DTYPE)))
+    Err(Error::Usage(format!("{} holds {}, {} was asked for", shown(path), header.dtype, T::DTYPE)))
 }
 
 /// Where a box of a tensor lies in an array of which the tensor is a box; beyond any array where numbers end.

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::rc::Rc;
@@ -376,7 +377,8 @@ impl World {
             Members::Mpi(members) => members.communicator.abort(1, message),
             Members::Single | Members::InProcess { .. } => {
                 let _removed = remove_temporaries();
-                eprintln!("einsum-dist: {message}");
+                // Where standard error cannot be written, a panic would end the process by another code.
+                let _ = writeln!(std::io::stderr(), "einsum-dist: {message}");
                 std::process::exit(1)
             }
         }

@@ -188,7 +188,7 @@ impl Args {
     /// # Errors
     /// Unknown or incomplete flags; also `--help` and `--version`, which clap calls errors.
     pub fn parse_process() -> Result<Args, clap::Error> {
-        Args::try_parse_from(readable(std::env::args_os()))
+        Args::try_parse_from(readable(std::env::args_os())).map(as_typed)
     }
 }
 
@@ -197,22 +197,30 @@ pub fn wants_json() -> bool {
     std::env::args_os().skip(1).take_while(|argument| argument != "--").any(|argument| argument == "--json")
 }
 
-/// Puts a space before expressions such as `->`, which clap would take for flags.
+/// Puts a space before expressions such as `->`, which clap would take for flags. Nothing else is changed: it may be a file.
 fn readable(arguments: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
     let mut only_positional = false;
     arguments.map(move |argument| {
         only_positional |= argument == "--";
-        let mut start = argument.as_encoded_bytes().iter().copied();
-        let dash = !only_positional && start.next() == Some(b'-');
-        match start.next() {
-            Some(next) if dash && next != b'-' && !next.is_ascii_alphanumeric() => {
-                let mut spaced = OsString::from(" ");
-                spaced.push(argument);
-                spaced
-            }
-            _ => argument,
+        if only_positional || !argument.as_encoded_bytes().starts_with(b"->") {
+            return argument;
         }
+        let mut spaced = OsString::from(" ");
+        spaced.push(argument);
+        spaced
     })
+}
+
+/// Takes the space of [`readable`] away from what is an operand and no expression. Flags refuse such names of files.
+fn as_typed(mut args: Args) -> Args {
+    for operand in &mut args.operands {
+        if let Some(typed) =
+            operand.to_str().and_then(|name| name.strip_prefix(' ')).filter(|name| name.starts_with("->"))
+        {
+            *operand = PathBuf::from(typed);
+        }
+    }
+    args
 }
 
 #[cfg(test)]
@@ -230,5 +238,22 @@ mod tests {
         let parsed = Args::try_parse_from(readable(given.into_iter())).unwrap();
         assert_eq!(parsed.expression.as_deref(), Some(" ->"));
         assert!(parsed.json && parsed.ranks.is_some());
+    }
+
+    #[test]
+    fn names_of_files_stay_as_they_were_typed() {
+        let parsed = |given: &[&str]| {
+            let given = ["einsum-dist"].iter().chain(given).map(OsString::from);
+            Args::try_parse_from(readable(given)).map(as_typed)
+        };
+        for flag in ["-o", "--trace", "--timeline", "--accumulate", "--machine"] {
+            for name in ["-.npy", "-_", "->a.npy", "-\u{e4}"] {
+                assert!(parsed(&["->", flag, name]).is_err(), "{flag} {name}");
+            }
+            assert!(parsed(&["->", flag, "./-.npy"]).is_ok(), "{flag}");
+        }
+        assert_eq!(parsed(&["->", "->a.npy"]).unwrap().operands, [PathBuf::from("->a.npy")]);
+        assert!(parsed(&["->", "-.npy"]).is_err());
+        assert_eq!(parsed(&["->", "--", "-.npy"]).unwrap().operands, [PathBuf::from("-.npy")]);
     }
 }

@@ -9,6 +9,7 @@ use einsum_dist::api::{host, start_threads};
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::exec::{Contractor, kernel_name};
+use einsum_dist::io::output::shown;
 use einsum_dist::local::Target;
 use einsum_dist::plan::{AlgorithmName, Fixed, MOST_PLAYED, PipelineChoice, PlanError};
 use einsum_dist::timeline::Timeline;
@@ -18,6 +19,7 @@ use einsum_dist::{Error, Machine, Options, Plan, Problem, Shaped, World};
 use super::args::Args;
 use super::check::budget;
 use super::failure::Failure;
+use super::say::say;
 use super::sizes::Sizes;
 use super::start::{MOST_WORKERS, agree, check_flags, usage};
 use super::units::{self, counted};
@@ -26,6 +28,9 @@ use super::{Result, inputs, paths};
 /// Ranks of a plan with tensors that are said to be somewhere. Proving it costs the square of their number, at worst a minute and 0.3 GB
 /// for 512 ranks.
 const MOST_DISTRIBUTED: usize = 512;
+
+/// Mebibytes of a file that describes a machine.
+const LONGEST_MACHINE: u64 = 1;
 
 /// A run that was found possible.
 #[derive(Debug)]
@@ -131,7 +136,7 @@ impl RunConfig {
         let output = shaped.output_shape();
         match (&args.accumulate, &headers.accumulate) {
             (Some(path), Some(header)) if header.shape != output => {
-                let (name, shape) = (path.display(), &header.shape);
+                let (name, shape) = (shown(path), &header.shape);
                 return Err(usage(format!("{name} has shape {shape:?}, the result has {output:?}")));
             }
             _ => {}
@@ -148,7 +153,7 @@ impl RunConfig {
         };
         let (tree, limits) = shaped.searched_tree(&machine, &options).map_err(of_flag)?;
         for limit in limits.iter().filter(|_| world.is_root() && !args.quiet) {
-            eprintln!("warning: {limit}");
+            say!("warning: {limit}");
         }
         let largest = check_extents(&tree, dtype)?;
         if let Some(text) = &args.distribution {
@@ -164,11 +169,11 @@ impl RunConfig {
         check_idle(world, &args, &tree, &plan, largest)?;
         let by_one = if args.explain || args.simulate { by_one(&shaped, &tree, &machine, &options) } else { None };
         if args.dtype.is_some() && !args.operands.is_empty() && !args.quiet && world.is_root() {
-            eprintln!("warning: --dtype is for random operands; these files make it {dtype}");
+            say!("warning: --dtype is for random operands; these files make it {dtype}");
         }
         let printed = args.explain || args.simulate || args.verbose;
         if args.no_overlap && printed && !args.quiet && world.is_root() {
-            eprintln!("warning: what is predicted overlaps; --no-overlap is for runs and for what --simulate plays");
+            say!("warning: what is predicted overlaps; --no-overlap is for runs and for what --simulate plays");
         }
         Ok(RunConfig {
             tree,
@@ -216,8 +221,8 @@ fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
 
 /// The machine that a file describes, with so many ranks if that is said elsewhere.
 fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
-    let said = |what: String| usage(format!("--machine {}: {what}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| said(error.to_string()))?;
+    let said = |what: String| usage(format!("--machine {}: {what}", shown(path)));
+    let text = inputs::text_of(path, LONGEST_MACHINE).map_err(said)?;
     Machine::from_toml_with(&text, ranks).map_err(said)
 }
 
@@ -326,7 +331,7 @@ fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usi
     }
     if warns {
         let are = if idle == 1 { "is idle: it" } else { "are idle: they" };
-        eprintln!("warning: {idle} of {ranks} ranks {are} {have} no block");
+        say!("warning: {idle} of {ranks} ranks {are} {have} no block");
     }
     Ok(())
 }
@@ -366,7 +371,7 @@ fn warn_if_starved(world: &World, args: &Args) -> Result<()> {
         && world.is_root()
         && !args.quiet
     {
-        eprintln!("warning: {starved}; try mpirun --bind-to none, or --map-by numa --bind-to numa");
+        say!("warning: {starved}; try mpirun --bind-to none, or --map-by numa --bind-to numa");
     }
     Ok(())
 }

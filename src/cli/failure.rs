@@ -6,8 +6,10 @@ use std::io::IsTerminal;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use einsum_dist::Error;
+use einsum_dist::io::output::without_code;
 use einsum_parser::{Span, render_carets};
 
+use super::say::{self, say};
 use super::write_out;
 
 /// A text longer than this is shown clipped around its places.
@@ -54,23 +56,31 @@ impl Failure {
             Failure::Arguments(error) => {
                 let text = error.to_string();
                 if text.len() > LONGEST {
-                    eprintln!("{}", clipped(text.trim_end()));
+                    say!("{}", clipped(text.trim_end()));
                 } else {
                     // Nobody is left to tell when standard error is gone.
                     let _ = error.print();
+                    if !text.ends_with('\n') {
+                        say::write(format_args!("\n"));
+                    }
                 }
             }
             Failure::Library(Error::Parse(error)) => {
                 let mut places = vec![(error.span, error.label())];
                 places.extend(error.related.iter().cloned());
-                eprint!("{}", pointed(&error.text, &error.message(), &places, error.help().as_deref(), colour));
+                let help = error.help();
+                say::write(format_args!(
+                    "{}",
+                    pointed(&error.text, &error.message(), &places, help.as_deref(), colour)
+                ));
             }
             Failure::Library(Error::Shape(error)) => {
-                eprint!("{}", pointed(&error.text, &error.message, &error.places, error.help.as_deref(), colour));
+                let help = error.help.as_deref();
+                say::write(format_args!("{}", pointed(&error.text, &error.message, &error.places, help, colour)));
             }
             Failure::Check => return,
-            Failure::Shown(_) => return eprintln!("error: {}", self.message()),
-            Failure::Library(_) | Failure::Print(_) => eprintln!("error: {}", self.message()),
+            Failure::Shown(_) => return say!("error: {}", self.message()),
+            Failure::Library(_) | Failure::Print(_) => say!("error: {}", self.message()),
         }
         if json {
             let (kind, message) = (self.kind(), self.message());
@@ -114,7 +124,7 @@ impl Failure {
                 lines.map(str::trim).collect::<Vec<_>>().join(" ")
             }
             Failure::Library(error) | Failure::Shown(error) => error.to_string(),
-            Failure::Print(error) => format!("cannot write to standard output: {error}"),
+            Failure::Print(error) => format!("cannot write to standard output: {}", without_code(error)),
             Failure::Check => "the result is outside the error bound".to_owned(),
         }
     }

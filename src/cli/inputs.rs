@@ -2,14 +2,19 @@
 //!
 //! Deliberately absent: the data; every rank reads its own blocks when the plan has said which.
 
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use einsum_dist::dtype::Dtype;
 use einsum_dist::io::npy::{NpyHeader, read_header};
+use einsum_dist::io::output::{shown, without_code};
 use einsum_dist::{Error, Result, World};
 
 use super::args::Args;
+
+/// Mebibytes of an expression that is read: a million operands of dozens of labels each.
+const LONGEST_EXPRESSION: u64 = 64;
 
 /// The text of the expression: as typed, of a file (`@FILE`), or of standard input (`-`). Collective: a launcher gives
 /// its standard input to rank 0 only.
@@ -31,16 +36,35 @@ fn read_text(typed: &str) -> Result<String> {
     if typed == "@" {
         return Err(Error::Usage("`@` needs the name of a file behind it".to_owned()));
     }
-    let mut bytes = Vec::new();
-    let (name, read) = match typed.strip_prefix('@') {
-        Some(path) => (path, std::fs::read(path).map(|read| bytes = read)),
-        None => ("standard input", std::io::stdin().lock().read_to_end(&mut bytes).map(drop)),
+    let (name, text) = match typed.strip_prefix('@') {
+        Some(path) => (shown(Path::new(path)).to_string(), text_of(Path::new(path), LONGEST_EXPRESSION)),
+        None => ("standard input".to_owned(), text_from(std::io::stdin().lock(), LONGEST_EXPRESSION)),
     };
-    read.map_err(|error| Error::Usage(format!("cannot read the expression from {name}: {error}")))?;
-    let text = String::from_utf8(bytes);
-    let text = text.map_err(|_| Error::Usage(format!("the expression in {name} is not UTF-8 text")))?;
+    let text = text.map_err(|why| Error::Usage(format!("cannot read the expression from {name}: {why}")))?;
+    Ok(text.trim_end().to_owned())
+}
+
+/// The text of a file of at most so many mebibytes. A pipe is waited for, as its writer may come later.
+///
+/// # Errors
+/// Why there is none, in words that follow the name of the file.
+pub fn text_of(path: &Path, most: u64) -> std::result::Result<String, String> {
+    text_from(File::open(path).map_err(|error| without_code(&error))?, most)
+}
+
+/// Reads no more than is allowed: what is read may have no end.
+fn text_from(file: impl Read, most: u64) -> std::result::Result<String, String> {
+    let mut bytes = Vec::new();
+    file.take((most << 20) + 1).read_to_end(&mut bytes).map_err(|error| without_code(&error))?;
+    if bytes.len() as u64 > most << 20 {
+        return Err(format!("it is longer than {most} MiB"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
     // Some editors put a byte order mark before a text.
-    Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).trim_end().to_owned())
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
 }
 
 /// The headers of all files that are read, on this rank.
@@ -89,5 +113,18 @@ fn parse_dtype(text: &str) -> Result<Dtype> {
         _ => Err(Error::Usage(format!(
             "--dtype: unknown type `{text}` (known: float32, float64, complex64, complex128, or f32, f64, c64, c128)"
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_has_an_end() {
+        assert_eq!(text_from("\u{feff}mk,kn\n".as_bytes(), 1), Ok("mk,kn\n".to_owned()));
+        assert_eq!(text_from(std::io::repeat(b'a'), 1), Err("it is longer than 1 MiB".to_owned()));
+        assert_eq!(text_from(&b"\xff"[..], 9), Err("it is not UTF-8 text".to_owned()));
+        assert_eq!(text_of(Path::new("/"), 9), Err("Is a directory".to_owned()));
     }
 }

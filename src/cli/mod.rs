@@ -15,7 +15,7 @@
 //! | `norm`, `compensated` | the norm of a result, and sums in twice the precision |
 //! | `explain`, `print` | what goes to standard output |
 //! | `shown` | what `--trace` and `--timeline` write |
-//! | `failure`, `panics` | what goes to standard error when something is wrong |
+//! | `failure`, `panics`, `say` | what goes to standard error when something is wrong |
 //! | `signals`, `guard` | nothing is left behind when a signal ends the program |
 //!
 //! Invariants: only the public API of the library is used; after the world has started, every step that can fail on one
@@ -35,6 +35,7 @@ mod panics;
 mod paths;
 mod print;
 mod run;
+mod say;
 mod shown;
 mod signals;
 pub mod sizes;
@@ -54,6 +55,7 @@ use einsum_dist::{Error, World};
 use args::Args;
 use config::RunConfig;
 use failure::Failure;
+use say::say;
 
 type Result<T> = std::result::Result<T, Failure>;
 
@@ -66,13 +68,17 @@ pub fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     panics::install();
-    signals::install();
     let json = args::wants_json();
+    // Before the thread that waits for signals: it is the first, and a thread takes addresses for itself.
     panics::report_missing_memory(json);
+    signals::install();
     let arguments = Args::parse_process();
     if let Some(text) = information(&arguments) {
         let printed = if start::speaks() { write_out(&text) } else { Ok(()) };
-        return ExitCode::from(u8::from(printed.is_err()));
+        let Err(error) = printed else { return ExitCode::SUCCESS };
+        let failure = Failure::Print(error);
+        failure.print(json);
+        return ExitCode::from(failure.code());
     }
     match start::world(arguments) {
         Ok((world, arguments)) => {
@@ -140,7 +146,7 @@ fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             let who = if alone { String::new() } else { format!("rank {rank} on {}: ", host::name()) };
-            eprintln!("error: {who}{error}");
+            say!("error: {who}{error}");
             ExitCode::from(1)
         }
     }

@@ -3,14 +3,19 @@
 //! Panics of a run are the library's: it reports the task and ends all ranks. What is here is for the rest, where a panic
 //! is a bug of this program.
 
+use std::fmt::Arguments;
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use einsum_dist::World;
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::exec::panic_message;
-use einsum_dist::memory::{report_with, share_few_addresses};
+use einsum_dist::io::output::try_remove_temporaries;
+use einsum_dist::memory::{end_at_once, report_with, share_few_addresses};
+
+use super::say::say;
 
 /// Stack that the main thread gets at its start: where addresses are limited, none may be left when it grows, and that is a signal.
 const STACK: usize = 1 << 20;
@@ -21,34 +26,46 @@ static JSON: AtomicBool = AtomicBool::new(false);
 /// The rank that a launcher gave to this process.
 static RANK: AtomicUsize = AtomicUsize::new(0);
 
-/// Set by the first thread for which there is no memory.
-static OUT_OF_MEMORY: AtomicBool = AtomicBool::new(false);
+/// More than the longest line of the report.
+const LONGEST: usize = 256;
 
-/// From now on, memory that runs out ends the program with a message.
+/// From now on, memory that runs out ends the program with a message. Before there are threads.
 pub fn report_missing_memory(json: bool) {
     std::hint::black_box([0u8; STACK]);
     share_few_addresses();
     let rank = launcher().map_or(0, |launcher| launcher.rank);
     JSON.store(json && rank == 0, Ordering::Relaxed);
     RANK.store(rank, Ordering::Relaxed);
+    // Its buffer is made when it is asked for.
+    let _ = std::io::stdout();
     report_with(|bytes| {
-        if OUT_OF_MEMORY.swap(true, Ordering::Relaxed) {
-            // Another thread is ending the process.
-            loop {
-                std::thread::park();
-            }
-        }
         let rank = RANK.load(Ordering::Relaxed);
-        // Neither of these allocates; nobody is left to tell where they fail.
-        let _ = writeln!(std::io::stderr(), "error: rank {rank}: cannot allocate {bytes} bytes");
+        told(std::io::stderr(), format_args!("error: rank {rank}: cannot allocate {bytes} bytes\n"));
         if JSON.load(Ordering::Relaxed) {
-            let _ = writeln!(
-                std::io::stdout(),
-                r#"{{"error":{{"kind":"memory","message":"rank {rank}: cannot allocate {bytes} bytes"}},"schema":1}}"#
-            );
+            let message = format_args!("rank {rank}: cannot allocate {bytes} bytes");
+            let error = format_args!("{{\"error\":{{\"kind\":\"memory\",\"message\":\"{message}\"}},\"schema\":1}}\n");
+            told(std::io::stdout(), error);
         }
-        std::process::exit(1)
+        try_remove_temporaries();
+        end_at_once(1)
     });
+}
+
+/// Writes a line without memory and without locks, which another thread may have for ever.
+fn told(stream: impl AsFd, line: Arguments<'_>) {
+    let mut text = [0; LONGEST];
+    let mut left = &mut text[..];
+    let _ = left.write_fmt(line);
+    let written = LONGEST - left.len();
+    let mut rest = &text[..written];
+    while !rest.is_empty() {
+        match rustix::io::write(&stream, rest) {
+            Ok(bytes) if bytes > 0 => rest = &rest[bytes..],
+            Err(rustix::io::Errno::INTR) => {}
+            // Nobody is left to tell.
+            _ => return,
+        }
+    }
 }
 
 /// Says in one line where a thread panicked. `RUST_BACKTRACE=full` brings the long message back.
@@ -62,7 +79,7 @@ pub fn install() {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let message = panic_message(panic.payload());
         let name = thread.name().map_or_else(|| "a rank's communication".to_owned(), str::to_owned);
-        eprintln!("einsum-dist: {rank}{name} thread {message} ({place})");
+        say!("einsum-dist: {rank}{name} thread {message} ({place})");
     }));
 }
 

@@ -1,14 +1,16 @@
 //! The paths of a command together: what is written can be written, and is no other file of the command.
 //!
 //! Invariant: a file that is written is none that is read or written besides, however the paths are spelt, with one
-//! exception: `--accumulate FILE --output FILE` reads the whole file before it is replaced. Found before anything runs.
+//! exception: `--accumulate FILE --output FILE` reads the whole file before it is replaced. Nor is any of them one of the
+//! temporary files that are removed. Found before anything runs.
 
 use std::path::{Path, PathBuf};
 
-use einsum_dist::io::output::{Identity, examine, remove_leftovers};
+use einsum_dist::io::output::{Identity, examine, is_leftover, remove_leftovers, shown, would_be_removed};
 use einsum_dist::{Error, World};
 
 use super::args::Args;
+use super::say::say;
 use super::start::usage;
 use super::{Result, guard};
 
@@ -39,7 +41,8 @@ pub fn check(world: &World, args: &Args) -> Result<()> {
     for (_, path) in written(args).into_iter().filter(|(flag, _)| *flag == "--output" || world.is_root()) {
         examine(path).map_err(Error::from)?;
     }
-    different(&named)
+    different(&named)?;
+    if world.is_root() { none_is_temporary(&named) } else { Ok(()) }
 }
 
 /// Says what else is there of the files that are written, and removes what killed runs have left of them. On rank 0.
@@ -52,21 +55,19 @@ pub fn tidy(world: &World, args: &Args) {
     for (flag, path) in written {
         let owner = examine(path).ok().and_then(|examined| examined.loses_owner);
         if let (Some((user, group)), false) = (owner, args.quiet) {
-            let name = path.display();
-            eprintln!(
-                "warning: {flag} {name} belongs to user {user}, group {group}; the new file cannot be given to them"
-            );
+            let name = shown(path);
+            say!("warning: {flag} {name} belongs to user {user}, group {group}; the new file cannot be given to them");
         }
         let stay = remove_leftovers(path);
         if stay.is_empty() || args.quiet {
             continue;
         }
         let each = stay.iter().map(|leftover| match leftover.alive {
-            true => format!("{}, which another run writes", leftover.path.display()),
-            false => format!("{}, of a run that may have ended", leftover.path.display()),
+            true => format!("{}, which another run writes", shown(&leftover.path)),
+            false => format!("{}, of a run that may have ended", shown(&leftover.path)),
         });
         let each: Vec<String> = each.collect();
-        eprintln!("warning: {flag} {} has temporary files: {}", path.display(), each.join("; "));
+        say!("warning: {flag} {} has temporary files: {}", shown(path), each.join("; "));
     }
 }
 
@@ -94,17 +95,42 @@ fn named(args: &Args) -> Vec<Named<'_>> {
     flags.chain(operands.map(|(n, path)| Named { flag: format!("operand {n}"), path, writes: false })).collect()
 }
 
+/// Files that the program's own streams are redirected to.
+fn streams() -> [(&'static str, Option<Identity>); 3] {
+    [
+        ("standard output", Identity::of_open(std::io::stdout())),
+        ("standard error", Identity::of_open(std::io::stderr())),
+        ("standard input", Identity::of_open(std::io::stdin())),
+    ]
+}
+
+/// Refuses files that would be taken for what a killed run has left of an output, and be removed before they are read, or
+/// after they were written.
+fn none_is_temporary(named: &[Named<'_>]) -> Result<()> {
+    for output in named.iter().filter(|named| named.writes) {
+        let path = named.iter().find(|named| would_be_removed(output.path, named.path));
+        let path = path.map(|named| format!("{} {}", named.flag, shown(named.path)));
+        let removed =
+            |(_, file): &(_, Option<Identity>)| file.as_ref().is_some_and(|file| is_leftover(output.path, file));
+        let stream = || streams().into_iter().find(removed).map(|(stream, _)| format!("the file of {stream}"));
+        if let Some(name) = path.or_else(stream) {
+            return Err(usage(format!(
+                "{name} would be removed, as it has the name of a temporary file of {} {}; rename it",
+                output.flag,
+                shown(output.path)
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses a file that is written and named twice, or that is one of the program's own streams.
 fn different(named: &[Named<'_>]) -> Result<()> {
     let files: Vec<(&Named<'_>, Identity)> =
         named.iter().filter_map(|named| Some((named, Identity::of(named.path)?))).collect();
-    let streams = [
-        ("standard output", Identity::of_open(std::io::stdout())),
-        ("standard error", Identity::of_open(std::io::stderr())),
-        ("standard input", Identity::of_open(std::io::stdin())),
-    ];
+    let streams = streams();
     for (at, (one, file)) in files.iter().enumerate().filter(|(_, (one, _))| one.writes) {
-        let path = one.path.display();
+        let path = shown(one.path);
         if let Some((stream, _)) = streams.iter().find(|(_, stream)| stream.as_ref() == Some(file)) {
             return Err(usage(format!(
                 "{} {path} is the file of {stream}, which it would replace; name another file",
@@ -120,7 +146,7 @@ fn different(named: &[Named<'_>]) -> Result<()> {
                 "{} {path} and {} {} are the same file, which {} would replace; name another file",
                 one.flag,
                 other.flag,
-                other.path.display(),
+                shown(other.path),
                 one.flag
             )));
         }

@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 
+use einsum_dist::io::output::shown;
 use einsum_dist::plan::{ByLink, Measured, NodeReport, Report};
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Plan, World};
@@ -12,6 +13,7 @@ use einsum_dist::{Plan, World};
 use super::config::RunConfig;
 use super::failure::Failure;
 use super::run::Outcome;
+use super::say::say;
 use super::units::{bytes, counted, digits, seconds};
 use super::{Result, write_out};
 
@@ -40,7 +42,7 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
     let overflow = outcome.overflow.as_ref();
     if outcome.check.is_none_or(|check| check.ok) {
         if let (Some(overflow), true) = (overflow, world.is_root()) {
-            eprintln!("warning: {}", overflow.message);
+            say!("warning: {}", overflow.message);
         }
         return Ok(text);
     }
@@ -48,11 +50,11 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
     if world.is_root() {
         let kept = config.output.as_ref().map_or("", |_| "; no output file was written");
         match overflow {
-            Some(overflow) => eprintln!("error: {}{kept}", overflow.message),
-            None => eprintln!("error: the result is outside the error bound{kept}"),
+            Some(overflow) => say!("error: {}{kept}", overflow.message),
+            None => say!("error: the result is outside the error bound{kept}"),
         }
         if let Some(error) = &outcome.unshown {
-            eprintln!("error: {error}");
+            say!("error: {error}");
         }
     }
     Err(Failure::Check)
@@ -84,10 +86,10 @@ fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Repor
 fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     let report = report(world, config, Some(outcome));
     let plan = &config.plan;
-    let mut lines: Vec<(&str, String)> = vec![("expression", shortened(report.expression.clone()))];
+    let mut lines: Vec<(&str, String)> = vec![("expression", beginning(report.expression.clone()))];
     let extents = plan.names.iter().zip(plan.whole_extents()).map(|(name, extent)| format!("{name}={extent}"));
     let default = if config.default_sizes { "  (default; --size sets them)" } else { "" };
-    lines.push(("extents", shortened(extents.collect::<Vec<_>>().join(" ")) + default));
+    lines.push(("extents", beginning(extents.collect::<Vec<_>>().join(" ")) + default));
     lines.push(("type", report.dtype.clone()));
     let transport = if report.ranks > 1 { format!(", transport {}", world.transport()) } else { String::new() };
     let each = if report.ranks > 1 { " each" } else { "" };
@@ -95,7 +97,7 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     lines.push(("ran on", format!("{ranks}, {workers}{each}{transport}")));
     lines.push(("kernel", report.kernel.clone()));
     let steps = listed(&report);
-    let texts: Vec<String> = steps.iter().map(|node| shortened(node.expression.clone())).collect();
+    let texts: Vec<String> = steps.iter().map(|node| beginning(node.expression.clone())).collect();
     let hows: Vec<String> = steps.iter().map(|node| how(node)).collect();
     let [width, wide] = [&texts, &hows].map(|column| {
         column.iter().map(|text| text.chars().count()).filter(|&width| width <= ALIGNED).max().unwrap_or(0)
@@ -137,7 +139,7 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     let shape = if shape.is_empty() { "one number".to_owned() } else { shape.join(" x ") };
     let parts =
         if report.output.parts > 1 { format!(", left in {} parts", report.output.parts) } else { String::new() };
-    lines.push(("output", format!("{}, norm {:.6e}{parts}", shortened(shape), outcome.norm)));
+    lines.push(("output", format!("{}, norm {:.6e}{parts}", beginning(shape), outcome.norm)));
     if let Some(check) = &outcome.check {
         let verdict = match (&outcome.overflow, check.ok) {
             (Some(_), false) => "OVERFLOW",
@@ -152,10 +154,10 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
         ));
     }
     if let (Some(path), true) = (&config.output, outcome.check.is_none_or(|check| check.ok)) {
-        lines.push(("written", path.display().to_string()));
+        lines.push(("written", shown(path).to_string()));
     }
     for (name, path) in [("trace", &config.trace), ("timeline", &config.timeline)] {
-        lines.extend(path.iter().map(|path| (name, path.display().to_string())));
+        lines.extend(path.iter().map(|path| (name, shown(path).to_string())));
     }
     let mut text = String::new();
     for (name, value) in lines {
@@ -185,7 +187,7 @@ fn how(node: &NodeReport) -> String {
 }
 
 /// The beginning of a text that is very long.
-fn shortened(text: String) -> String {
+fn beginning(text: String) -> String {
     match text.char_indices().nth(WHOLE) {
         Some((end, _)) => format!("{}.. ({} characters)", &text[..end], text.chars().count()),
         None => text,

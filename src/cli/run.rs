@@ -15,6 +15,7 @@ use super::check::Overflow;
 use super::config::RunConfig;
 use super::explain::where_ranks_are;
 use super::finished::Finished;
+use super::say::say;
 use super::{Result, shown, units};
 
 /// What a run brought, the same on every rank.
@@ -40,12 +41,12 @@ pub struct Outcome {
 pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
     world.check_memory(&config.plan, 0)?;
     if config.verbose && config.check && world.is_root() {
-        eprintln!("check     in {} beside the run", units::bytes(config.check_bytes as f64));
+        say!("check     in {} beside the run", units::bytes(config.check_bytes as f64));
     }
     if config.verbose {
         let placement = where_ranks_are(host::topology()?, &world.places()?);
         if world.is_root() {
-            eprintln!("{}\n{placement}kernel    {}\n", config.plan.explain(), config.kernel());
+            say!("{}\n{placement}kernel    {}\n", config.plan.explain(), config.kernel());
         }
     }
     match config.plan.dtype {

@@ -67,7 +67,10 @@ pub fn file() -> Reader<PathBuf> {
     reader(|value| match value.as_encoded_bytes() {
         // What it would mean is said where it is known what the file is for.
         [b'-'] => Ok(PathBuf::from(value)),
-        [b'-', ..] => Err("a file whose name begins with a hyphen is written ./-name".to_owned()),
+        // A space comes before what begins with an arrow, as an expression does.
+        [b'-', ..] | [b' ', b'-', b'>', ..] => {
+            Err("a file whose name begins with a hyphen is written ./-name".to_owned())
+        }
         _ => Ok(PathBuf::from(value)),
     })
 }
@@ -126,6 +129,8 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
     let text = utf8(value)?;
     let (least, most) = (range.start(), range.end());
     match text.parse::<u64>() {
+        // As everywhere else, a sign is no part of a number of things.
+        Ok(_) if text.starts_with('+') => Err(format!("expected a whole number from {least} to {most}")),
         Ok(number) if range.contains(&number) => Ok(number),
         Ok(number) if number < *least => Err(format!("number too small, it may be {least} to {most}")),
         // Digits that 64 bits do not hold are a number, too.
@@ -166,6 +171,7 @@ mod tests {
         assert_eq!(refused(count(), "-5"), format!("{start}expected a whole number from 1 to 18446744073709551615"));
         assert_eq!(refused(file(), "-5"), format!("{start}a file whose name begins with a hyphen is written ./-name"));
         assert!(refused(count(), "99999999999999999999").contains(": number too large, it may be 1 to "));
+        assert!(refused(count(), "+5").contains("'+5' for '--ranks <N>': expected a whole number from 1 to "));
         assert!(refused(repeat(), "0").ends_with(": number too small, it may be 1 to 1000000000"));
         assert!(refused(seconds(), "nan").ends_with(": expected seconds, at least 0.001 and at most 1e9"));
         assert!(refused(seconds(), "1e400").ends_with(": expected seconds, at least 0.001 and at most 1e9"));

@@ -54,7 +54,7 @@ pub use elementwise::{add, copy, fill, scale};
 pub use host::{default_family, has_xsmm, host, target};
 pub use huge_pages::ask_for_huge_pages;
 pub use reference::{Checked, contract_slowly, reference, reference_element};
-pub use reporting::{ReportingAllocator, fallible, report_with, share_few_addresses};
+pub use reporting::{ReportingAllocator, end_at_once, fallible, report_with, share_few_addresses};
 pub(crate) use simd::prefetch;
 pub use simd::{available, widest};
 pub use tensor::{Tensor, TensorMut};

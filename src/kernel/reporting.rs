@@ -13,11 +13,20 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-/// Called where memory runs out, with the bytes that were asked for; it must not allocate.
+/// Called where memory runs out, with the bytes that were asked for, by one thread of a process. Where it has to allocate
+/// and there is nothing, the process ends at that place.
 type Report = fn(usize) -> !;
 
 static REPORT: OnceLock<Report> = OnceLock::new();
+
+/// The thread that reports, as [`this_thread`] names it; 0 while none does.
+static REPORTING: AtomicUsize = AtomicUsize::new(0);
+
+/// The exit code where the report itself finds no memory.
+const NO_REPORT: i32 = 1;
 
 thread_local! {
     /// Whether whoever asks for memory takes a refusal.
@@ -66,9 +75,32 @@ fn given(start: *mut u8, bytes: usize) -> *mut u8 {
         && FALLIBLE.try_with(|fallible| !fallible.get()).unwrap_or(true)
         && let Some(report) = REPORT.get()
     {
-        report(bytes);
+        refused(bytes, *report);
     }
     start
+}
+
+/// Has the first thread that comes report. The others wait for the end, which its report brings.
+fn refused(bytes: usize, report: Report) -> ! {
+    match REPORTING.compare_exchange(0, this_thread(), Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => report(bytes),
+        Err(first) if first == this_thread() => end_at_once(NO_REPORT),
+        Err(_) => loop {
+            // Parking would allocate in a thread that Rust has not started.
+            std::thread::sleep(Duration::from_secs(1));
+        },
+    }
+}
+
+/// A number that no other living thread has, found without memory.
+fn this_thread() -> usize {
+    FALLIBLE.try_with(|fallible| std::ptr::from_ref(fallible).addr()).unwrap_or(usize::MAX)
+}
+
+/// Ends the process as it is: without what libraries and the program want to be called at its end, which may need memory.
+pub fn end_at_once(code: i32) -> ! {
+    // SAFETY: it touches nothing of this process and does not return.
+    unsafe { libc::_exit(code) }
 }
 
 // SAFETY: every call goes to the system's allocator as it came, and its answer back.

@@ -43,7 +43,7 @@ pub use stream::{Foreign, Incoming, Outgoing};
 pub use strided::Strided;
 
 // What allocates below this module reports, too.
-pub use crate::kernel::{ReportingAllocator, fallible, report_with, share_few_addresses};
+pub use crate::kernel::{ReportingAllocator, end_at_once, fallible, report_with, share_few_addresses};
 // Whoever reads memory of other processes asks ahead for it, and knows of no kernels.
 #[cfg(feature = "mpi")]
 pub(crate) use crate::kernel::prefetch;

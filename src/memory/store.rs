@@ -3,6 +3,7 @@
 //! Invariant: two live leases of one buffer, or of buffers that share memory, overlap only if both read. Cost of a lease: one
 //! lock and a comparison with the live leases, of which there are a handful; leases of whole buffers allocate nothing.
 
+use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -131,7 +132,8 @@ impl Store {
     /// A lease that is still alive would read or write memory that may be gone: the process ends instead.
     pub fn close(self: Arc<Store>) -> Vec<Option<Slot>> {
         let Ok(Store { mut slots, .. }) = Arc::try_unwrap(self) else {
-            eprintln!("einsum-dist: a buffer is still in use at the end of a run; this is a bug");
+            let what = "einsum-dist: a buffer is still in use at the end of a run; this is a bug";
+            let _ = writeln!(std::io::stderr(), "{what}");
             std::process::abort();
         };
         for slot in &mut slots {

@@ -122,7 +122,10 @@ pub fn alone(command: &mut Command, folder: &Folder) {
 /// The same command, with the default action for signals that end programs: whoever runs the tests may ignore some.
 pub fn listening(command: &Command) -> Command {
     let mut listening = Command::new("env");
-    listening.arg("--default-signal=HUP,INT,TERM").arg(command.get_program()).args(command.get_args());
+    listening
+        .arg("--default-signal=HUP,INT,TERM,QUIT,XCPU,USR1,USR2,ALRM")
+        .arg(command.get_program())
+        .args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => listening.env(name, value),
@@ -153,7 +156,7 @@ impl Ran {
     pub fn refused(&self, says: &str) {
         assert_eq!(self.code, Some(2), "{}\n{}", self.out, self.err);
         assert_eq!(self.out, "");
-        assert!(self.err.contains(says), "{}", self.err);
+        assert!(self.err.contains(says) && self.err.ends_with('\n'), "{:?}", self.err);
         assert_eq!(self.err.matches("error: ").count(), 1, "{}", self.err);
         assert!(self.took < Duration::from_secs(10), "{:?}", self.took);
     }

@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -156,6 +157,48 @@ fn a_file_that_is_written_is_no_other_of_the_command() {
     assert_eq!(folder.read::<f32>("c.npy"), once.iter().map(|x| 2.0 * x).collect::<Vec<f32>>());
 }
 
+/// It would be removed before it is read, as if a killed run had left it.
+#[test]
+fn no_file_of_the_command_is_taken_for_a_leftover() {
+    let folder = Folder::new("no-leftover");
+    files(&folder);
+    let at = |name: &str| folder.path().join(name);
+    let names = [".c.npy.1-2.partial", ".t.json.1-2.partial", ".t.svg.1-2.partial"];
+    for name in names {
+        fs::copy(at("a.npy"), at(name)).unwrap();
+    }
+    symlink(names[0], at("link.npy")).unwrap();
+    fs::hard_link(at(names[0]), at("hard.npy")).unwrap();
+    let before = folder.files();
+    let would = " would be removed, as it has the name of a temporary file of ";
+    for (arguments, one, other) in [
+        (&["mk,kn->mn", names[0], "b.npy", "-o", "c.npy"][..], "operand 0 .c.npy.1-2.partial", "--output c.npy"),
+        (&["mk,kn->mn", "link.npy", "b.npy", "-o", "./c.npy"], "operand 0 link.npy", "--output ./c.npy"),
+        (&["mk,kn->mn", "hard.npy", "b.npy", "-o", "./c.npy"], "operand 0 hard.npy", "--output ./c.npy"),
+        (&["mk,kn->mn", "-s2", "--accumulate", names[1], "--trace", "t.json"], names[1], "--trace t.json"),
+        (
+            &["mk,kn->mn", "-s2", "-o", names[2], "--timeline", "t.svg"],
+            "--output .t.svg.1-2.partial",
+            "--timeline t.svg",
+        ),
+        // Written before what would remove it.
+        (
+            &["mk,kn->mn", "-s2", "-o", "./.t.json.1-3.partial", "--trace", "t.json"],
+            "--output ./.t.json.1-3",
+            "--trace t.j",
+        ),
+    ] {
+        let refused = run(&folder, arguments);
+        refused.refused(would);
+        assert!(refused.err.contains(one) && refused.err.contains(other), "{}", refused.err);
+        assert_eq!(folder.files(), before);
+    }
+    let redirected = File::open(at(names[0])).unwrap();
+    let mut reading = program(&folder, &["mk,kn->mn", "-s2", "-o", "c.npy"]);
+    ran(reading.stdin(redirected)).refused("the file of standard input would be removed");
+    assert_eq!(folder.files(), before);
+}
+
 #[test]
 fn the_streams_of_the_program_are_no_output() {
     let folder = Folder::new("streams");
@@ -189,8 +232,12 @@ fn what_is_no_regular_file_is_refused_before_any_work() {
         for path in ["/dev/null", "/dev/full", "/dev/stdout", "fifo", "socket", "link"] {
             run(&folder, &[&slow[..], &[flag, path]].concat()).refused(&format!("{path}: is not a regular file"));
         }
-        for path in ["directory", "directory/", "to-directory", ".", "..", "/", "slash", "new/.", "new/"] {
+        for path in ["directory", "directory/", "to-directory", ".", "..", "/"] {
             run(&folder, &[&slow[..], &[flag, path]].concat()).refused(&format!("{path}: is a directory"));
+        }
+        for path in ["slash", "new/.", "new/"] {
+            let says = format!("{path}: is the name of a directory, not of a file");
+            run(&folder, &[&slow[..], &[flag, path]].concat()).refused(&says);
         }
     }
     assert_eq!(folder.files(), ["directory", "fifo", "link", "slash", "socket", "to-directory"]);
@@ -240,6 +287,32 @@ fn files_that_cannot_be_written_are_one_message() {
             product(&folder, &[flag, "locked/c"])
                 .refused("locked/c: cannot create a file in its directory: Permission denied");
         }
+    }
+}
+
+/// Only the rename would find out, after all the work.
+#[test]
+fn files_of_others_in_a_shared_directory_are_refused_before_any_work() {
+    let folder = Folder::new("sticky");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+    folder.write("c.npy", b"old");
+    let theirs = folder.path().join("c.npy");
+    fs::set_permissions(&theirs, fs::Permissions::from_mode(0o666)).unwrap();
+    // The administrator only.
+    if chown(&theirs, Some(4001), Some(4001)).is_err() {
+        return;
+    }
+    let run = |user: u32, path: &str| {
+        let mut command = program(&folder, &["mk,kn->mn", "-s4", "-t1", "-n1", "-q", "-o", path]);
+        // Where others may not run the program, there is nothing to see.
+        command.uid(user).gid(user).output().ok()
+    };
+    let Some(refused) = run(4002, "c.npy") else { return };
+    let says = "error: c.npy: is another user's, in a directory where only owners may replace their files\n";
+    assert_eq!((refused.status.code(), String::from_utf8(refused.stderr).unwrap().as_str()), (Some(2), says));
+    assert_eq!(fs::read(&theirs).unwrap(), b"old");
+    for (user, path) in [(4001, "c.npy"), (4002, "d.npy")] {
+        assert_eq!(run(user, path).unwrap().status.code(), Some(0), "{path}");
     }
 }
 

@@ -22,7 +22,8 @@ const RING: [&str; 10] = [
     "-q",
 ];
 
-const SIGNALS: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
+const SIGNALS: [Signal; 8] =
+    [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::XCPU, Signal::USR1, Signal::USR2, Signal::ALARM];
 
 /// Started, and writing its result.
 fn writing(command: &mut Command, folder: &Folder) -> Child {
@@ -67,6 +68,19 @@ fn signals_that_the_parent_ignores_stay_ignored() {
     send(&child, Signal::TERM);
     assert_eq!(child.wait().unwrap().signal(), Some(Signal::TERM.as_raw()));
     assert_eq!(folder.files(), [""; 0]);
+}
+
+/// The system sends SIGXFSZ, which would end the program with its files where they are.
+#[test]
+fn a_file_that_is_larger_than_allowed_is_an_error() {
+    let folder = Folder::new("file-size");
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -f 1; exec \"$@\"", "sh", PROGRAM, "mk,kn->mn", "-s64", "-t1", "-n1", "-oc.npy"]);
+    limited.current_dir(folder.path()).env("EINSUM_DIST_RATES", "default");
+    let ended = crate::command::ran(&mut limited);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""));
+    assert!(ended.err.starts_with("error: ") && ended.err.ends_with(": File too large\n"), "{}", ended.err);
+    assert!(ended.err.lines().count() == 1 && folder.files().is_empty(), "{}", ended.err);
 }
 
 /// What SIGKILL leaves, the next run removes.

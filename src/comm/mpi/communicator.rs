@@ -9,6 +9,7 @@
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_int;
+use std::io::Write;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -187,14 +188,14 @@ impl Communicator {
         // One call of the system: several ranks may have something to say.
         let rank = self.0.end.rank.get();
         let line = format!("einsum-dist: rank {rank} on {host}: {message}\n");
-        eprint!("{line}");
+        let _ = std::io::stderr().write_all(line.as_bytes());
         // MPICH's launcher drops what it has not forwarded when it learns of the end.
         std::thread::sleep(FORWARDING);
         let returned = self.session().call("MPI_Abort", || {
             // SAFETY: MPI is not finalised while a communicator lives.
             unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, code) }
         });
-        eprintln!("einsum-dist: rank {rank}: MPI_Abort returned: {returned:?}");
+        let _ = writeln!(std::io::stderr(), "einsum-dist: rank {rank}: MPI_Abort returned: {returned:?}");
         std::process::abort()
     }
 }

@@ -1,7 +1,8 @@
 //! Element types as NumPy spells them: `<f8`, `=f8`, `f8`, `d`, `float64`.
 //!
-//! Invariant: a spelling that NumPy's `dtype()` takes is one of ours, one that NumPy can convert into ours, or one that is
-//! no number; only what NumPy does not know either is `None`. Deliberately absent: types of fields and subarrays.
+//! Invariant: what is read here NumPy 2's `dtype()` reads alike: as one of ours, as one that it can convert into ours, or as no
+//! number. Deliberately absent: types of fields and subarrays, and spellings that nobody writes for plain numbers, such as
+//! `1f8`, `(1,)f8` and `f+8`, which are `None` as what NumPy does not know either.
 
 use crate::dtype::Dtype;
 
@@ -93,8 +94,8 @@ fn letter_and_size(text: &str) -> Option<(char, u64)> {
             'H' => ('u', 2),
             'i' => ('i', 4),
             'I' => ('u', 4),
-            'l' | 'q' | 'p' => ('i', 8),
-            'L' | 'Q' | 'P' => ('u', 8),
+            'l' | 'q' | 'p' | 'n' => ('i', 8),
+            'L' | 'Q' | 'P' | 'N' => ('u', 8),
             'O' | 'S' | 'U' | 'V' | 'a' => (letter, 0),
             'c' => ('S', 1),
             _ => return None,
@@ -114,7 +115,9 @@ fn letter_and_size(text: &str) -> Option<(char, u64)> {
 
 /// Types with names.
 fn word(text: &str) -> Option<(char, u64)> {
-    let text = text.strip_suffix('_').unwrap_or(text);
+    // These are names of Python, so NumPy's own have an underscore.
+    const PYTHONS: [&str; 5] = ["bool", "int", "str", "bytes", "object"];
+    let text = text.strip_suffix('_').filter(|name| PYTHONS.contains(name)).unwrap_or(text);
     Some(match text {
         "half" => ('f', 2),
         "single" => ('f', 4),
@@ -143,7 +146,8 @@ fn word(text: &str) -> Option<(char, u64)> {
             let names = [("complex", 'c'), ("float", 'f'), ("uint", 'u'), ("int", 'i')];
             let (letter, bits) =
                 names.into_iter().find_map(|(name, letter)| Some((letter, text.strip_prefix(name)?)))?;
-            let bits: u64 = bits.parse().ok().filter(|bits| bits % 8 == 0)?;
+            let plain = bits.bytes().all(|c| c.is_ascii_digit()) && !bits.starts_with('0');
+            let bits: u64 = bits.parse().ok().filter(|bits| plain && bits % 8 == 0)?;
             (letter, bits / 8)
         }
     })
@@ -181,7 +185,8 @@ mod tests {
             ("? b1 bool bool_ |b1", "bool", Dtype::Float64, None),
             ("b i1 int8 |i1 >i1", "int8", Dtype::Float64, None),
             ("B u1 uint8 ubyte", "uint8", Dtype::Float64, None),
-            ("int i8 long l q intp int64", "int64", Dtype::Float64, Some(LARGE)),
+            ("int int_ i8 long l q n <n intp int64", "int64", Dtype::Float64, Some(LARGE)),
+            ("uint N =N uint64", "uint64", Dtype::Float64, Some(LARGE)),
             ("I u4 uint32 uintc", "uint32", Dtype::Float64, None),
         ] {
             for spelling in spellings.split(' ') {
@@ -189,7 +194,8 @@ mod tests {
                 assert_eq!(Elements::parse(spelling), Some(other), "{spelling}");
             }
         }
-        for spelling in "S S3 |S5 U <U4 str O |O |O8 V8 <M8[ns] m8 datetime64 a5 c".split(' ') {
+        for spelling in "S S3 |S5 U <U4 str str_ bytes_ O object_ void |O |O8 V8 <M8[ns] m8 datetime64 a5 c".split(' ')
+        {
             assert!(matches!(Elements::parse(spelling), Some(Elements::NotNumbers(_))), "{spelling}");
         }
         for spelling in [
@@ -208,6 +214,15 @@ mod tests {
             "i3",
             "f99999999999999999999",
             "f06164941944717836288",
+            "float64_",
+            "float_",
+            "double_",
+            "float064",
+            "float+64",
+            "bool__",
+            "uint_",
+            "int064",
+            "n8",
         ] {
             let known = Elements::parse(spelling);
             assert_eq!(known.is_some(), spelling == "float", "{spelling}: {known:?}");

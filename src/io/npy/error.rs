@@ -3,7 +3,7 @@
 //! Invariant: every message begins with the path, is one line, and says what to do where NumPy can do it.
 
 use crate::dtype::Dtype;
-use crate::io::output::{FileError, without_code};
+use crate::io::output::{FileError, shown, without_code};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -14,53 +14,55 @@ const LISTED: usize = 8;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NpyError {
-    #[error("{}: cannot {action}: {}", path.display(), without_code(cause))]
+    #[error("{}: cannot {action}: {}", shown(path), without_code(cause))]
     Io { path: PathBuf, action: &'static str, cause: std::io::Error },
 
-    #[error("{}: is a directory", path.display())]
-    IsDirectory { path: PathBuf },
-
-    #[error("{}: is not a regular file", path.display())]
-    NotRegular { path: PathBuf },
-
-    /// An output that cannot be written.
+    /// What has the name is no file, or an output cannot be written.
     #[error(transparent)]
     File(#[from] FileError),
 
-    #[error("{}: is not an .npy file: it does not begin with \\x93NUMPY", path.display())]
+    #[error("{}: is not an .npy file: it does not begin with \\x93NUMPY", shown(path))]
     NotNpy { path: PathBuf },
 
-    #[error("{}: is an .npz archive; save one of its arrays alone: np.save({}, np.load({})[\"NAME\"])",
-        path.display(), python(saved), python(path))]
+    #[error(
+        "{}: is an .npz archive; save one of its arrays alone: np.save({}, np.load({})[\"NAME\"])",
+        shown(path),
+        python(saved),
+        python(path)
+    )]
     IsArchive { path: PathBuf, saved: PathBuf },
 
-    #[error("{}: has .npy version {major}.{minor}; 1.0, 2.0 and 3.0 are known", path.display())]
+    #[error("{}: has .npy version {major}.{minor}; 1.0, 2.0 and 3.0 are known", shown(path))]
     Version { path: PathBuf, major: u8, minor: u8 },
 
-    #[error("{}: has a damaged .npy header: {problem}", path.display())]
+    #[error("{}: has a damaged .npy header: {problem}", shown(path))]
     Header { path: PathBuf, problem: String },
 
     /// Numbers of a type that is not computed with; NumPy converts them into a file of another name.
     #[error("{}: holds {found}; convert it: np.save({}, np.load({}).astype(np.{to})){}",
-        path.display(), python(saved), python(path), noted(*loss))]
+        shown(path), python(saved), python(path), noted(*loss))]
     Convert { path: PathBuf, found: Box<str>, to: Dtype, saved: Box<Path>, loss: Option<&'static str> },
 
     #[error("{}: is a structured array of {}; save each field that is an operand: np.save({}, np.load({})[{}])",
-        path.display(), listed(fields), python(saved), python(path), quoted(fields.first().map_or("", String::as_str)))]
+        shown(path), listed(fields), python(saved), python(path), quoted(fields.first().map_or("", String::as_str)))]
     Structured { path: PathBuf, fields: Vec<String>, saved: PathBuf },
 
-    #[error("{}: holds {found}, not numbers", path.display())]
+    #[error("{}: holds {found}, not numbers", shown(path))]
     NotNumbers { path: PathBuf, found: String },
 
-    #[error("{}: is truncated: {expected} bytes expected, {found} found", path.display())]
+    #[error("{}: is truncated: {expected} bytes expected, {found} found", shown(path))]
     Truncated { path: PathBuf, expected: u64, found: u64 },
 
-    #[error("{}: {dtype} of shape {} is larger than a file can be", path.display(), tuple(shape))]
+    #[error("{}: {dtype} of shape {} is larger than a file can be", shown(path), tuple(shape))]
     TooLarge { path: PathBuf, dtype: String, shape: Vec<u64> },
 
     /// The caller's block does not fit the file or the buffer.
-    #[error("{}: block [{}] of {bytes} bytes does not fit {dtype} of shape {}",
-        path.display(), intervals(ranges), tuple(shape))]
+    #[error(
+        "{}: block [{}] of {bytes} bytes does not fit {dtype} of shape {}",
+        shown(path),
+        intervals(ranges),
+        tuple(shape)
+    )]
     Block { path: PathBuf, ranges: Vec<Range<usize>>, bytes: usize, dtype: Dtype, shape: Vec<u64> },
 }
 

@@ -7,12 +7,14 @@ use super::NpyError;
 use super::descr::Elements;
 use super::literal::Literal;
 use crate::dtype::Dtype;
+use crate::io::output::FileError;
 use npyz::{DType, TypeStr, WriteOptions, WriterBuilder};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Longer than any header of plain numbers; bounds the memory that a damaged length can ask for.
+/// Longer than any header of plain numbers, and than the 10,000 characters that NumPy reads unless it is told to trust the file;
+/// bounds the memory that a damaged length can ask for.
 const MAX_TEXT: usize = 1 << 16;
 
 /// What an `.npy` file says about itself.
@@ -51,10 +53,10 @@ pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     let found = fs::metadata(path).map_err(NpyError::io(path, "open"))?;
     // A directory opens but does not read, and opening a pipe would wait for its writer.
     if found.is_dir() {
-        return Err(NpyError::IsDirectory { path: path.to_path_buf() });
+        return Err(FileError::IsDirectory { path: path.to_path_buf() }.into());
     }
     if !found.is_file() {
-        return Err(NpyError::NotRegular { path: path.to_path_buf() });
+        return Err(FileError::NotRegular { path: path.to_path_buf() }.into());
     }
     read_header_from(path, File::open(path).map_err(NpyError::io(path, "open"))?, found.len())
 }
@@ -179,7 +181,7 @@ impl Dictionary {
                 (Literal::Text(key), _) if key == "fortran_order" => {
                     return Err("its fortran_order is neither True nor False".into());
                 }
-                (Literal::Text(key), Literal::Tuple(extents) | Literal::List(extents)) if key == "shape" => {
+                (Literal::Text(key), Literal::Tuple(extents)) if key == "shape" => {
                     let extents = extents.into_iter().map(|n| if let Literal::Whole(n) = n { n } else { None });
                     shape = Some(extents.collect::<Option<Vec<u64>>>().ok_or(NO_SHAPE)?);
                 }

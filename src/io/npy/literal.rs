@@ -4,7 +4,8 @@
 //! reads strings (also with the prefix `u`, or several in a row), whole numbers, `True`, `False`, `None`, tuples, lists
 //! and dictionaries, with white space, line ends and comments between them. Invariant: the cost is linear in the length
 //! of the text, and nesting deeper than [`MAX_DEPTH`] is an error, so no text exhausts time or stack (the parser behind
-//! npyz reads nested brackets twice per level). Deliberately absent: floats, bytes and sets, which no header has.
+//! npyz reads nested brackets twice per level). Deliberately absent: floats, bytes, sets, raw strings, octal
+//! escapes and line ends behind a backslash, which no header has.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -174,17 +175,24 @@ impl Reader<'_> {
             digits.push(c);
         }
         let wrong = || format!("`{digits}` is no whole number");
-        let plain = digits.strip_suffix(['L', 'l']).unwrap_or(&digits).replace('_', "");
+        let plain = digits.strip_suffix('L').unwrap_or(&digits);
         let (radix, plain) = match plain.get(..2) {
             Some("0x" | "0X") => (16, &plain[2..]),
             Some("0o" | "0O") => (8, &plain[2..]),
             Some("0b" | "0B") => (2, &plain[2..]),
-            _ => (10, plain.as_str()),
+            _ => (10, plain),
         };
-        if plain.is_empty() || !plain.chars().all(|c| c.is_digit(radix)) {
+        // One underscore may stand between two digits, and before the first one behind `0x`.
+        let grouped = if radix == 10 { plain } else { plain.strip_prefix('_').unwrap_or(plain) };
+        let groups_are_digits =
+            grouped.split('_').all(|group| !group.is_empty() && group.chars().all(|c| c.is_digit(radix)));
+        let plain = grouped.replace('_', "");
+        // Python 2 read `012` as an octal number, Python 3 refuses it.
+        let octal = radix == 10 && plain.starts_with('0') && plain.bytes().any(|digit| digit != b'0');
+        if !groups_are_digits || octal {
             return Err(wrong());
         }
-        let magnitude = u64::from_str_radix(plain, radix).ok();
+        let magnitude = u64::from_str_radix(&plain, radix).ok();
         Ok(Literal::Whole(magnitude.filter(|&magnitude| !negative || magnitude == 0)))
     }
 
@@ -222,7 +230,8 @@ mod tests {
             ("'\\x3cf\\u0038'", text),
             ("(3L, 4L)", three.clone()),
             ("(3,\n 4, # rows\n)", three.clone()),
-            ("(0x3, 0b1_00)", three),
+            ("(0x_3, 0b1_00)", three),
+            ("(1_0, 0_0)", Literal::Tuple(vec![whole(10), whole(0)])),
             ("(3)", whole(3)),
             ("()", Literal::Tuple(vec![])),
             ("[(3,)]", Literal::List(vec![Literal::Tuple(vec![whole(3)])])),
@@ -237,8 +246,10 @@ mod tests {
     #[test]
     fn what_is_no_literal() {
         let deep = ["(1,".repeat(10_000), "[".repeat(10_000), "{".repeat(10_000)];
-        let wrong =
-            ["", "'", "'a\n'", "(1 2)", "{1}", "{1:", "1.5", "0x", "3LL", "f(1)", "1,2", "[1", "\u{0}", "'\\x3'"];
+        let wrong = [
+            "", "'", "'a\n'", "(1 2)", "{1}", "{1:", "1.5", "0x", "3LL", "3l", "02", "0_2", "1__0", "1_", "0x1_",
+            "0x__1", "f(1)", "1,2", "[1", "\u{0}", "'\\x3'",
+        ];
         for text in wrong.into_iter().chain(deep.iter().map(String::as_str)) {
             assert!(Literal::parse(text).is_err(), "{text:.20}");
         }

@@ -26,28 +26,52 @@ pub struct Leftover {
     pub alive: bool,
 }
 
-/// Removes the temporary files that runs without a chance to do so have left of an output; returns those that stay. Cost:
-/// a look at every name of the directory.
-pub fn remove_leftovers(target: &Path) -> Vec<Leftover> {
+/// Whether [`remove_leftovers`] would remove the file at a path, or one that is written there.
+pub fn would_be_removed(target: &Path, path: &Path) -> bool {
+    let here = |path: &Path| fs::metadata(directory(path)).ok().map(|found| Identity::of_file(&found));
+    let (Ok(target), Ok(followed)) = (followed(target), followed(path)) else { return false };
+    let (Some(output), Some(name)) = (target.file_name(), followed.file_name()) else { return false };
+    let by_name = stems(output).iter().any(|stem| is_temporary(name, stem));
+    (by_name && here(&target).is_some_and(|there| here(&followed) == Some(there)))
+        // By another link.
+        || Identity::of(path).is_some_and(|file| is_leftover(&target, &file))
+}
+
+/// Whether a file is one of those that [`remove_leftovers`] would remove.
+pub fn is_leftover(target: &Path, file: &Identity) -> bool {
+    leftovers(target).iter().any(|path| Identity::of(path).as_ref() == Some(file))
+}
+
+/// What has the name of a temporary file of an output.
+fn leftovers(target: &Path) -> Vec<PathBuf> {
     let Ok(target) = followed(target) else { return Vec::new() };
     let (Some(name), Ok(entries)) = (target.file_name(), fs::read_dir(directory(&target))) else { return Vec::new() };
     let stems = stems(name);
     let mut names: Vec<OsString> = entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect();
     names.retain(|name| stems.iter().any(|stem| is_temporary(name, stem)));
     names.sort();
-    let paths = names.into_iter().map(|name| target.with_file_name(name));
-    paths.filter_map(|path| remove(&path).map(|alive| Leftover { path, alive })).collect()
+    names.into_iter().map(|name| target.with_file_name(name)).collect()
 }
 
-/// Removes a leftover that has the name which is wanted; `cause` says that it is there.
-pub(super) fn remove_one(path: &Path, cause: std::io::Error) -> Result<(), FileError> {
+/// Removes the temporary files that runs without a chance to do so have left of an output; returns those that stay. Cost:
+/// a look at every name of the directory.
+pub fn remove_leftovers(target: &Path) -> Vec<Leftover> {
+    leftovers(target).into_iter().filter_map(|path| remove(&path).map(|alive| Leftover { path, alive })).collect()
+}
+
+/// Removes a leftover that has the name which is wanted, unless another process has it locked, maybe to remove it: whether
+/// the name is free.
+///
+/// # Errors
+/// It cannot be removed.
+pub(super) fn remove_one(path: &Path) -> Result<bool, FileError> {
     match fs::symlink_metadata(path) {
-        Ok(found) if found.is_file() && remove(path) == Some(true) => Err(FileError::io(path, "create")(cause)),
+        Ok(found) if found.is_file() && remove(path) == Some(true) => Ok(false),
         Ok(_) => match fs::remove_file(path) {
             Err(cause) if cause.kind() != ErrorKind::NotFound => Err(FileError::io(path, "remove")(cause)),
-            _ => Ok(()),
+            _ => Ok(true),
         },
-        Err(_) => Ok(()),
+        Err(_) => Ok(true),
     }
 }
 

@@ -3,15 +3,16 @@
 //! ```text
 //! Target       where a path leads: links followed, the file there examined
 //! Temporary    the hidden, locked file beside it, until it is renamed
+//! access       mode, owner and access control list of the file that is replaced
 //! registry     the temporary files of this process, to be removed when it ends early
 //! leftovers    temporary files that processes without a chance to remove them have left
 //! ```
 //!
 //! Invariants: the target is the old file or the complete new one; whoever can write the directory of the target can write
-//! it, and nothing is written elsewhere; the new file has the mode of the old one, and its owner where the system allows
-//! that. Deliberately absent: handlers of signals, which belong to programs ([`remove_temporaries`] is what they call), and
-//! extended attributes.
+//! it, and nothing is written elsewhere; the new file allows what the old one did (`access`). Deliberately absent: handlers of
+//! signals, which belong to programs ([`remove_temporaries`] is what they call), and extended attributes.
 
+mod access;
 mod error;
 mod identity;
 mod leftovers;
@@ -19,10 +20,9 @@ mod registry;
 mod target;
 mod temporary;
 
-pub use error::FileError;
-pub(in crate::io) use error::without_code;
+pub use error::{FileError, shown, without_code};
 pub use identity::Identity;
-pub use leftovers::{Leftover, remove_leftovers};
-pub use registry::{Announced, Removed, remove_temporaries};
+pub use leftovers::{Leftover, is_leftover, remove_leftovers, would_be_removed};
+pub use registry::{Announced, Removed, remove_temporaries, try_remove_temporaries};
 pub use target::{Examined, examine};
 pub use temporary::Temporary;

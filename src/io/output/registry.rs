@@ -6,9 +6,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+use std::time::Duration;
 
 static FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// How often, and how long apart, a lock is tried that others hold for a call of the system.
+const TRIES: usize = 100;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The lock under which temporary files come and go.
 pub(super) fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
@@ -49,10 +55,7 @@ pub struct Removed(MutexGuard<'static, Vec<PathBuf>>);
 impl Removed {
     /// Removes once more: another process may have made a file that was announced here.
     pub fn again(&self) {
-        for path in self.0.iter() {
-            // It may not exist yet, or another rank was quicker.
-            let _ = fs::remove_file(path);
-        }
+        remove_all(&self.0);
     }
 }
 
@@ -68,4 +71,52 @@ pub fn remove_temporaries() -> Removed {
     let removed = Removed(lock());
     removed.again();
     removed
+}
+
+/// As [`remove_temporaries`], where this thread may hold the lock itself, or another one that never goes on: where memory has
+/// run out. Then they stay. Needs memory for long paths only, and gives none back to who waits for the lock.
+pub fn try_remove_temporaries() {
+    std::mem::forget(tried(&FILES).map(Removed));
+}
+
+/// The lock, with the files of the list gone; none if nobody gives it back.
+fn tried(files: &Mutex<Vec<PathBuf>>) -> Option<MutexGuard<'_, Vec<PathBuf>>> {
+    for _ in 0..TRIES {
+        match files.try_lock() {
+            Ok(files) => {
+                remove_all(&files);
+                return Some(files);
+            }
+            Err(TryLockError::Poisoned(files)) => {
+                remove_all(files.get_ref());
+                return Some(files.into_inner());
+            }
+            Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+        }
+    }
+    None
+}
+
+/// Removes the files of the list, as far as they exist.
+fn remove_all(files: &[PathBuf]) {
+    for path in files {
+        // It may not exist yet, or another rank was quicker.
+        let _ = fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_nobody_gives_back_is_not_waited_for() {
+        let path = std::env::temp_dir().join(format!("einsum-dist-registry-{}", std::process::id()));
+        fs::write(&path, "").unwrap();
+        let files = Mutex::new(vec![path.clone()]);
+        let held = files.lock().unwrap();
+        assert!(tried(&files).is_none() && path.exists());
+        drop(held);
+        assert!(tried(&files).is_some() && !path.exists());
+    }
 }

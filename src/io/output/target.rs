@@ -7,6 +7,8 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
+use rustix::process::geteuid;
+
 use super::temporary::{beside, fits};
 use super::{FileError, registry};
 
@@ -75,25 +77,27 @@ fn probe(path: &Path, target: &Path) -> Result<File, FileError> {
 pub(super) fn replaceable(path: &Path) -> Result<PathBuf, FileError> {
     // Only the rename would find out, after all the work.
     if names_directory(path) {
-        return Err(FileError::IsDirectory { path: path.to_path_buf() });
+        return Err(no_file(path));
     }
     // What the system itself follows, such as /dev/stdout, need not have a path to follow.
-    special(path, fs::metadata(path).ok())?;
+    special(path, fs::metadata(path).ok().as_ref())?;
     let target = followed(path)?;
-    let found = match fs::metadata(&target) {
+    let old = match fs::metadata(&target) {
         Ok(found) => Some(found),
         Err(cause) if cause.kind() == ErrorKind::NotFound => None,
         Err(cause) => return Err(FileError::io(path, "write")(cause)),
     };
-    let exists = found.is_some();
-    special(path, found)?;
-    if exists {
+    special(path, old.as_ref())?;
+    if old.is_some() {
         // A rename asks the directory's permission only; a file that is write-protected should stay.
         drop(OpenOptions::new().write(true).open(&target).map_err(FileError::io(path, "write"))?);
     }
     let directory = directory(&target);
     match fs::metadata(directory) {
-        Ok(_) if names_directory(&target) => Err(FileError::IsDirectory { path: path.to_path_buf() }),
+        Ok(_) if names_directory(&target) => Err(no_file(path)),
+        Ok(directory) if old.is_some_and(|old| only_owners(&directory, &old)) => {
+            Err(FileError::NotOwner { path: path.to_path_buf() })
+        }
         Ok(_) => Ok(target),
         Err(cause) if cause.kind() == ErrorKind::NotFound => {
             Err(FileError::NoDirectory { path: path.to_path_buf(), directory: directory.to_path_buf() })
@@ -108,8 +112,22 @@ fn names_directory(path: &Path) -> bool {
     path.file_name().is_none() || bytes.ends_with(b"/") || bytes.ends_with(b"/.")
 }
 
+/// What a path that can only be a directory's is refused with.
+fn no_file(path: &Path) -> FileError {
+    let path = path.to_path_buf();
+    if path.is_dir() { FileError::IsDirectory { path } } else { FileError::NamesDirectory { path } }
+}
+
+/// Whether the directory has the sticky bit, by which the system refuses a rename over a file unless this user owns one of
+/// both, or may do everything.
+fn only_owners(directory: &Metadata, old: &Metadata) -> bool {
+    const STICKY: u32 = 0o1000;
+    let me = geteuid();
+    directory.mode() & STICKY != 0 && !me.is_root() && ![directory.uid(), old.uid()].contains(&me.as_raw())
+}
+
 /// Refuses what a rename would replace by a file.
-fn special(path: &Path, found: Option<Metadata>) -> Result<(), FileError> {
+fn special(path: &Path, found: Option<&Metadata>) -> Result<(), FileError> {
     match found {
         Some(found) if found.is_dir() => Err(FileError::IsDirectory { path: path.to_path_buf() }),
         Some(found) if !found.is_file() => Err(FileError::NotRegular { path: path.to_path_buf() }),

@@ -5,20 +5,21 @@
 //! for all who know the tag; its creator holds its lock while it lives, so that others can tell it from a leftover.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::access::Access;
 use super::identity::Identity;
 use super::target::{directory, followed, replaceable};
 use super::{Announced, FileError, leftovers, registry};
 
-/// Tries to create a file that a sweep of leftovers holds the lock of; it does so for an instant.
+/// Tries to create a file that a sweep of leftovers holds the lock of; it does so for an instant, unless it loses its processor.
 const TRIES: usize = 50;
 const INSTANT: Duration = Duration::from_millis(10);
 
@@ -33,7 +34,7 @@ pub struct Temporary {
     file: File,
     creator: bool,
     /// Of the file that is replaced.
-    old: Option<Metadata>,
+    old: Option<Access>,
 }
 
 impl Temporary {
@@ -44,12 +45,13 @@ impl Temporary {
     pub fn create(target: &Path, tag: &str) -> Result<Temporary, FileError> {
         let target = replaceable(target)?;
         let path = beside(&target, tag)?;
-        let old = fs::metadata(&target).ok();
+        let old = Access::of(&target);
         // What replaces a file that others may not read must not be readable before it has that file's mode.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let mut files = registry::lock();
-        let file = created(&path, mode)?;
+        // First: there may be no memory for it, which ends the process.
         files.push(path.clone());
+        let file = created(&path, mode).inspect_err(|_| registry::forget(&mut files, &path))?;
         drop(files);
         Ok(Temporary { target, path, file, creator: true, old })
     }
@@ -97,23 +99,15 @@ impl Temporary {
         self.file.sync_data().map_err(FileError::io(&self.path, "write"))
     }
 
-    /// Gives the file its name, with the mode and, where the system allows it, the owner of the file that had it. One
+    /// Gives the file its name, with the mode, the access control list and, where the system allows it, the owner of the file that had it. One
     /// process calls this, after all have flushed.
     ///
     /// # Errors
     /// The file cannot be written or renamed; it is removed then.
     pub fn commit(mut self) -> Result<(), FileError> {
         self.flush()?;
-        if let Some(old) = fs::metadata(&self.target).ok().or_else(|| self.old.take()) {
-            // First: it takes the bits away that run a file as its owner. Whether this can be done, `examine` says.
-            let kept = fchown(&self.file, Some(old.uid()), Some(old.gid())).is_ok();
-            if !kept {
-                let _ = fchown(&self.file, None, Some(old.gid()));
-            }
-            let mode = old.mode() & if kept { 0o7777 } else { 0o777 };
-            self.file
-                .set_permissions(Permissions::from_mode(mode))
-                .map_err(FileError::io(&self.target, "set the mode of"))?;
+        if let Some(old) = Access::of(&self.target).or_else(|| self.old.take()) {
+            old.give(&self.file).map_err(FileError::io(&self.target, "set the mode of"))?;
         }
         let mut files = registry::lock();
         fs::rename(&self.path, &self.target).map_err(FileError::io(&self.target, "replace"))?;
@@ -141,7 +135,9 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
         let file = match file {
             // A leftover with the same tag, or a link that someone put there: never followed.
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
-                leftovers::remove_one(path, cause)?;
+                if !leftovers::remove_one(path)? {
+                    std::thread::sleep(INSTANT);
+                }
                 continue;
             }
             file => file.map_err(FileError::io(path, "create"))?,
@@ -185,4 +181,30 @@ fn temporary_name(stem: &OsStr, tag: &str) -> OsString {
     name.push(stem);
     name.push(format!(".{}.partial", tag.replace(['/', '\0', '.'], "_")));
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a sweep of leftovers that loses its processor after it has locked what it found.
+    #[test]
+    fn a_name_that_is_being_swept_is_waited_for() {
+        let path = std::env::temp_dir().join(format!("einsum-dist-swept-{}", std::process::id()));
+        let swept = File::create(&path).unwrap();
+        swept.lock().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(3 * INSTANT);
+                fs::remove_file(&path).unwrap();
+                drop(swept);
+            });
+            assert!(created(&path, 0o600).is_ok());
+        });
+        fs::remove_file(&path).unwrap();
+        let kept = File::create(&path).unwrap();
+        kept.lock().unwrap();
+        assert!(created(&path, 0o600).unwrap_err().to_string().ends_with("cannot create: entity already exists"));
+        fs::remove_file(&path).unwrap();
+    }
 }

@@ -1,0 +1,156 @@
+//! Who may do what with a file that replaces another: the same as before.
+//!
+//! Invariants: at no moment may anybody do with the new file what the old one did not allow; the new file has the mode of the
+//! old one and its access control list, and its owner where the system allows that. Where there is a list, the bits of the
+//! group in the mode are the most that the list may give and not what the group has. Deliberately absent: other extended
+//! attributes, and lists of other kinds than POSIX's.
+
+use std::fs::{self, File, Metadata, Permissions};
+use std::io::Result;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::path::Path;
+
+/// The bits of the group in a mode.
+const GROUP: u32 = 0o070;
+
+/// What a file allows.
+#[derive(Debug)]
+pub(super) struct Access {
+    found: Metadata,
+    list: Option<List>,
+}
+
+/// An access control list, as the system keeps it.
+#[derive(Debug)]
+enum List {
+    Known(Vec<u8>),
+    /// There is one that cannot be read.
+    Unknown,
+}
+
+impl Access {
+    /// Of the file at a path, if there is one.
+    pub fn of(path: &Path) -> Option<Access> {
+        Some(Access { found: fs::metadata(path).ok()?, list: list(path) })
+    }
+
+    /// Gives it to a file that nobody else can open yet.
+    ///
+    /// # Errors
+    /// The mode cannot be set.
+    pub fn give(&self, file: &File) -> Result<()> {
+        let (user, group) = (self.found.uid(), self.found.gid());
+        // First: it takes the bits away that run a file as its owner. Whether this can be done, `examine` says.
+        let kept = fchown(file, Some(user), Some(group)).is_ok();
+        if !kept {
+            let _ = fchown(file, None, Some(group));
+        }
+        let mode = self.found.mode() & if kept { 0o7777 } else { 0o777 };
+        // The directory may have given it a list that the old file has not.
+        drop_list(file);
+        match &self.list {
+            None => file.set_permissions(Permissions::from_mode(mode)),
+            Some(list) => {
+                file.set_permissions(Permissions::from_mode(mode & !GROUP))?;
+                if let List::Known(list) = list {
+                    // It brings the bits of the group; without it, the group has less than before.
+                    set_list(file, list);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+const NAME: &str = "system.posix_acl_access";
+
+#[cfg(target_os = "linux")]
+fn list(path: &Path) -> Option<List> {
+    use rustix::fs::{getxattr, getxattr_query};
+    use rustix::io::Errno;
+    let bytes = match getxattr_query(path, NAME) {
+        Ok(bytes) => bytes,
+        // No list, or a file system that has none.
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => return None,
+        Err(_) => return Some(List::Unknown),
+    };
+    let mut list = vec![0; bytes];
+    Some(match getxattr(path, NAME, &mut list[..]) {
+        Ok(read) if read == bytes => List::Known(list),
+        _ => List::Unknown,
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn set_list(file: &File, list: &[u8]) {
+    let _ = rustix::fs::fsetxattr(file, NAME, list, rustix::fs::XattrFlags::empty());
+}
+
+#[cfg(target_os = "linux")]
+fn drop_list(file: &File) {
+    // Most have none.
+    let _ = rustix::fs::fremovexattr(file, NAME);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn list(_path: &Path) -> Option<List> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set_list(_file: &File, _list: &[u8]) {}
+
+#[cfg(not(target_os = "linux"))]
+fn drop_list(_file: &File) {}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+    use rustix::fs::{XattrFlags, setxattr};
+
+    /// Version 2, then for each entry what it is about, what it allows, and for whom.
+    fn posix(entries: &[(u16, u16, u32)]) -> Vec<u8> {
+        let mut bytes = 2u32.to_le_bytes().to_vec();
+        for (tag, allows, who) in entries {
+            bytes.extend([tag.to_le_bytes(), allows.to_le_bytes()].concat());
+            bytes.extend(who.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// The owner writes, user 1234 reads, the group may do nothing, the mask lets through what `mask` says.
+    fn one_reader(mask: u16) -> Vec<u8> {
+        let nobody = u32::MAX;
+        posix(&[(1, 6, nobody), (2, 4, 1234), (4, 0, nobody), (0x10, mask, nobody), (0x20, 0, nobody)])
+    }
+
+    #[test]
+    fn lists_go_with_the_file_and_give_the_group_nothing() {
+        let folder = std::env::temp_dir().join(format!("einsum-dist-access-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (old, new) = (folder.join("old"), folder.join("new"));
+        let plain = folder.join("plain");
+        for path in [&old, &new, &plain] {
+            fs::write(path, "").unwrap();
+        }
+        fs::set_permissions(&plain, Permissions::from_mode(0o640)).unwrap();
+        if setxattr(&old, NAME, &one_reader(4), XattrFlags::empty()).is_ok() {
+            let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+            assert_eq!(mode(&old), 0o640);
+            Access::of(&old).unwrap().give(&File::open(&new).unwrap()).unwrap();
+            assert_eq!(mode(&new), 0o640);
+            assert!(matches!(list(&new), Some(List::Known(list)) if list == one_reader(4)));
+            // As where the directory gives every new file a list.
+            Access::of(&plain).unwrap().give(&File::open(&new).unwrap()).unwrap();
+            assert_eq!(mode(&new), 0o640);
+            assert!(list(&new).is_none());
+            // A list that could not be read.
+            let unread = Access { list: Some(List::Unknown), ..Access::of(&old).unwrap() };
+            unread.give(&File::open(&new).unwrap()).unwrap();
+            assert_eq!(mode(&new), 0o600);
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
