@@ -24,6 +24,12 @@ const LOOPS: u64 = 384;
 const PRODUCTS: u64 = 640;
 const CROSSED: u64 = 1024;
 
+/// Terms of a line from which it is summed in blocks, at most.
+const LONGEST_LINE: u64 = 512;
+/// Steps of the shallowest boxes that are not the last, and how many boxes follow each other.
+const SHALLOW: u64 = 256;
+const BOXES: u64 = 128;
+
 /// What a sum is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SumOf {
@@ -54,4 +60,23 @@ pub fn longest_chain(terms: u64, of: SumOf) -> u64 {
     // Blocks may be as short as a quarter of the longest one's terms, or halves uneven: two more levels.
     let levels = |terms: u64| u64::from(terms.div_ceil(block).next_power_of_two().trailing_zeros()) + 2;
     if terms <= block { terms } else { block + levels(terms) }
+}
+
+/// Most additions that out goes through where a sum of so many terms, from the fewest to the most, is added onto it on one
+/// thread: blocks of long sums meet before they reach out, terms of short ones may not. Cost: constant.
+///
+/// ```
+/// use einsum_dist::local::{SumOf, longest_visits};
+/// assert_eq!(longest_visits(100, 100, SumOf::Products), 1);
+/// assert_eq!(longest_visits(100, 100, SumOf::Loops), 100);
+/// assert_eq!(longest_visits(1 << 20, 1 << 20, SumOf::Loops), 1);
+/// ```
+pub fn longest_visits(fewest: u64, most: u64, of: SumOf) -> u64 {
+    match of {
+        SumOf::Number => 1,
+        SumOf::Loops if fewest > LONGEST_LINE => 1,
+        SumOf::Loops => most.clamp(1, LOOPS),
+        // One for each box that is as shallow as boxes are.
+        SumOf::Products | SumOf::Crossed => most.div_ceil(SHALLOW).clamp(1, BOXES),
+    }
 }

@@ -22,7 +22,7 @@ mod sum;
 mod target;
 mod unary;
 
-pub use chain::{SumOf, longest_chain};
+pub use chain::{SumOf, longest_chain, longest_visits};
 pub use contract::{Body, LocalContract, Price, plan_contract, price_contract};
 pub use fixed_loops::Loops;
 pub use fold::{Dim, fold};

@@ -4,7 +4,7 @@
 
 use super::{Plan, Source, Value};
 use crate::dims::{Kinds, Label};
-use crate::local::{SumOf, longest_chain};
+use crate::local::{SumOf, longest_chain, longest_visits};
 
 /// Products from which threads may share a sum.
 const SHARED: u64 = 32;
@@ -14,25 +14,40 @@ pub(super) fn roundings(plan: &Plan) -> u64 {
     let steps = plan.values.iter().map(|value| step(plan, value));
     let summed = plan.slices.iter().filter(|slice| !plan.output().labels.contains(&slice.label));
     let slices: u64 = summed.map(|slice| (slice.extent / slice.piece) as u64).product();
+    let again = (slices - 1).saturating_mul(visits(plan, plan.output(), 1));
     let joins = joins(plan, slices);
-    steps.fold(slices - 1 + u64::from(plan.accumulate), u64::saturating_add).saturating_add(joins)
+    steps.fold(again.saturating_add(plan.accumulate.into()), u64::saturating_add).saturating_add(joins)
 }
 
 /// Additions in one step, on one rank.
 fn step(plan: &Plan, value: &Value) -> u64 {
+    let Some((terms, of)) = sum(plan, value) else { return 0 };
+    let threads = if terms > SHARED { plan.machine.workers.max(1) as u64 - 1 } else { 0 };
+    longest_chain(terms, of).saturating_add(threads)
+}
+
+/// What a step sums, and how many terms in a slice.
+fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumOf)> {
     let product = |labels: &mut dyn Iterator<Item = Label>| -> u64 {
         labels.map(|label| plan.extents[label.0 as usize] as u64).fold(1, u64::saturating_mul)
     };
-    let (terms, of) = match &value.source {
-        Source::Contract { kinds, .. } => (product(&mut kinds.k.iter().copied()), sum_of(kinds, product)),
-        Source::Unary { input, .. } => match summed(plan, value, *input) {
-            labels if labels.is_empty() => return 0,
-            labels => (product(&mut labels.into_iter()), SumOf::Number),
-        },
-        Source::Operand(_) | Source::Redistribute { .. } => return 0,
-    };
-    let threads = if terms > SHARED { plan.machine.workers.max(1) as u64 - 1 } else { 0 };
-    longest_chain(terms, of).saturating_add(threads)
+    match &value.source {
+        Source::Contract { kinds, .. } => Some((product(&mut kinds.k.iter().copied()), sum_of(kinds, product))),
+        Source::Unary { input, .. } => {
+            let labels = summed(plan, value, *input);
+            (!labels.is_empty()).then(|| (product(&mut labels.into_iter()), SumOf::Number))
+        }
+        Source::Operand(_) | Source::Redistribute { .. } => None,
+    }
+}
+
+/// Additions that a sum goes through onto which a step adds another one, of one of so many pieces of its terms.
+fn visits(plan: &Plan, value: &Value, pieces: u64) -> u64 {
+    match sum(plan, value) {
+        // Pieces differ by a factor of 2 at most.
+        Some((terms, of)) => longest_visits(terms / pieces.saturating_mul(2).max(1), terms, of),
+        None => 1,
+    }
 }
 
 /// The dimensions that a step with one input sums, once each: it may sum diagonals, too.
@@ -70,13 +85,10 @@ fn joins(plan: &Plan, slices: u64) -> u64 {
     let root = plan.values.len() - 1;
     let joins = plan.values.iter().zip(most).enumerate().map(|(id, (value, tasks))| {
         let times = if id == root { slices } else { 1 };
-        let sums = match &value.source {
-            Source::Contract { .. } => true,
-            Source::Unary { input, .. } => !summed(plan, value, *input).is_empty(),
-            Source::Operand(_) | Source::Redistribute { .. } => false,
-        };
-        let more = tasks.saturating_sub(1).saturating_add(plan.ranks() as u64 - 1);
-        if sums { times.saturating_mul(more) } else { 0 }
+        let ranks = plan.ranks() as u64;
+        let more = tasks.saturating_sub(1).saturating_add(ranks - 1);
+        let each = visits(plan, value, tasks.saturating_add(ranks));
+        if sum(plan, value).is_some() { times.saturating_mul(more).saturating_mul(each) } else { 0 }
     });
     joins.fold(0, u64::saturating_add)
 }

@@ -271,7 +271,9 @@ impl Command {
         let mut file = None;
         if rng.one_in(2) {
             let name = ["out.npy", "0.npy", "none/out.npy", "."][if rng.one_in(20) { 1 + rng.below(3) } else { 0 }];
-            if name == "." || name.contains('/') {
+            // An operand would be replaced.
+            let clashes = folder.join(name).exists();
+            if clashes || name == "." || name.contains('/') {
                 self.promise = self.promise.max(if self.plans { Promise::Open } else { Promise::Refused });
             } else {
                 self.asked.push(name.to_owned());
