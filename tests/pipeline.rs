@@ -29,6 +29,21 @@ fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, pipeline: Pipelin
 }
 
 #[test]
+fn sums_of_nothing_are_in_no_pipeline() {
+    for (expression, shapes) in [
+        ("[ka->a],a,[k->]->a", vec![vec![0, 10], vec![10], vec![0]]),
+        ("[kb,kba->a],a,[k->]->a", vec![vec![0, 5], vec![0, 5, 10], vec![10], vec![0]]),
+    ] {
+        for pipeline in [PipelineChoice::Auto, PipelineChoice::Of { batches: 2, groups: 2 }] {
+            let plan = plan(expression, &shapes, 5, pipeline);
+            plan.verify().unwrap_or_else(|error| panic!("{error}: {}", plan.explain()));
+            let operands: Vec<ArrayD<f64>> = shapes.iter().zip(0..).map(|(shape, at)| random(shape, 9, at)).collect();
+            assert!(run(&plan, &operands).iter().all(|&value| value == 0.0));
+        }
+    }
+}
+
+#[test]
 fn batches_through_groups_of_ranks() {
     let mut rng = Rng::new(16);
     let mut wide = 0;

@@ -78,6 +78,10 @@ impl Pipelining<'_> {
         if *pipeline == PipelineChoice::Off || !plain || *forbid_redistribution || self.machine.ranks < 2 {
             return None;
         }
+        // Where nothing is summed there is nothing to overlap, and zeros of a batch would say nothing of their place.
+        if self.tree.extents.contains(&0) {
+            return None;
+        }
         let nodes = self.contractions()?;
         let labels = self.labels(&nodes);
         if labels.is_empty() {

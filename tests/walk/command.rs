@@ -76,6 +76,8 @@ impl Command {
         if spoil {
             text = spoiled(rng, &text);
             made.promise = made.promise.max(Promise::Open);
+            // What follows it are no flags.
+            made.json &= text != "--";
         }
         made.ranks(rng, &expression, &mut groups);
         let names = (0..operands.len()).filter(|_| files).map(|operand| format!("{operand}.npy"));
