@@ -83,9 +83,9 @@ impl Command {
         let names = (0..operands.len()).filter(|_| files).map(|operand| format!("{operand}.npy"));
         let mut positional: Vec<String> = std::iter::once(text).chain(names).collect();
         if files && rng.one_in(60) {
-            // Without any, the program makes them.
+            // Without any, the program makes them, whatever the files are.
             positional.pop();
-            made.promise = made.promise.max(Promise::Open);
+            made.promise = Promise::Open;
             made.plans = true;
         }
         if !spoil && made.promise != Promise::Refused {

@@ -36,6 +36,9 @@ const INDEPENDENT: f64 = 2.0;
 /// Sums that are so quick that nothing is worth less.
 const AT_ONCE: f64 = 1e6;
 
+/// Bytes of pieces that need not be fetched from afar, and come from the same memory again.
+const WARM: f64 = (1u64 << 24) as f64;
+
 /// Pieces for each thread that are worth waiting for together.
 const TOGETHER: usize = 16;
 
@@ -194,11 +197,18 @@ impl Choice<'_> {
         let whole = self.with(grid);
         let each = most / batches as f64;
         let (mut sizes, mut cost) = fit(self.tree, evaluation, &whole, self.most, each)?;
+        if cost.bytes > WARM
+            && let Some((smaller, cheap)) = fit(self.tree, evaluation, &whole, WARM, each)
+            && cheap.operations() <= 1.05 * cost.operations()
+        {
+            (sizes, cost) = (smaller, cheap);
+        }
         let mut at_a_time = 1;
+        let most_each = (self.most / self.threads as f64).min(WARM.max(cost.bytes));
         // In several pieces or batches, each thread has one.
         if self.threads > 1
             && (batches > 1 || sizes != whole)
-            && let Some((smaller, cheap)) = fit(self.tree, evaluation, &whole, self.most / self.threads as f64, each)
+            && let Some((smaller, cheap)) = fit(self.tree, evaluation, &whole, most_each, each)
             && cheap.operations() <= 1.5 * cost.operations()
         {
             (sizes, cost, at_a_time) = (smaller, cheap, self.threads);
