@@ -216,16 +216,17 @@ fn accept(path: &Path, descr: &Literal) -> Result<Dtype, NpyError> {
         Literal::Tuple(_) => return Err(not_numbers("arrays as elements".into())),
         _ => return Err(damaged(path, "its descr is no element type".into())),
     };
+    let shown = text.escape_debug();
     match Elements::parse(text) {
         Some(Elements::Ours(dtype)) => Ok(dtype),
         Some(Elements::Other { name, to, loss }) => {
             let (saved, found) = (unused(path, to.name()).into(), name.into());
             Err(NpyError::Convert { path: path.to_path_buf(), found, to, saved, loss })
         }
-        Some(Elements::NotNumbers(what)) => Err(not_numbers(format!("{what} ({text})"))),
+        Some(Elements::NotNumbers(what)) => Err(not_numbers(format!("{what} ({shown})"))),
         // `f8,f8` and `(2,)f8` are types of NumPy, too.
-        None if text.contains([',', '(']) => Err(not_numbers(format!("records or arrays as elements ({text})"))),
-        None => Err(damaged(path, format!("its descr `{}` is no element type", text.escape_debug()))),
+        None if text.contains([',', '(']) => Err(not_numbers(format!("records or arrays as elements ({shown})"))),
+        None => Err(damaged(path, format!("its descr `{shown}` is no element type"))),
     }
 }
 
