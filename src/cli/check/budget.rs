@@ -15,12 +15,18 @@ use einsum_dist::{Error, Plan, World};
 
 use super::super::Result;
 use super::cost::{Cost, Evaluation};
+use super::limits::Limits;
+use super::ways::Choice;
 
 /// Bytes of a check, if nobody limits them.
 const MOST: u64 = 1 << 29;
 
-/// Of a limit, what a check gets.
+/// Of a limit, what a check gets, and what it gets if it is slow.
 const SHARE: u64 = 16;
+const SHARES: [u64; 3] = [8, 4, 2];
+
+/// Operations of a check that takes seconds.
+const QUICK: f64 = 1e10;
 
 /// Bytes of a check that nothing is gained by exceeding.
 const ENOUGH: u64 = 1 << 26;
@@ -48,27 +54,43 @@ pub fn plan_beside(
         limit.saturating_sub(peaks.max().unwrap_or(0))
     };
     let least = least(tree);
-    let reserve = (limit / SHARE).clamp(least, ENOUGH.max(least));
-    let whole = plan(Some(limit))?;
-    if left(&whole) >= reserve {
-        let bytes = left(&whole).min(MOST);
-        return Ok((whole, bytes));
-    }
+    let reserve = |share: u64| (limit / share).clamp(least, ENOUGH.max(least));
+    let mut chosen = plan(Some(limit))?;
     // The run in less memory, or else the check.
-    let smaller = limit.checked_sub(reserve).and_then(|less| plan(Some(less)).ok());
-    let smallest = || limit.checked_sub(least).and_then(|less| plan(Some(less)).ok());
-    let chosen = match smaller {
-        Some(smaller) => smaller,
-        None if left(&whole) >= least => whole,
-        None => smallest().ok_or_else(|| {
-            let needed = limit - left(&whole) + least;
-            Error::Usage(format!(
-                "the run and --check need {needed} bytes, {} more than the memory limit of {limit}: the run {}, the check {least}",
-                needed - limit,
-                limit - left(&whole)
-            ))
-        })?,
+    let smaller = |reserve: u64| limit.checked_sub(reserve).and_then(|less| plan(Some(less)).ok());
+    if left(&chosen) < reserve(SHARE) {
+        chosen = match smaller(reserve(SHARE)) {
+            Some(smaller) => smaller,
+            None if left(&chosen) >= least => chosen,
+            None => smaller(least).ok_or_else(|| {
+                let needed = limit - left(&chosen) + least;
+                Error::Usage(format!(
+                    "the run and --check need {needed} bytes, {} more than the memory limit of {limit}: the run {}, the check {least}",
+                    needed - limit,
+                    limit - left(&chosen)
+                ))
+            })?,
+        };
+    }
+    // More where it would take very long, as far as the run can do with less.
+    let is_slow = |plan: &Plan| {
+        let limits = Limits::new(plan, tree);
+        // All ranks make the same plan, however many threads they have.
+        let way = Choice::new(plan, tree, &limits, left(plan).min(MOST), 1, 0).way();
+        way.is_none_or(|way| way.operations > QUICK)
     };
+    for share in SHARES {
+        if !is_slow(&chosen) {
+            break;
+        }
+        if left(&chosen) >= reserve(share) {
+            continue;
+        }
+        match smaller(reserve(share)) {
+            Some(smaller) => chosen = smaller,
+            None => break,
+        }
+    }
     let bytes = left(&chosen).min(MOST);
     Ok((chosen, bytes))
 }

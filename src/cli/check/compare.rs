@@ -16,14 +16,17 @@ use super::along_tree::Evaluator;
 use super::budget::{self, memory};
 use super::cost::Evaluation;
 use super::fetch::Source;
-use super::limits::{self, Limits, Reach};
+use super::limits::{Limits, Reach};
 use super::select::{Indices, Selection};
 use super::sum::{Total, Tracked};
 use super::verdict::{Tally, judge};
 use super::ways::{Choice, Way, What};
 
-/// Of what a sum of random signs has left of its absolute terms, what a bound may be to tell it from 0.
-const MOST_OF_CANCELLED: f64 = 0.01;
+/// Operations of a check that takes minutes.
+const ENDLESS: f64 = 1e11;
+
+/// As many times quicker is worth more memory.
+const WORTH_IT: f64 = 10.0;
 
 /// What elements of the result should be.
 pub struct Comparison<'a> {
@@ -68,11 +71,8 @@ impl<'a> Comparison<'a> {
         let out = &tree.nodes[tree.root()].labels;
         let leaves = tree.nodes.iter().filter(|node| matches!(node.step, Step::Leaf { .. }));
         let labels = super::cost::distinct(&leaves.flat_map(|node| node.labels.iter().copied()).collect::<Vec<_>>());
-        let flops = config.plan.dtype.flops_per_multiply_add() as f64;
-        let (most, threads, seed) = (config.check_bytes as f64, rayon::current_num_threads(), config.seed);
-        // Terms of random signs would be that part of their absolute sum.
-        let cancelled = limits::products(tree).sqrt().recip();
-        let directly = limits::steps(tree) < 2 || limits.relative <= MOST_OF_CANCELLED * cancelled;
+        let choice =
+            Choice::new(&config.plan, tree, &limits, config.check_bytes, rayon::current_num_threads(), config.seed);
         Ok(Comparison {
             tree,
             limits,
@@ -80,7 +80,7 @@ impl<'a> Comparison<'a> {
             summed: labels.into_iter().filter(|label| !out.contains(label)).collect(),
             sources,
             prior,
-            choice: Choice { tree, flops, most, threads, seed, directly },
+            choice,
         })
     }
 
@@ -94,9 +94,27 @@ impl<'a> Comparison<'a> {
             let missing = (least as f64 - most).max(0.0);
             Error::Usage(format!("--check needs {least} bytes beside the run, {missing:.0} more than there are"))
         })?;
+        self.in_time(&way)?;
         let exponents = vec![0; self.tree.operands];
         let evaluator = Evaluator::new(self.tree, &self.limits, way.evaluation, exponents);
         Ok(Look { limits: self.limits, evaluator, way })
+    }
+
+    /// Whether a check ends, or would with more memory.
+    fn in_time(&self, way: &Way) -> Result<()> {
+        if way.operations <= ENDLESS {
+            return Ok(());
+        }
+        let enough = Choice { most: f64::INFINITY, ..self.choice };
+        match enough.way() {
+            Some(quick) if quick.operations < way.operations / WORTH_IT => Err(Error::Usage(format!(
+                "--check would take {:.0e} operations within the {} bytes that the run leaves it, and {:.0e} in {:.0e} bytes: \
+                 raise --memory-limit",
+                way.operations, self.choice.most, quick.operations, quick.bytes
+            ))
+            .into()),
+            _ => Ok(()),
+        }
     }
 
     /// Another look at the same elements, where double precision or underflow may have been in the way of the first one: along the tree,

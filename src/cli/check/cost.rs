@@ -12,6 +12,10 @@ use super::sum::Tracked;
 /// Operations that making, reading and placing an element of an operand costs as much as.
 const FETCH: f64 = 8.0;
 
+/// Operations that beginning a step, or opening the file of an operand, costs as much as.
+const STEP: f64 = 500.0;
+const OPERAND: f64 = 2_000.0;
+
 /// Bytes of the longest element of a file.
 const LONGEST: f64 = 16.0;
 
@@ -35,6 +39,8 @@ pub struct Cost {
     pub products: f64,
     /// Elements of operands.
     pub fetched: f64,
+    /// What steps and operands cost however small they are, in multiply-adds.
+    overhead: f64,
     pub bytes: f64,
     /// The step that needs most memory.
     widest: NodeId,
@@ -46,7 +52,9 @@ impl Cost {
         let volume = |labels: &[Label]| labels.iter().map(|label| sizes[label.0 as usize] as f64).product::<f64>();
         let element = size_of::<Tracked>() as f64;
         let root = tree.root();
-        let mut cost = Cost { products: 0.0, fetched: 0.0, bytes: 0.0, widest: root };
+        let steps = tree.nodes.len() - tree.operands;
+        let steps = if evaluation == Evaluation::Directly { 1 } else { steps };
+        let mut cost = Cost { products: 0.0, fetched: 0.0, overhead: 0.0, bytes: 0.0, widest: root };
         if evaluation == Evaluation::Directly {
             let leaves = tree.nodes.iter().filter(|node| matches!(node.step, Step::Leaf { .. }));
             cost.fetched = leaves.map(|node| volume(&node.labels)).sum();
@@ -57,6 +65,7 @@ impl Cost {
         } else {
             cost.follow(tree, volume, element);
         }
+        cost.overhead = STEP * steps as f64 + OPERAND * tree.operands as f64;
         cost.bytes += RESULTS * element * volume(&tree.nodes[root].labels);
         cost
     }
@@ -89,12 +98,13 @@ impl Cost {
 
     /// All that it costs, in products.
     pub fn operations(&self) -> f64 {
-        self.products + FETCH * self.fetched
+        self.products + FETCH * self.fetched + self.overhead
     }
 
     /// As so many of it.
     pub fn times(self, count: f64) -> Cost {
-        Cost { products: self.products * count, fetched: self.fetched * count, ..self }
+        let [products, fetched, overhead] = [self.products, self.fetched, self.overhead].map(|each| each * count);
+        Cost { products, fetched, overhead, ..self }
     }
 }
 

@@ -11,11 +11,13 @@
 //!
 //! Invariant: the same plan, seed and memory have the same way. No element is in two batches.
 
+use einsum_dist::Plan;
 use einsum_dist::dims::Label;
 use einsum_dist::io::random;
 use einsum_dist::tree::Tree;
 
 use super::cost::{Cost, Evaluation, fit};
+use super::limits::{self, Limits};
 use super::select::Indices;
 
 /// Operations up to which all elements are checked.
@@ -38,6 +40,9 @@ const AT_ONCE: f64 = 1e6;
 
 /// Bytes of pieces that need not be fetched from afar, and come from the same memory again.
 const WARM: f64 = (1u64 << 24) as f64;
+
+/// Of what a sum of random signs has left of its absolute terms, what a bound may be to tell it from 0.
+const MOST_OF_CANCELLED: f64 = 0.01;
 
 /// Pieces for each thread that are worth waiting for together.
 const TOGETHER: usize = 16;
@@ -64,9 +69,14 @@ pub struct Way {
     pub at_a_time: usize,
     /// Pieces that are held at the same time.
     pub together: usize,
+    /// All that it costs, in multiply-adds.
+    pub operations: f64,
+    /// What it takes at a time.
+    pub bytes: f64,
 }
 
 /// What is known before anything is chosen.
+#[derive(Clone, Copy)]
 pub struct Choice<'a> {
     pub tree: &'a Tree,
     /// Operations of a multiply-add.
@@ -91,7 +101,16 @@ struct Candidate {
     batches: usize,
 }
 
-impl Choice<'_> {
+impl<'a> Choice<'a> {
+    /// For the check of a plan of this tree that has so many bytes.
+    pub fn new(plan: &Plan, tree: &'a Tree, limits: &Limits, bytes: u64, threads: usize, seed: u64) -> Choice<'a> {
+        // Terms of random signs would be that part of their absolute sum.
+        let cancelled = limits::products(tree).sqrt().recip();
+        let directly = limits::steps(tree) < 2 || limits.relative <= MOST_OF_CANCELLED * cancelled;
+        let flops = plan.dtype.flops_per_multiply_add() as f64;
+        Choice { tree, flops, most: bytes as f64, threads, seed, directly }
+    }
+
     /// The cheapest way; `None` where not even single products fit.
     pub fn way(&self) -> Option<Way> {
         let out = &self.tree.nodes[self.tree.root()].labels;
@@ -152,13 +171,13 @@ impl Choice<'_> {
     }
 
     fn chosen(&self, candidate: Candidate, what: What) -> Way {
-        let Candidate { evaluation, sizes, at_a_time, .. } = candidate;
+        let Candidate { evaluation, sizes, at_a_time, cost, .. } = candidate;
         let out = &self.tree.nodes[self.tree.root()].labels;
         let piece: usize = out.iter().map(|label| sizes[label.0 as usize]).product();
         // Where results are next to nothing, threads need not wait for each other after every piece.
         let together =
             if at_a_time > 1 && piece * TOGETHER * at_a_time <= LITTLE { TOGETHER * at_a_time } else { at_a_time };
-        Way { what, evaluation, sizes, at_a_time, together }
+        Way { what, evaluation, sizes, at_a_time, together, operations: cost.operations(), bytes: cost.bytes }
     }
 
     /// The sizes of all labels, with these of those of the result.
