@@ -273,8 +273,11 @@ impl Command {
         let mut file = None;
         if rng.one_in(2) {
             let name = ["out.npy", "0.npy", "none/out.npy", "."][if rng.one_in(20) { 1 + rng.below(3) } else { 0 }];
-            // An operand would be replaced.
+            // An operand would be replaced; what is none of this command may be.
             let clashes = folder.join(name).exists();
+            if clashes && self.plans {
+                self.asked.push(name.to_owned());
+            }
             if clashes || name == "." || name.contains('/') {
                 self.promise = self.promise.max(if self.plans { Promise::Open } else { Promise::Refused });
             } else {

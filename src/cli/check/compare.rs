@@ -108,9 +108,9 @@ impl<'a> Comparison<'a> {
         let enough = Choice { most: f64::INFINITY, ..self.choice };
         match enough.way() {
             Some(quick) if quick.operations < way.operations / WORTH_IT => Err(Error::Usage(format!(
-                "--check would take {:.0e} operations within the {} bytes that the run leaves it, and {:.0e} in {:.0e} bytes: \
+                "--check would take {:.0e} operations in the {:.0} bytes that the run leaves it, and {:.0e} in {:.0} bytes: \
                  raise --memory-limit",
-                way.operations, self.choice.most, quick.operations, quick.bytes
+                way.operations, self.choice.most, quick.operations, quick.bytes.ceil()
             ))
             .into()),
             _ => Ok(()),
