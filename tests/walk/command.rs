@@ -39,6 +39,8 @@ pub struct Output {
     pub expected: Expected,
     /// The file that holds it afterwards.
     pub file: Option<String>,
+    /// An operand is empty, so a sum of nothing may be among what is multiplied.
+    pub sums_nothing: bool,
 }
 
 const MACHINE: &str = "ranks = 3\nworkers = 2\nlink_bandwidth = 2e9\ntopology = 'numa:2 core:4'\n";
@@ -287,7 +289,8 @@ impl Command {
             groups.push(vec![["-o", "--output"][rng.below(2)].to_owned(), name.to_owned()]);
         }
         if !self.plans {
-            self.result = Some(Output { dtype, expected, file });
+            let sums_nothing = expression.shapes.iter().flatten().any(|&extent| extent == 0);
+            self.result = Some(Output { dtype, expected, file, sums_nothing });
         }
     }
 
