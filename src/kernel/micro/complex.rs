@@ -73,6 +73,24 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
         let (alpha, beta) = (Scale::<S::Vector>::new::<S, R>(call.alpha), Scale::<S::Vector>::new::<S, R>(call.beta));
         let scales = call.alpha != [R::ONE, R::ZERO];
         let reads = call.beta != [R::ZERO; 2];
+        // Mostly there is nothing to scale or to add onto, and short sums are as quick as their stores.
+        if !scales && !reads {
+            for n in 0..N {
+                let to = out.offset(2 * *call.columns.add(n));
+                for v in 0..V {
+                    let to = to.offset(spot.vectors[v]);
+                    let sum = S::sub_add(sums[n][0][v], S::swap_pairs(sums[n][1][v]));
+                    if call.streams {
+                        S::stream(to, sum);
+                    } else if v < V - 1 || whole {
+                        S::store(to, sum);
+                    } else {
+                        S::store_first(to, sum, last);
+                    }
+                }
+            }
+            return;
+        }
         for n in 0..N {
             let to = out.offset(2 * *call.columns.add(n));
             for v in 0..V {
