@@ -120,3 +120,43 @@ fn norms_of_any_scale() {
     let report = run(&folder, &["i->i", "x.npy", "-t1", "--json"]).well().json();
     assert_eq!(report["output"]["norm"], serde_json::Value::Null);
 }
+
+/// Where products in the order of the operands leave double precision, and those along the tree do not.
+#[test]
+fn double_precision_is_not_its_own_limit() {
+    let folder = Folder::new("own-limit");
+    for (expression, operands, passes) in [
+        ("i,[i,i->i]->i", [1e200, 1e200, 1e-300], true),
+        ("i,[i,i->i]->i", [1e-200, 1e-200, 1e300], true),
+        // Infinite on the way to 1e100.
+        ("[i,i->i],i->i", [1e200, 1e200, 1e-300], false),
+    ] {
+        for (name, value) in ["a.npy", "b.npy", "c.npy"].iter().zip(operands) {
+            doubles(&folder, name, &[1], &[value]);
+        }
+        let ended = run(&folder, &[expression, "a.npy", "b.npy", "c.npy", "-t1", "--check"]);
+        assert_eq!(
+            ended.code,
+            Some(if passes { 0 } else { 1 }),
+            "{expression} {operands:?}: {}{}",
+            ended.out,
+            ended.err
+        );
+    }
+    doubles(&folder, "cancel.npy", &[4], &[1e308, 1e308, -1e308, -1e308]);
+    run(&folder, &["k->", "cancel.npy", "-t1", "--check"]).well();
+    // `a` is summed first, so nothing is infinity less infinity.
+    folder.npy("left.npy", &[2, 3], &[2.0, 2.0, 2.0, -1.0, -1.0, -1.0]);
+    folder.npy("right.npy", &[3, 1], &[f32::INFINITY, 1.0, 1.0]);
+    run(&folder, &["ab,bc->c", "left.npy", "right.npy", "-t1", "--check"]).well();
+}
+
+/// Within little memory the check adds up pieces, and its own errors must not be what it finds.
+#[test]
+fn pieces_of_double_precision_are_as_good() {
+    let folder = Folder::new("double-pieces");
+    doubles(&folder, "tenths.npy", &[1_000_000], &vec![0.1; 1_000_000]);
+    let arguments = ["k,k->", "tenths.npy", "tenths.npy", "-t1", "--check", "--memory-limit", "16003000", "--json"];
+    let report = run(&folder, &arguments).well().json();
+    assert!(report["check"]["max_error"].as_f64().unwrap() < 1e-14, "{}", report["check"]);
+}

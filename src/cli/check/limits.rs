@@ -102,15 +102,16 @@ impl Limits {
 
     /// What a run rounds off in each step, of operands that are divided by powers of two.
     pub fn roundings(&self, tree: &Tree, evaluation: Evaluation, exponents: &[i32]) -> Vec<Rounding> {
-        let rounding = |terms: f64, exponent: i32, is_last: bool| {
+        let rounding = |id: usize, terms: f64, exponent: i32| {
             let absolute = (terms * scaled(self.smallest, -exponent)).min(LARGEST_LOSS);
-            Rounding { relative: self.relative.powi(2) * terms.max(1.0), absolute: absolute.powi(2), is_last }
+            let relative = self.relative.powi(2) * terms.max(1.0);
+            Rounding { relative, absolute: absolute.powi(2), is_last: id == tree.root(), step: id as u64 }
         };
         if evaluation == Evaluation::Directly {
             let out = &tree.nodes[tree.root()].labels;
             let summed = (0..tree.extents.len() as u32).map(Label).filter(|label| !out.contains(label));
             let terms = summed.map(|label| tree.extent(label) as f64).product();
-            return vec![rounding(terms, exponents.iter().sum(), true); tree.nodes.len()];
+            return vec![rounding(tree.root(), terms, exponents.iter().sum()); tree.nodes.len()];
         }
         let mut below: Vec<i32> = Vec::with_capacity(tree.nodes.len());
         for node in &tree.nodes {
@@ -120,7 +121,7 @@ impl Limits {
             });
         }
         let each = below.iter().enumerate();
-        each.map(|(id, &exponent)| rounding(terms(tree, id), exponent, id == tree.root())).collect()
+        each.map(|(id, &exponent)| rounding(id, terms(tree, id), exponent)).collect()
     }
 }
 

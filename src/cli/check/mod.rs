@@ -58,11 +58,11 @@ impl<'a> Check<'a> {
     /// Reads the headers of files. Collective.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// A file cannot be read, or there is too little memory.
     pub fn new(world: &'a World, config: &'a RunConfig) -> Result<Check<'a>> {
         let limits = Limits::new(&config.plan, &config.tree);
         let comparison = agree(world, Comparison::new(config, limits))?;
-        let first = comparison.first()?;
+        let first = agree(world, comparison.first())?;
         let tally = Tally { bound: limits.relative, ..Tally::default() };
         Ok(Check { world, config, comparison, limits, first, operands: None, tally })
     }
@@ -107,6 +107,9 @@ impl<'a> Check<'a> {
         let largest = agree(self.world, self.comparison.largest_operands())?;
         let reach = Reach::new(&self.config.tree, &self.limits, &largest);
         let again = self.comparison.again(&self.first, &largest, &reach);
+        // Ranks have as many threads as their machine, so some may have no time for it: then none looks again.
+        let all = gather(self.world, &[f64::from(u8::from(again.is_some()))])?;
+        let again = again.filter(|_| all.iter().all(|has| *has == [1.0]));
         Ok((reach, again))
     }
 

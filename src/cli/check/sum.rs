@@ -11,7 +11,7 @@
 
 use einsum_dist::dims::Label;
 use num_complex::Complex;
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::super::compensated::ComplexSum;
 
@@ -90,6 +90,8 @@ pub struct Rounding {
     pub absolute: f64,
     /// No other step follows, so no error may make up for another.
     pub is_last: bool,
+    /// Its number: signs of different steps have nothing in common.
+    pub step: u64,
 }
 
 /// A product of numbers in one step, or a sum of products.
@@ -163,7 +165,7 @@ impl Total {
             if rounding.is_last {
                 number.error = Complex::new(number.error.norm().hypot(own), 0.0);
             } else {
-                number.error += own * signs(place);
+                number.error += own * signs(rounding.step, place);
             }
         }
         number
@@ -189,8 +191,8 @@ impl From<Tracked> for Total {
 }
 
 /// Two random numbers of random sign with an absolute value of about 1, so that few sums of them are 0.
-fn signs(place: usize) -> Complex<f64> {
-    let bits = xxh3_64(&place.to_le_bytes());
+fn signs(step: u64, place: usize) -> Complex<f64> {
+    let bits = xxh3_64_with_seed(&place.to_le_bytes(), step);
     let sample = |bits: u64| {
         let size = 0.75 + (bits >> 1 & 0xffff) as f64 / 131_072.0;
         if bits & 1 == 0 { size } else { -size }
