@@ -112,7 +112,7 @@ fn outputs_that_cannot_be_made() {
     assert_eq!(message(&missing), format!("{}: the directory {directory} does not exist", missing.display()));
     assert_eq!(message(&scratch.0), format!("{}: is a directory", scratch.0.display()));
     assert_eq!(message(Path::new("/")), "/: is a directory");
-    assert_eq!(message(Path::new("new/")), "new/: is a directory");
+    assert_eq!(message(Path::new("new/")), "new/: is the name of a directory, not of a file");
     assert_eq!(message(Path::new("/dev/null")), "/dev/null: is not a regular file");
     let error = PendingFile::create(Path::new("/dev/null"), "run", Dtype::Float32, &[1]).unwrap_err().to_string();
     assert_eq!(error, "/dev/null: is not a regular file");
