@@ -87,6 +87,7 @@ def numbered(steps):
 
 
 EXPLAIN, JSON = ["--explain"], ["--json"]
+TRACE = "trace.json"
 # Shape, ranks, flags.
 ROWS = [
     (left, 1, ["-s", "4"]),
@@ -96,7 +97,7 @@ ROWS = [
     (left, 3, ["-s", "4", "--simulate"]),
     (left, 3, ["-s", "4", *JSON]),
     (left, 3, ["-s", "4", "--memory-limit", "1GiB"]),
-    (left, 3, ["-s", "4", "--trace", os.devnull]),
+    (left, 3, ["-s", "4", "--trace", TRACE]),
     (left, 64, ["-s", "8", *EXPLAIN]),
     (left, 64, ["-s", "8", "--simulate"]),
     (numbered, 3, ["-s", "2"]),
@@ -140,6 +141,7 @@ def row(program, launcher, shape, ranks, flags, lengths):
     per_step = {}
     with tempfile.TemporaryDirectory() as folder:
         expression = Path(folder) / "tree.einsum"
+        flags = [str(Path(folder) / TRACE) if flag == TRACE else flag for flag in flags]
         command = [*start, "--workers", "1", *flags, f"@{expression}"]
         base = 0.0
         for steps in [BASE, *lengths]:

@@ -113,3 +113,48 @@ pub fn memory<V>(had: std::result::Result<V, OutOfMemory>) -> Result<V> {
     let rank = || Rank { number: launcher().map_or(0, |launcher| launcher.rank), host: host::name() };
     Ok(had.map_err(|cause| Error::Memory { rank: rank(), cause })?)
 }
+
+#[cfg(test)]
+mod tests {
+    use einsum_dist::{Machine, Options, Problem};
+
+    use super::*;
+
+    /// A chain of eight products in `percent` of the memory of its run: operations of a check in what a plain plan leaves, and in
+    /// what the plan beside a check leaves; `None` for either, if that is too little.
+    fn operations(percent: u64) -> [Option<f64>; 2] {
+        let text = "[[[[[[ab,bc->ac],cd->ad],de->ae],ef->af],fg->ag],gh->ah],hi->ai";
+        let shaped = Problem::parse(text).unwrap().shapes(&vec![vec![256, 256]; 8]).unwrap();
+        let machine = Machine::default();
+        let tree = shaped.tree(&machine, &Options::default()).unwrap();
+        let within = |memory_limit| shaped.plan_tree(&tree, &machine, &Options { memory_limit, ..Options::default() });
+        let limit = within(None).unwrap().peak_bytes(0) * percent / 100;
+        let plain = within(Some(limit)).unwrap();
+        let (beside, bytes) = plan_beside(&tree, Some(limit), within).unwrap();
+        assert_eq!(beside.peak_bytes(0) + bytes, limit);
+        [(&plain, limit - plain.peak_bytes(0)), (&beside, bytes)].map(|(plan, bytes)| {
+            let limits = Limits::new(plan, &tree);
+            Choice::new(plan, &tree, &limits, bytes, 1, 0).way().map(|way| way.operations)
+        })
+    }
+
+    #[test]
+    fn a_slow_check_gets_more_of_the_limit() {
+        for percent in [95, 102, 105, 110] {
+            let [Some(plain), Some(beside)] = operations(percent) else { panic!("no room for a check in {percent} %") };
+            assert!(plain > QUICK && (beside == plain || beside < plain / 8.0), "{percent} %: {plain:e}, {beside:e}");
+        }
+        let [Some(plain), Some(beside)] = operations(102) else { panic!("no room for a check") };
+        assert!(plain > 1e3 * QUICK && beside < QUICK, "{plain:e}, {beside:e}");
+        assert!(matches!(operations(100), [None, Some(_)]));
+    }
+
+    #[test]
+    fn a_quick_check_takes_nothing_from_the_run() {
+        for percent in [120, 150, 200] {
+            let [plain, beside] = operations(percent);
+            assert_eq!(plain, beside, "{percent} %");
+            assert!(beside.is_some_and(|beside| beside < QUICK), "{percent} %");
+        }
+    }
+}
