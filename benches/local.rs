@@ -23,9 +23,9 @@ use std::io::{BufRead, Write};
 use std::time::Instant;
 
 use einsum_dist::dims::Label;
-use einsum_dist::exec::Contractor;
+use einsum_dist::exec::ResolvedKernel;
 use einsum_dist::kernel::{Workspace, contract_planned, plan, target, unary};
-use einsum_dist::local::{Family, Target};
+use einsum_dist::local_plan::{Family, Target};
 use einsum_dist::plan::KernelChoice;
 use einsum_dist::{Dtype, Element, Machine, Options, Problem, Program, World};
 use ndarray::{ArrayD, IxDyn};
@@ -226,7 +226,7 @@ fn noise(i: u32) -> f64 {
 
 struct Contraction<T> {
     tensors: Tensors<T>,
-    plan: einsum_dist::local::LocalContract,
+    plan: einsum_dist::local_plan::LocalContract,
     kernel: &'static str,
     workspace: Workspace,
 }
@@ -252,11 +252,11 @@ fn choice(case: &Case) -> Result<KernelChoice, Failure> {
 }
 
 /// What that is on this machine, and what to plan for.
-fn contractor<T: Element>(case: &Case) -> Result<(Contractor, Target), Failure> {
-    let contractor = Contractor::resolve(choice(case)?, T::DTYPE)?;
+fn contractor<T: Element>(case: &Case) -> Result<(ResolvedKernel, Target), Failure> {
+    let contractor = ResolvedKernel::resolve(choice(case)?, T::DTYPE)?;
     match contractor {
-        Contractor::Planned { isa, family } => Ok((contractor, target(isa, family, rayon::current_num_threads()))),
-        Contractor::Reference => Err("the reference is not timed".into()),
+        ResolvedKernel::Planned { isa, family } => Ok((contractor, target(isa, family, rayon::current_num_threads()))),
+        ResolvedKernel::Reference => Err("the reference is not timed".into()),
     }
 }
 

@@ -53,7 +53,7 @@ fn main() {
 fn measure(world: &World, ranks: &str, steps: usize, rounds: usize) {
     world.place(1).expect("ranks that are told of each other");
     let machine = world.machine(1).expect("rates");
-    for (name, algorithm) in [("work", AlgorithmName::C), ("transfers", AlgorithmName::RingMn)] {
+    for (name, algorithm) in [("work", AlgorithmName::BatchParallel), ("transfers", AlgorithmName::RingMn)] {
         let plan = chain(steps, algorithm, &machine);
         let mut product = Product::<f32>::new(world, &plan);
         let seconds = median((0..rounds).map(|_| product.run()).collect());

@@ -5,9 +5,9 @@ mod common;
 use common::{Case, Rng, on_another_grid};
 use einsum_dist::algorithm::{Algorithm, Grid};
 use einsum_dist::dims::Label;
-use einsum_dist::dist::tile_bounds;
+use einsum_dist::distribution::tile_bounds;
 use einsum_dist::plan::{AlgorithmName, Source};
-use einsum_dist::schedule::collective::{Collective, Pattern, Way};
+use einsum_dist::schedule::collective::{Collective, CollectiveAlgorithm, Pattern};
 use einsum_dist::{Dtype, Machine, Options, Plan, Problem, World};
 
 const CASES: usize = 600;
@@ -75,9 +75,9 @@ impl<'a> Tiles<'a> {
         let summing: usize = grid.cuts.iter().filter(|cut| self.summed(cut.0)).map(|cut| cut.1).product();
         operands
             + match grid.way {
-                Way::Direct => self.held(2, rank) * (summing as u64 - 1),
+                CollectiveAlgorithm::Direct => self.held(2, rank) * (summing as u64 - 1),
                 // What passes by is received, too.
-                Way::Ring | Way::Tree => {
+                CollectiveAlgorithm::Ring | CollectiveAlgorithm::Tree => {
                     let group = grid.sharing(&self.plan.output().labels, rank);
                     let me = group.iter().position(|&member| member == rank).unwrap();
                     let pattern = Pattern::new(Collective::ReduceScatter, grid.way, summing);

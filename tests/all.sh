@@ -130,7 +130,7 @@ step "build of the tests" with mpich cargo test "${members[@]}" --features $full
 step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test "${members[@]}" --features $full --no-fail-fast
 # Everything is built anew with these flags, so it has a directory of its own.
 step "orders of events" timeout 900 env RUSTFLAGS="--cfg shuttle" MPICC="$(compiler mpich)" CARGO_TARGET_DIR=target/shuttle \
-    cargo test -p einsum-dist --features $full --lib explored
+    cargo test -p einsum-dist --features $full --lib shuttle_tests
 if cargo +nightly --version > /dev/null 2>&1; then
     step "AddressSanitizer, unit tests" env MPICC="$(compiler mpich)" ./tests/asan.sh --lib
 else

@@ -15,7 +15,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use einsum_dist::kernel::{available, has_xsmm, widest};
-use einsum_dist::local::Isa;
+use einsum_dist::local_plan::Isa;
 
 use command::{Folder, PRODUCT, REFUSED, Ran, TOO_LITTLE, files, in_parts, product, program, ran};
 use traces::arrows;

@@ -31,7 +31,7 @@ macro_rules! algorithms {
 }
 
 algorithms!(
-    local Local, c C, ring_mn RingMn, ring_k RingK, slicing Slicing, grid Grid, cannon Cannon, master_worker MasterWorker
+    local Local, c BatchParallel, ring_mn RingMn, ring_k RingK, slicing Slicing, grid Grid, cannon Cannon, master_worker MasterWorker
 );
 
 #[test]

@@ -7,7 +7,7 @@ mod common;
 
 use common::{Balance, Case, Rng};
 use einsum_dist::algorithm::{Algorithm, Stationary};
-use einsum_dist::dist::Distribution;
+use einsum_dist::distribution::Distribution;
 use einsum_dist::plan::{AlgorithmName, Fixed, Source};
 use einsum_dist::{Plan, World};
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Rng, random};
 use einsum_dist::dims::Label;
-use einsum_dist::dist::{Axis, Cut, Distribution, Intervals, Owners, Region, Role};
+use einsum_dist::distribution::{Axis, Cut, Distribution, Intervals, Owners, Region, Role};
 use einsum_dist::exec::{Alone, Metrics, RunOptions};
 use einsum_dist::kernel::{Checked, error_bound, reference};
 use einsum_dist::plan::{AlgorithmName, Source};
@@ -13,7 +13,7 @@ use einsum_dist::tree::Step;
 use einsum_dist::{DistTensor, Dtype, Element, Error, Machine, Options, Plan, Problem, Program, World, einsum};
 use ndarray::{ArrayD, ArrayViewD, Axis as Dim};
 
-use AlgorithmName::{C, Local, RingK, RingMn};
+use AlgorithmName::{BatchParallel, Local, RingK, RingMn};
 
 fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, options: Options) -> Plan {
     let shaped = Problem::parse(expression).unwrap().shapes(shapes).unwrap();
@@ -514,7 +514,7 @@ fn calls_that_do_not_fit_are_errors() {
 fn a_run_on_several_ranks_is_refused_inside_a_rayon_worker() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     pool.install(|| {
-        for (ranks, algorithm) in [(2, C), (2, Local), (1, Local)] {
+        for (ranks, algorithm) in [(2, BatchParallel), (2, Local), (1, Local)] {
             let plan = batched(ranks, algorithm);
             let mut program = World::in_process(ranks).compile::<f64>(&plan).unwrap();
             let inputs = operands(&plan, 37);

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use einsum_dist::dims::Label;
 use einsum_dist::kernel::{Element, Workspace, contract_planned, has_xsmm, plan, unary_planned};
-use einsum_dist::local::{self, Caches};
-use einsum_dist::local::{Access, Body, LocalContract, OutAccess, Target, UnaryBody, plan_unary};
+use einsum_dist::local_plan::{self, Caches};
+use einsum_dist::local_plan::{Access, Body, LocalContract, OutAccess, Target, UnaryBody, plan_unary};
 use ndarray::{ArrayD, IxDyn};
 use num_complex::Complex;
 
@@ -148,8 +148,8 @@ impl Found {
         let a = tensor::<T>(&shape(input, extents));
         let mut c = ArrayD::from_elem(IxDyn(&shape(out, extents)), T::ZERO);
         let names = [input, out].map(labels);
-        let from = local::Layout::new(&names[0], a.shape(), a.strides());
-        let to = local::Layout::new(&names[1], c.shape(), c.strides());
+        let from = local_plan::Layout::new(&names[0], a.shape(), a.strides());
+        let to = local_plan::Layout::new(&names[1], c.shape(), c.strides());
         let planned = plan_unary(&from, &to, size_of::<T>(), target.threads);
         let count = allocations(pool, || unary_planned(&planned, target.isa, a.view(), c.view_mut()));
         self.note(count, || format!("{input}->{out} {extents:?}"), target, T::DTYPE);

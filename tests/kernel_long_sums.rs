@@ -7,7 +7,7 @@ use einsum_dist::dtype::Dtype;
 use einsum_dist::kernel::{
     Element, Workspace, available, contract_planned, error_bound, has_xsmm, host, plan, plan_unary, unary_planned,
 };
-use einsum_dist::local::{Family, Isa, Layout, SumOf, Target, longest_chain};
+use einsum_dist::local_plan::{Family, Isa, Layout, SumOf, Target, longest_chain};
 use einsum_dist::{Machine, Options, Problem};
 use ndarray::{Array2, ArrayD, ArrayViewD, Dimension, IxDyn, ShapeBuilder, s};
 use num_complex::Complex;

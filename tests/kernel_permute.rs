@@ -4,7 +4,7 @@ mod kernel;
 
 use einsum_dist::dims::Label;
 use einsum_dist::kernel::{Element, available, unary_planned};
-use einsum_dist::local::{Isa, Layout, plan_unary};
+use einsum_dist::local_plan::{Isa, Layout, plan_unary};
 use kernel::{Rng, Tensor};
 use num_complex::Complex;
 

@@ -3,7 +3,7 @@
 use einsum_dist::Dtype;
 use einsum_dist::dims::Label;
 use einsum_dist::kernel::{Element, Workspace, contract_planned, error_bound, has_xsmm, host, plan, reference_element};
-use einsum_dist::local::{Body, Family, Target};
+use einsum_dist::local_plan::{Body, Family, Target};
 use ndarray::{ArrayD, ArrayViewD, Axis, Dimension, IxDyn, Slice};
 
 #[path = "common/rng.rs"]

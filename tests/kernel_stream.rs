@@ -3,7 +3,7 @@
 use einsum_dist::Element;
 use einsum_dist::dims::Label;
 use einsum_dist::kernel::{Workspace, available, contract_planned, error_bound, plan, reference_element};
-use einsum_dist::local::{Body, Family, Isa, Target};
+use einsum_dist::local_plan::{Body, Family, Isa, Target};
 use ndarray::{ArrayD, ArrayView, ArrayViewD, ArrayViewMut, IxDyn};
 use num_complex::Complex;
 

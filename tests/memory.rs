@@ -167,7 +167,7 @@ impl Run {
     }
 }
 
-fn bytes(distribution: &einsum_dist::dist::Distribution, shape: &[usize], rank: usize) -> u64 {
+fn bytes(distribution: &einsum_dist::distribution::Distribution, shape: &[usize], rank: usize) -> u64 {
     8 * distribution.block_or_empty(shape, rank).volume() as u64
 }
 

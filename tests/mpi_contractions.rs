@@ -118,7 +118,7 @@ fn check_cuts(world: &World, case: &Case, algorithms: &[AlgorithmName], cuts: &[
     ran
 }
 
-use AlgorithmName::{C, Local, RingK, RingMn};
+use AlgorithmName::{BatchParallel, Local, RingK, RingMn};
 
 fn matrix_products(world: &World) -> usize {
     let products = [false, true].map(|f64| {
@@ -133,7 +133,7 @@ fn matrix_products(world: &World) -> usize {
 
 fn batches(world: &World) -> usize {
     let case = Case::of("cmk,ckn->cmn", [&[10, 33, 21], &[10, 21, 17]], true);
-    let ran = check_cuts(world, &case, &[C], &[&["c"]])
+    let ran = check_cuts(world, &case, &[BatchParallel], &[&["c"]])
         + check_cuts(world, &case, &[RingMn], &[&["m"], &["n"]])
         + check_cuts(world, &case, &[RingK], &[&["k"]]);
     assert_eq!(ran, 4);
@@ -149,7 +149,7 @@ fn thesis(world: &World) -> usize {
     for f64 in [false, true] {
         let case = Case::of(expression, [&left, &right], f64);
         for name in names {
-            let alone = check_cuts(world, &case, &[C, RingMn, RingK], &[&[name]]);
+            let alone = check_cuts(world, &case, &[BatchParallel, RingMn, RingK], &[&[name]]);
             assert_eq!(alone, 1, "one algorithm cuts {name} first");
             ran += alone;
         }

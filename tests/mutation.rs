@@ -8,11 +8,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use common::{Case, Rng, on_another_grid};
 use einsum_dist::algorithm::{Algorithm, Reorder};
 use einsum_dist::comm::{Endpoint, shared::Fabric};
-use einsum_dist::dist::Bounds;
-use einsum_dist::exec::{Contractor, Factors, RankProgram, RunOptions, Team, run};
+use einsum_dist::distribution::Bounds;
+use einsum_dist::exec::{Factors, RankProgram, ResolvedKernel, RunOptions, Team, run};
 use einsum_dist::memory::Slot;
 use einsum_dist::plan::{AlgorithmName, PipelineChoice, Source};
-use einsum_dist::schedule::collective::Way;
+use einsum_dist::schedule::collective::CollectiveAlgorithm;
 use einsum_dist::schedule::verify::{self, Facts};
 use einsum_dist::schedule::{Accumulate, Action, Home, Schedule, Task, View, Work};
 use einsum_dist::{Dtype, Machine, Options, Plan, Problem};
@@ -132,9 +132,9 @@ fn features(plan: &Plan) -> Vec<&'static str> {
                 found.extend((alone && plan.pipeline.is_none()).then_some("group"));
                 if let Algorithm::Grid(grid) = algorithm {
                     found.push(match grid.way {
-                        Way::Ring => "grid by rings",
-                        Way::Tree => "grid by trees",
-                        Way::Direct => "grid directly",
+                        CollectiveAlgorithm::Ring => "grid by rings",
+                        CollectiveAlgorithm::Tree => "grid by trees",
+                        CollectiveAlgorithm::Direct => "grid directly",
                     });
                     found.extend(grid.in_place.then_some("grid in place"));
                 }
@@ -291,7 +291,7 @@ fn execute(
                     .collect();
                 let outcome = catch_unwind(AssertUnwindSafe(|| {
                     let verified = verify::own(schedule.clone(), facts).map_err(|e| e.to_string())?;
-                    let contractor = Contractor::resolve(plan.kernel, plan.dtype).map_err(|e| e.to_string())?;
+                    let contractor = ResolvedKernel::resolve(plan.kernel, plan.dtype).map_err(|e| e.to_string())?;
                     let program = RankProgram::compile(verified, facts, plan.dtype, contractor, 1);
                     let mut program = program.map_err(|e| e.to_string())?;
                     let blocks = schedule.buffers.iter().zip(&mut blocks).enumerate();

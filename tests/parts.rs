@@ -4,8 +4,8 @@
 mod common;
 
 use common::Rng;
-use einsum_dist::dist::{Bounds, Distribution};
-use einsum_dist::plan::{Held, KernelChoice, Source};
+use einsum_dist::distribution::{Bounds, Distribution};
+use einsum_dist::plan::{KernelChoice, ResultResidency, Source};
 use einsum_dist::{DistTensor, Dtype, Element, Error, Machine, NpyOutput, Operand, Options, Plan, Problem, World};
 use ndarray::{ArrayD, Axis, IxDyn, Slice};
 use num_complex::Complex;
@@ -202,7 +202,7 @@ fn random_results_leave_in_parts() {
             Err(error) => panic!("{error}: {network:?}"),
         };
         assert!(peak(&plan) <= limit && plan.total_gflop() >= whole.total_gflop() * (1.0 - 1e-9), "{network:?}");
-        if plan.result == Held::Whole {
+        if plan.result == ResultResidency::Whole {
             // Other distributions may have room for it.
             assert!(ranks > 1 && plan.part_count() == 1, "{network:?}: {}", plan.explain());
             continue;
@@ -268,7 +268,7 @@ fn a_whole_result_is_preferred_and_its_only_part() {
     let options = Options { dtype: Dtype::Float64, in_parts: true, ..Options::default() };
     let whole = network.plan(2, &options).unwrap();
     let limited = network.plan(2, &Options { memory_limit: Some(peak(&whole)), ..options }).unwrap();
-    assert_eq!((limited.result, limited.part_count(), limited.slice_count()), (Held::Whole, 1, 1));
+    assert_eq!((limited.result, limited.part_count(), limited.slice_count()), (ResultResidency::Whole, 1, 1));
     assert_eq!((limited.part_shape(), limited.part_bounds(0)), (vec![20, 30], vec![0..20, 0..30]));
     check::<f64>(&network, &whole);
 }

@@ -50,7 +50,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Held by each test, as the counters are of the whole process.
+/// ResultResidency by each test, as the counters are of the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Allocations and bytes of one of many runs, after the first ones.

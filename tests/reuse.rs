@@ -3,7 +3,7 @@
 
 use einsum_dist::plan::{AlgorithmName, PlanError};
 use einsum_dist::schedule::verify::{self, Fault};
-use einsum_dist::schedule::{Home, Lasts};
+use einsum_dist::schedule::{Home, ReuseScope};
 use einsum_dist::{Dtype, Error, Machine, Operand, Options, Plan, Problem, Program, World};
 use ndarray::{ArrayD, IxDyn};
 
@@ -47,7 +47,7 @@ fn fresh(expression: &str, operands: &[ArrayD<f64>]) -> ArrayD<f64> {
 /// Values that outlast a run.
 fn kept(plan: &Plan) -> usize {
     let is_step = |id: usize| !plan.leaves.contains(&id);
-    (0..plan.values.len()).filter(|&id| is_step(id) && plan.values[id].lasts == Lasts::Program).count()
+    (0..plan.values.len()).filter(|&id| is_step(id) && plan.values[id].lasts == ReuseScope::Program).count()
 }
 
 /// Whether the last run computed what outlasts runs, on any rank.
@@ -55,7 +55,7 @@ fn computed(program: &Program<f64>) -> bool {
     let plan = program.plan();
     program.metrics().iter().enumerate().any(|(rank, metrics)| {
         let tasks = plan.schedule(rank).tasks.into_iter().zip(&metrics.tasks);
-        let mut lasting = tasks.filter(|(task, _)| plan.values[task.node].lasts == Lasts::Program);
+        let mut lasting = tasks.filter(|(task, _)| plan.values[task.node].lasts == ReuseScope::Program);
         lasting.any(|(_, metric)| metric.end > metric.start)
     })
 }
@@ -173,7 +173,7 @@ fn slices_keep_what_they_have_in_common() {
                 plan = within(&plan);
             }
             plan.verify().unwrap();
-            let lasts = if constant.is_empty() { Lasts::Run } else { Lasts::Program };
+            let lasts = if constant.is_empty() { ReuseScope::Run } else { ReuseScope::Program };
             let once = plan.values.iter().position(|value| plan.step_text(value) == "gd,de->ge").unwrap();
             assert!(plan.slice_count() > 1 && plan.values[once].lasts == lasts, "{what}: {}", plan.explain());
             let once_gflop = 2.0 * (6 * 16 * 8) as f64 / 1e9;
@@ -242,8 +242,8 @@ fn the_verifier_knows_what_is_kept() {
     assert_eq!(fault(shared), Err(Fault::Shared { buffer: other, other: kept }));
     for node in 0..plan.values.len() {
         let mut longer = schedule.clone();
-        if longer.lasting[node] == Lasts::Slice && !plan.leaves.contains(&node) {
-            longer.lasting[node] = Lasts::Run;
+        if longer.lasting[node] == ReuseScope::Slice && !plan.leaves.contains(&node) {
+            longer.lasting[node] = ReuseScope::Run;
             assert_eq!(fault(longer), Err(Fault::Outlasts), "{}", plan.step_text(&plan.values[node]));
         }
     }

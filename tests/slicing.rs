@@ -1,6 +1,6 @@
 //! Plans that do not fit into a memory limit run in slices: the same results, within the limit, and as much memory as planned.
 
-use einsum_dist::dist::Distribution;
+use einsum_dist::distribution::Distribution;
 use einsum_dist::plan::{Measured, PathReport, PlanError};
 use einsum_dist::{DistTensor, Dtype, Error, Machine, Operand, Options, Plan, Problem, World};
 use ndarray::{ArrayD, IxDyn};

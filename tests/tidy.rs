@@ -20,24 +20,27 @@ const IMPORTS: [(&str, &str); 17] = [
     ("dims", ""),
     ("dtype", ""),
     ("machine", ""),
-    ("dist", "dims"),
+    ("distribution", "dims"),
     ("tree", "dims"),
-    ("local", "dims dtype"),
-    ("schedule", "dims dtype dist machine local"),
-    ("algorithm", "dims dtype dist machine local schedule"),
+    ("local_plan", "dims dtype"),
+    ("schedule", "dims dtype distribution machine local_plan"),
+    ("algorithm", "dims dtype distribution machine local_plan schedule"),
     ("timeline", "schedule"),
-    ("plan", "dims dtype dist machine local tree schedule algorithm timeline"),
-    ("kernel", "dims dtype local"),
-    ("memory", "sync dtype dist kernel"),
-    ("comm", "sync dtype dist memory"),
-    ("io", "dtype dist"),
-    ("exec", "sync dims dtype dist machine local schedule timeline plan kernel memory comm io"),
-    ("api", "sync dims dtype dist machine local tree schedule algorithm timeline plan kernel memory comm io exec"),
+    ("plan", "dims dtype distribution machine local_plan tree schedule algorithm timeline"),
+    ("kernel", "dims dtype local_plan"),
+    ("memory", "sync dtype distribution kernel"),
+    ("comm", "sync dtype distribution memory"),
+    ("io", "dtype distribution"),
+    ("exec", "sync dims dtype distribution machine local_plan schedule timeline plan kernel memory comm io"),
+    (
+        "api",
+        "sync dims dtype distribution machine local_plan tree schedule algorithm timeline plan kernel memory comm io exec",
+    ),
 ];
 
 /// Modules that are plain values: no data, no threads, no communication.
 const PURE: [&str; 10] =
-    ["dims", "dtype", "machine", "dist", "tree", "local", "schedule", "algorithm", "timeline", "plan"];
+    ["dims", "dtype", "machine", "distribution", "tree", "local_plan", "schedule", "algorithm", "timeline", "plan"];
 
 /// Where `unsafe` may be.
 const UNSAFE: [&str; 4] = ["libxsmm-sys/", "src/kernel/", "src/memory/", "src/comm/"];
@@ -253,7 +256,7 @@ fn imports_go_one_way() {
         }
     }
     none(
-        "Imports go one way: parser <- tree, dims <- dist, machine, local <- .. <- plan <- exec <- api <- cli.",
+        "Imports go one way: parser <- tree, dims <- distribution, machine, local_plan <- .. <- plan <- exec <- api <- cli.",
         faults,
     );
 }

@@ -1,7 +1,7 @@
 //! A few numbers of a distributed result, by which runs of the same contraction by other algorithms, on other ranks and in other
 //! processes are compared.
 
-use einsum_dist::dist::Distribution;
+use einsum_dist::distribution::Distribution;
 use einsum_dist::{DistTensor, World};
 
 /// A prime, so that no extent puts all of them into the same rows.

@@ -2,7 +2,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-use einsum_dist::local::CACHE_LINE;
+use einsum_dist::local_plan::CACHE_LINE;
 
 struct Lines;
 

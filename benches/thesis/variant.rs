@@ -14,7 +14,7 @@ use super::digest::digest;
 pub const FORCED: [(&str, Option<AlgorithmName>); 8] = [
     ("auto", None),
     ("local", Some(AlgorithmName::Local)),
-    ("c", Some(AlgorithmName::C)),
+    ("c", Some(AlgorithmName::BatchParallel)),
     ("ring-mn", Some(AlgorithmName::RingMn)),
     ("ring-k", Some(AlgorithmName::RingK)),
     ("slicing", Some(AlgorithmName::Slicing)),

@@ -17,7 +17,7 @@
 
 use super::contraction::{Contraction, Tensor, contract, corner};
 use crate::dims::Label;
-use crate::dist::{Axis, Bounds, Cut, Distribution, Intervals, Region, Role, tile_bounds};
+use crate::distribution::{Axis, Bounds, Cut, Distribution, Intervals, Region, Role, tile_bounds};
 use crate::schedule::verify::Summand;
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 

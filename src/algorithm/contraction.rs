@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::dims::Label;
-use crate::dist::{Bounds, Distribution, Intervals, Region, is_empty};
+use crate::distribution::{Bounds, Distribution, Intervals, Region, is_empty};
 use crate::schedule::{Accumulate, Buffer, BufferId, Builder, Factor, Home, View, Work};
 
 /// A tensor, how it lies over the ranks, and the buffer of this rank's block (none beyond the grid of ranks).

@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use super::contraction::{Contraction, Tensor, contract, most_pieces};
 use crate::dims::Label;
-use crate::dist::tile_bounds;
+use crate::distribution::tile_bounds;
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
 /// Chunks whose operands and results are in memory at once.

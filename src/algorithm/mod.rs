@@ -43,7 +43,7 @@ pub use unary::{carried, unary};
 use serde::{Deserialize, Serialize};
 
 use crate::dims::{Kind, Kinds, Label};
-use crate::dist::Distribution;
+use crate::distribution::Distribution;
 use crate::schedule::Builder;
 use crate::schedule::verify::Summand;
 
@@ -54,7 +54,8 @@ pub enum Algorithm {
     /// All on rank 0.
     Local,
     /// All three tensors cut along the same c dimension.
-    C { cut: Label },
+    #[serde(rename = "c")]
+    BatchParallel { cut: Label },
     /// `out` and one operand cut along `cut`, the other operand along `travel`; its blocks travel the ring. With `cut` an m
     /// dimension the right operand travels; mirrored, with an n dimension, the left. Blocks travel in at most so many
     /// pieces, and the last one is contracted in them.
@@ -85,7 +86,7 @@ impl Algorithm {
     pub const fn name(&self) -> &'static str {
         match self {
             Algorithm::Local => "local",
-            Algorithm::C { .. } => "c",
+            Algorithm::BatchParallel { .. } => "c",
             Algorithm::RingMn { .. } => "ring-mn",
             Algorithm::RingK { .. } => "ring-k",
             Algorithm::Slicing { .. } => "slicing",
@@ -115,7 +116,7 @@ impl Algorithm {
     pub fn cuts(&self) -> Vec<Label> {
         match self {
             Algorithm::Local | Algorithm::Slicing { .. } => vec![],
-            &Algorithm::C { cut } | &Algorithm::MasterWorker { cut, .. } => vec![cut],
+            &Algorithm::BatchParallel { cut } | &Algorithm::MasterWorker { cut, .. } => vec![cut],
             &Algorithm::Cannon { m, n, k, .. } => vec![m, n, k],
             &Algorithm::RingMn { cut, travel, .. } => vec![cut, travel],
             &Algorithm::RingK { cut, out, .. } => vec![cut, out],
@@ -151,7 +152,9 @@ impl Algorithm {
                 right: Distribution::single(),
                 out: Distribution::single(),
             },
-            &Algorithm::C { cut: c } => Distributions { left: cut(left, c), right: cut(right, c), out: cut(out, c) },
+            &Algorithm::BatchParallel { cut: c } => {
+                Distributions { left: cut(left, c), right: cut(right, c), out: cut(out, c) }
+            }
             &Algorithm::RingMn { cut: o, travel, .. } if left.contains(&o) => {
                 Distributions { left: cut(left, o), right: cut(right, travel), out: cut(out, o) }
             }
@@ -172,7 +175,7 @@ impl Algorithm {
             Algorithm::Grid(ref grid) => grid.cuts.iter().all(|&(label, _)| kinds.of(label).is_some()),
             Algorithm::Cannon { m, n, k, .. } => is(m, &[Kind::M]) && is(n, &[Kind::N]) && is(k, &[Kind::K]),
             Algorithm::MasterWorker { cut, .. } => is(cut, &[Kind::C, Kind::M, Kind::N]),
-            Algorithm::C { cut } => is(cut, &[Kind::C]),
+            Algorithm::BatchParallel { cut } => is(cut, &[Kind::C]),
             Algorithm::RingMn { cut, travel, .. } => {
                 (is(cut, &[Kind::M]) && is(travel, &[Kind::N])) || (is(cut, &[Kind::N]) && is(travel, &[Kind::M]))
             }
@@ -195,7 +198,7 @@ impl Algorithm {
     /// Appends the tasks of the builder's rank.
     pub fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
         match *self {
-            Algorithm::Local | Algorithm::C { .. } => local::local(builder, contraction),
+            Algorithm::Local | Algorithm::BatchParallel { .. } => local::local(builder, contraction),
             Algorithm::RingMn { cut, travel, pieces } => ring_mn::ring_mn(builder, contraction, [cut, travel], pieces),
             Algorithm::RingK { out, split, pieces, .. } => ring_k::ring_k(builder, contraction, [out, split], pieces),
             Algorithm::Slicing { stationary, chunks } => slicing::slicing(builder, contraction, stationary, chunks),

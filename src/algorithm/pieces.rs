@@ -2,7 +2,7 @@
 //! blocks of all ranks, its own among them.
 
 use super::contraction::Tensor;
-use crate::dist::{Bounds, Region};
+use crate::distribution::{Bounds, Region};
 use crate::schedule::{BufferId, Builder, View, Work};
 
 /// Who works on what in which round, and who holds it.

@@ -15,8 +15,8 @@
 //! log p times the tensor and not p - 1 times. Deliberately absent: other collectives, whose bytes no rank sends more than once.
 
 use super::contraction::{Tensor, most_pieces};
-use crate::dist::{Bounds, Region, Role};
-use crate::schedule::collective::{self, Collective, Group, Parts, Way};
+use crate::distribution::{Bounds, Region, Role};
+use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
 use crate::schedule::{Builder, View, Work};
 
 /// The boxes that `target` takes from `source` (ranks), in coordinates of the tensor.
@@ -50,11 +50,11 @@ fn broadcasts(from: &Tensor, to: &Tensor) -> Option<(usize, Vec<usize>)> {
 }
 
 /// In how many pieces so many elements travel to `ranks` ranks, and which way: that on which the last one has them sooner.
-fn passed_on(elements: usize, ranks: usize) -> (Way, usize) {
+fn passed_on(elements: usize, ranks: usize) -> (CollectiveAlgorithm, usize) {
     let pieces = most_pieces(elements as f64);
     // In times of a piece: along a ring the last piece passes all others; of a tree the root sends every level one by one.
     let (ring, tree) = (ranks - 2 + pieces, pieces * ranks.next_power_of_two().ilog2() as usize);
-    if ring < tree { (Way::Ring, pieces) } else { (Way::Tree, pieces) }
+    if ring < tree { (CollectiveAlgorithm::Ring, pieces) } else { (CollectiveAlgorithm::Tree, pieces) }
 }
 
 fn broadcast(builder: &mut Builder, from: &Tensor, to: &Tensor, root: usize, ranks: Vec<usize>) {
@@ -143,7 +143,7 @@ impl Peers {
 mod tests {
     use super::*;
     use crate::dims::Label;
-    use crate::dist::{Axis, Distribution, Owners};
+    use crate::distribution::{Axis, Distribution, Owners};
     use crate::schedule::verify::{self, Facts, Order, Origin, Value};
     use crate::schedule::{Buffer, Factor, Home, Place, Schedule};
 
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn others_do_not() {
         let axes = |roles: [Role; 2]| Distribution::new(roles.map(|role| Axis { ranks: 3, role }).to_vec());
-        let rows = Role::Cut { dim: 0, how: crate::dist::Cut::Even };
+        let rows = Role::Cut { dim: 0, how: crate::distribution::Cut::Even };
         for to in
             [axes([rows.clone(), Role::Replicate]), axes([Role::Replicate, Role::Partial]), axes([rows, Role::Partial])]
         {

@@ -9,14 +9,14 @@
 //! Each of r replicas receives 2 (r - 1) / r of the block, by a ring or directly; all hold the same bits.
 
 use super::contraction::Tensor;
-use crate::dist::{Intervals, Region, tile_bounds};
-use crate::schedule::collective::{self, Collective, Group, Parts, Pattern, Sum, Way};
+use crate::distribution::{Intervals, Region, tile_bounds};
+use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts, Pattern, Sum};
 use crate::schedule::verify::Summand;
 use crate::schedule::{Builder, View};
 
 /// Makes each replica's block of `out` the sum of the blocks of all replicas in `sums`; `onto`: beta times what is there is
 /// added.
-pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bool, way: Way) {
+pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bool, way: CollectiveAlgorithm) {
     let me = builder.rank();
     let (Some(source), Some(target)) = (sums.own(me, &[]), out.own(me, &[])) else { return };
     let Some(group) = Group::new(out.distribution.same_as(me), me) else { return };
@@ -27,7 +27,7 @@ pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bo
 }
 
 /// By rank, the summands that meet there: those that it makes itself (`made`), then those of other replicas.
-pub fn order(out: &Tensor, made: &[Vec<Summand>], way: Way) -> Vec<Vec<Summand>> {
+pub fn order(out: &Tensor, made: &[Vec<Summand>], way: CollectiveAlgorithm) -> Vec<Vec<Summand>> {
     let replicas = out.distribution.replicas();
     let sums: Vec<Vec<Sum>> = Pattern::new(Collective::AllReduce, way, replicas).sums();
     let meets = |rank: usize| {

@@ -28,7 +28,7 @@ use std::ops::Range;
 use super::contraction::{Contraction, Tensor, contract, corner, most_pieces};
 use super::local::local;
 use crate::dims::Label;
-use crate::dist::{Bounds, is_empty};
+use crate::distribution::{Bounds, is_empty};
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
 /// A place for one travelling piece.

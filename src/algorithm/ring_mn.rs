@@ -33,7 +33,7 @@ use std::ops::Range;
 
 use super::contraction::{Contraction, contract, most_pieces};
 use crate::dims::Label;
-use crate::dist::{Bounds, tile_bounds};
+use crate::distribution::{Bounds, tile_bounds};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
 /// Appends this rank's tasks; blocks travel in at most `most` pieces.

@@ -2,7 +2,7 @@
 
 use super::contraction::Tensor;
 use crate::dims::Label;
-use crate::dist::{Axis, Distribution, Role};
+use crate::distribution::{Axis, Distribution, Role};
 use crate::schedule::{Builder, View, Work};
 
 /// The distribution of out that a unary step produces without communication from an input that lies as `input`: cuts of a

@@ -3,8 +3,8 @@
 //! | rate | from |
 //! |---|---|
 //! | `start` | a run that has next to nothing to do, on rank 0 |
-//! | `together` | how much longer a run takes in which all share what rank 0 would do while others wake up; medians |
-//! | `flops`, `block_rates`, `alone` | products of cubes, one on each rank at the same time; of small ones, one on one rank, slowed down as a large one is by others (`alone`) |
+//! | `sync_overhead` | how much longer a run takes in which all share what rank 0 would do while others wake up; medians |
+//! | `flops`, `block_rates`, `solo_speedup` | products of cubes, one on each rank at the same time; of small ones, one on one rank, slowed down as a large one is by others (`solo_speedup`) |
 //! | `speeds` | how long each rank takes for its cube, where they differ by more than noise |
 //! | `memory_bandwidth` | a copy on each rank |
 //! | `link_latency`, `link_bandwidth` | blocks that move from each rank to the next, of several nodes to the same place on the next |
@@ -26,7 +26,7 @@ use std::time::Instant;
 
 use super::dist_tensor::refused;
 use super::{DistTensor, Error, Problem, Program, Result, World, cache, host};
-use crate::dist::{Axis, Cut, Distribution, Owners, Role};
+use crate::distribution::{Axis, Cut, Distribution, Owners, Role};
 use crate::machine::{Link, Machine};
 use crate::memory::probe;
 use crate::plan::{AlgorithmName, Fixed, Options, Plan};
@@ -118,17 +118,17 @@ impl World {
         let machine = Machine::new(self.ranks(), workers);
         let per_worker = |amount: f64, seconds: f64| amount / (seconds.max(1e-9) * workers as f64);
         let start = self.quickest(&self.cubes(&machine, 4)?, 20)?;
-        let (block_rates, alone) = self.block_rates(&machine, start)?;
+        let (block_rates, solo_speedup) = self.block_rates(&machine, start)?;
         let flops = block_rates.iter().map(|[_, rate]| *rate).fold(0.0, f64::max);
         let stay = self.rows(|rank| rank);
         let copied = after(start, self.quickest(&self.moves(&machine, COPIED, &stay)?, MOVES)?);
         let memory_bandwidth = per_worker((2 * COPIED * size_of::<f32>()) as f64, copied);
         let speeds = self.speeds(&machine)?;
         // While it measures, what all ranks take for next to nothing.
-        let measured = Machine { flops, memory_bandwidth, start, block_rates, alone, speeds, ..machine };
-        let (start, together) = self.starts(&measured)?;
+        let measured = Machine { flops, memory_bandwidth, start, block_rates, solo_speedup, speeds, ..machine };
+        let (start, sync_overhead) = self.starts(&measured)?;
         if self.ranks() == 1 {
-            return Ok(Machine { start, together, ..measured });
+            return Ok(Machine { start, sync_overhead, ..measured });
         }
         let (ranks, ranks_per_node) = (self.ranks(), self.ranks_per_node()?);
         let far = self.link(&measured, copied, |rank| (rank + ranks_per_node) % ranks)?;
@@ -146,7 +146,7 @@ impl World {
             ..measured
         };
         let interference = self.interference(&measured)?;
-        Ok(Machine { start, together, interference, ..measured })
+        Ok(Machine { start, sync_overhead, interference, ..measured })
     }
 
     /// What one worker does in products of cubes, by their sides, and how many times as much where no other rank computes.
@@ -223,12 +223,12 @@ impl World {
         let plans = [
             self.products(machine, [4; 3], AlgorithmName::Local)?,
             self.products(machine, [SIDE; 3], AlgorithmName::Local)?,
-            self.products(machine, [SIDE; 3], AlgorithmName::C)?,
+            self.products(machine, [SIDE; 3], AlgorithmName::BatchParallel)?,
         ];
         let [start, by_one, by_all] = self.typical(&plans)?;
         // Prices have it that work which is shared takes less.
         let cube = 2.0 * (SIDE as f64).powi(3) / (machine.rate(SIDE as f64) * machine.workers as f64);
-        let saved = (self.ranks() as f64 / machine.alone - 1.0) * cube;
+        let saved = (self.ranks() as f64 / machine.solo_speedup - 1.0) * cube;
         Ok((start, if self.ranks() > 1 { (by_all - by_one + saved).max(0.0) } else { 0.0 }))
     }
 
@@ -269,7 +269,7 @@ impl World {
             Options { algorithm: Some(AlgorithmName::RingMn), cut: vec!["m".to_owned()], ..Options::default() };
         let shapes = [vec![rows * machine.ranks, SIDE], vec![SIDE, SIDE]];
         let ring = Problem::parse("mk,kn->mn")?.shapes(&shapes)?.plan(machine, &options)?;
-        let product = self.products(machine, [rows, SIDE, SIDE], AlgorithmName::C)?;
+        let product = self.products(machine, [rows, SIDE, SIDE], AlgorithmName::BatchParallel)?;
         // The ring packs left once for each block, which has a price of its own.
         let packed = 2.0 * (ranks - 1.0) * (rows * SIDE * size_of::<f32>()) as f64;
         let packed = packed / (machine.memory_bandwidth * machine.workers as f64);
@@ -285,7 +285,11 @@ impl World {
 
     /// A cube of this side on each rank.
     fn cubes(&self, machine: &Machine, side: usize) -> Result<Plan> {
-        self.products(machine, [side; 3], if self.ranks() > 1 { AlgorithmName::C } else { AlgorithmName::Local })
+        self.products(
+            machine,
+            [side; 3],
+            if self.ranks() > 1 { AlgorithmName::BatchParallel } else { AlgorithmName::Local },
+        )
     }
 
     /// As many products of these extents of m, n and k as there are ranks.

@@ -6,9 +6,9 @@ use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Dimension, Slice};
 use rayon::prelude::*;
 
 use super::error::Rank;
-use super::fits::expect_fit;
+use super::validate::expect_fit;
 use super::{Error, Program, Result, World};
-use crate::dist::{Distribution, Region};
+use crate::distribution::{Distribution, Region};
 use crate::io::random;
 use crate::kernel::Element;
 use crate::memory::{Array, OutOfMemory, bytes_of_mut, copy_of, zero_array};
@@ -21,7 +21,7 @@ const SHARED: usize = 1 << 20;
 /// [`World::place`] has bound these, workers of each touch its blocks first, so that they lie in the memory next to them.
 ///
 /// ```
-/// use einsum_dist::{DistTensor, World, dist::Distribution};
+/// use einsum_dist::{DistTensor, World, distribution::Distribution};
 /// let world = World::in_process(2);
 /// // Rows 0 and 1 on rank 0, row 2 on rank 1.
 /// let rows = DistTensor::from_fn(&world, &[3, 2], &Distribution::cut(0, 2), |at| (10 * at[0] + at[1]) as f64);

@@ -43,18 +43,3 @@ pub(super) fn ranges(list: &str) -> Vec<usize> {
     };
     list.split(',').filter_map(range).flatten().collect()
 }
-
-/// Keeps this thread, and those that it starts from now on, on these cores. If there are none, or where the system does not let
-/// threads be bound, it stays as it is.
-pub(super) fn bind(cores: &[usize]) {
-    #[cfg(target_os = "linux")]
-    if !cores.is_empty() {
-        use rustix::thread::{CpuSet, sched_setaffinity};
-        let mut set = CpuSet::new();
-        cores.iter().filter(|&&core| core < CpuSet::MAX_CPU).for_each(|&core| set.set(core));
-        // A core that has gone since leaves the thread where it is, as good a place as any.
-        let _ = sched_setaffinity(None, &set);
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = cores;
-}

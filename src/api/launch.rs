@@ -3,9 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::error::Rank;
 #[cfg(feature = "mpi")]
-use super::host;
+use super::affinity;
+use super::error::Rank;
 use super::placement::Crew;
 use super::world::Members;
 use super::{Error, Result, World};
@@ -61,7 +61,7 @@ pub(super) fn launch(
             crews[0].bind_communication();
             let metrics = guarded(&mut ranks[0], slots, factors, &options, team);
             // What this thread starts between runs must not find itself on one core.
-            host::bind(&crews[0].place.units);
+            affinity::bind(&crews[0].place.units);
             let metrics = metrics.map_err(|error| {
                 abort(&error);
                 failed(plan, &ranks[0], &error)

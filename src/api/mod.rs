@@ -8,15 +8,13 @@
 
 #![warn(missing_docs)]
 
+mod affinity;
 mod cache;
 mod calibration;
 mod clock;
 mod dist_tensor;
 mod einsum;
 mod error;
-#[cfg(all(test, shuttle))]
-mod explored;
-mod fits;
 pub mod host;
 mod launch;
 mod measured;
@@ -30,7 +28,10 @@ mod program;
 mod record;
 #[cfg(feature = "mpi")]
 mod routes;
+#[cfg(all(test, shuttle))]
+mod shuttle_tests;
 mod topology;
+mod validate;
 mod world;
 
 pub use dist_tensor::DistTensor;

@@ -11,7 +11,7 @@ use num_complex::Complex;
 use super::dist_tensor::{fill_box, part, refused};
 use super::output::{Begun, Writers};
 use super::{DistTensor, Error, Result, World};
-use crate::dist::{Bounds, Distribution};
+use crate::distribution::{Bounds, Distribution};
 use crate::dtype::Dtype;
 use crate::io::npy::{self, NpyHeader, PendingFile};
 use crate::io::output::shown;
@@ -78,7 +78,7 @@ impl<T: Element> DistTensor<T> {
 /// behind.
 ///
 /// ```
-/// use einsum_dist::{DistTensor, Dtype, NpyOutput, World, dist::Distribution};
+/// use einsum_dist::{DistTensor, Dtype, NpyOutput, World, distribution::Distribution};
 /// # let path = std::env::temp_dir().join(format!("einsum-dist-doc-{}.npy", std::process::id()));
 /// let world = World::single();
 /// let output = NpyOutput::create(&world, &path, Dtype::Float32, &[4, 3])?;

@@ -8,7 +8,7 @@
 //! Invariant: no rank has cores of its own that are fewer than its workers. Deliberately absent: memory that is bound or moved.
 
 use super::error::Rank;
-use super::{Error, Result, World, host, memory_limits};
+use super::{Error, Result, World, affinity, host, memory_limits};
 use crate::machine::{Place, Topology};
 use crate::memory::probe;
 use crate::sync::{ThreadPool, ThreadPoolBuilder};
@@ -27,8 +27,8 @@ impl Crew {
         let builder = ThreadPoolBuilder::new().num_threads(workers).start_handler(move |worker| {
             // Of a crew for another plan with more workers than were placed, none has a core of its own.
             match theirs.workers.get(worker).filter(|_| workers <= theirs.workers.len()) {
-                Some(&unit) => host::bind(&[unit]),
-                None => host::bind(&theirs.units),
+                Some(&unit) => affinity::bind(&[unit]),
+                None => affinity::bind(&theirs.units),
             }
         });
         let builder = builder.thread_name(move |worker| format!("rank {rank} worker {worker}"));
@@ -40,8 +40,8 @@ impl Crew {
     /// Keeps the calling thread on the core for communication, or on the cores of its rank.
     pub(super) fn bind_communication(&self) {
         match self.place.communication {
-            Some(unit) => host::bind(&[unit]),
-            None => host::bind(&self.place.units),
+            Some(unit) => affinity::bind(&[unit]),
+            None => affinity::bind(&self.place.units),
         }
     }
 }
@@ -139,7 +139,7 @@ impl World {
             places.iter_mut().for_each(|place| place.spare = false);
         }
         if let (false, [mine]) = (self.local_ranks().len() == self.ranks(), &places[..]) {
-            host::bind(&mine.units);
+            affinity::bind(&mine.units);
         }
         *self.shared().placed.borrow_mut() = Some(Placed { workers, places });
         Ok(())

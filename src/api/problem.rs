@@ -3,7 +3,7 @@
 use einsum_parser::{Expression, parse};
 
 use super::{Error, Result};
-use crate::exec::Contractor;
+use crate::exec::ResolvedKernel;
 use crate::machine::Machine;
 use crate::plan::{Options, Plan, SearchLimit};
 use crate::tree::{Einsums, Tree};
@@ -103,7 +103,7 @@ impl Shaped {
     /// As [`Shaped::plan`].
     pub fn plan_tree(&self, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan> {
         // A kernel that is not here is refused when the plan is compiled, and that may be elsewhere.
-        let here = || Contractor::resolve(options.kernel, options.dtype).ok()?.target(machine.workers);
+        let here = || ResolvedKernel::resolve(options.kernel, options.dtype).ok()?.target(machine.workers);
         let options = Options { target: options.target.or_else(here), ..options.clone() };
         Ok(Plan::new(&self.text, tree, machine, &options)?)
     }

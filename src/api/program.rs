@@ -6,17 +6,17 @@ use std::ops::Range;
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
 
 use super::dist_tensor::{part, refused};
-use super::fits::{Tensor, expect_distribution, expect_fit, expect_memory, expect_shape};
 use super::launch::{Slots, launch};
 use super::placement::room_for_threads;
 use super::record::Record;
+use super::validate::{Tensor, expect_distribution, expect_fit, expect_memory, expect_shape};
 use super::{DistTensor, Error, Operand, Output, Result, World};
-use crate::dist::{Bounds, Distribution, Region};
-use crate::exec::{Contractor, Factors, Fault, Injection, RankProgram};
+use crate::distribution::{Bounds, Distribution, Region};
+use crate::exec::{Factors, Fault, Injection, RankProgram, ResolvedKernel};
 use crate::kernel::Element;
 use crate::memory::{OutOfMemory, Slot, copy_of, zero_array};
-use crate::plan::{Held, Plan, Value};
-use crate::schedule::{Buffer, Home, Lasts, Schedule, verify};
+use crate::plan::{Plan, ResultResidency, Value};
+use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 
 /// A plan compiled for a world: kernels chosen, tasks planned, buffers allocated. Runs any number of times on changing data.
 ///
@@ -58,7 +58,7 @@ use crate::schedule::{Buffer, Home, Lasts, Schedule, verify};
 pub struct Program<T: Element> {
     pub(super) world: World,
     pub(super) plan: Plan,
-    contractor: Contractor,
+    contractor: ResolvedKernel,
     pub(super) ranks: Vec<RankProgram>,
     pub(super) record: Record,
     /// Bytes of the user's blocks in the last run, per local rank.
@@ -77,7 +77,7 @@ pub struct Program<T: Element> {
 /// Slices to run, and what of the output they find.
 struct Slices {
     run: Range<usize>,
-    output: Held,
+    output: ResultResidency,
 }
 
 impl<T: Element> Program<T> {
@@ -95,7 +95,7 @@ impl<T: Element> Program<T> {
         if let Some(other) = all.iter().position(|theirs| *theirs != all[0]) {
             return Err(Error::Usage(format!("rank {other} has another plan than rank 0")));
         }
-        let contractor = world.agree(Contractor::resolve(plan.kernel, plan.dtype).map_err(Error::from))?;
+        let contractor = world.agree(ResolvedKernel::resolve(plan.kernel, plan.dtype).map_err(Error::from))?;
         // A rank without peers computes in the caller's pool.
         let threads = if plan.ranks() > 1 { plan.machine.workers } else { rayon::current_num_threads() };
         let facts = plan.facts();
@@ -291,10 +291,10 @@ impl<T: Element> Program<T> {
                         .block(schedule.rank)
                         .map(|block| Slot::borrowed(&program.slice_of(block, program.plan.operand(index), slice))),
                     Home::Output => out.block_mut(schedule.rank).map(|block| match held {
-                        Held::Whole => {
+                        ResultResidency::Whole => {
                             Slot::borrowed_mut(&mut program.slice_of_mut(block, program.plan.output(), slice))
                         }
-                        Held::InParts => Slot::borrowed_mut(&mut { block }),
+                        ResultResidency::InParts => Slot::borrowed_mut(&mut { block }),
                     }),
                     Home::Arena | Home::Exchange => None,
                 })
@@ -344,7 +344,7 @@ impl<T: Element> Program<T> {
         expect_shape(Tensor::Output, out.shape(), self.plan.whole_dims(self.plan.output()))
     }
 
-    fn check_dist(&self, operands: &[&DistTensor<T>], out: &DistTensor<T>, held: Held) -> Result<()> {
+    fn check_dist(&self, operands: &[&DistTensor<T>], out: &DistTensor<T>, held: ResultResidency) -> Result<()> {
         self.check_caller()?;
         if operands.len() != self.plan.operands {
             return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));
@@ -357,8 +357,8 @@ impl<T: Element> Program<T> {
         }
         let value = self.plan.output();
         match held {
-            Held::Whole => expect_shape(Tensor::Output, out.shape(), self.plan.whole_dims(value))?,
-            Held::InParts => expect_shape(Tensor::Part, out.shape(), value.shape.iter().copied())?,
+            ResultResidency::Whole => expect_shape(Tensor::Output, out.shape(), self.plan.whole_dims(value))?,
+            ResultResidency::InParts => expect_shape(Tensor::Part, out.shape(), value.shape.iter().copied())?,
         }
         expect_distribution(Tensor::Output, out, value)
     }
@@ -435,7 +435,7 @@ impl<T: Element> Program<T> {
 
     /// All slices, with a whole output.
     fn all_slices(&self) -> Slices {
-        Slices { run: 0..self.plan.slice_count(), output: Held::Whole }
+        Slices { run: 0..self.plan.slice_count(), output: ResultResidency::Whole }
     }
 
     /// Runs the schedule for every slice. `bind` gives the factors and the memory of one, for the beta of its visit; it fails only where
@@ -456,7 +456,7 @@ impl<T: Element> Program<T> {
         self.holds = false;
         let first = slices.run.start;
         for slice in slices.run {
-            let lasts = if slice > first { Some(Lasts::Run) } else { holds.then_some(Lasts::Program) };
+            let lasts = if slice > first { Some(ReuseScope::Run) } else { holds.then_some(ReuseScope::Program) };
             self.ranks.iter_mut().for_each(|rank| rank.hold(lasts));
             let beta = if self.plan.begins(slice) { beta } else { T::ONE };
             let (factors, bound) = bind(self, slice, beta)?;
@@ -500,7 +500,7 @@ impl<T: Element> Program<T> {
         Some(sliced.map(|((at, (_, piece)), start)| (Axis(at), Slice::from(start..start + piece))))
     }
 
-    fn execute(&mut self, factors: Factors, bound: Vec<Slots>, output: Held) -> Result<()> {
+    fn execute(&mut self, factors: Factors, bound: Vec<Slots>, output: ResultResidency) -> Result<()> {
         let element = size_of::<T>() as u64;
         let bytes =
             |slots: &Slots| slots.iter().map(|(_, slot)| slot.extents().iter().product::<usize>() as u64).sum::<u64>();
@@ -537,7 +537,7 @@ impl<T: Element> Program<T> {
             Home::Arena | Home::Exchange => None,
         });
         gather.record = Record::default();
-        gather.execute(Factors::new(T::ONE, T::ZERO), vec![slots], Held::Whole)
+        gather.execute(Factors::new(T::ONE, T::ZERO), vec![slots], ResultResidency::Whole)
     }
 }
 

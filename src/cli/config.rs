@@ -8,10 +8,10 @@ use std::time::Instant;
 use einsum_dist::api::{host, start_threads};
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::dtype::Dtype;
-use einsum_dist::exec::{Contractor, kernel_name};
+use einsum_dist::exec::{ResolvedKernel, kernel_name};
 use einsum_dist::io::output::shown;
-use einsum_dist::local::Target;
-use einsum_dist::plan::{AlgorithmName, Fixed, MOST_PLAYED, PipelineChoice, PlanError};
+use einsum_dist::local_plan::Target;
+use einsum_dist::plan::{AlgorithmName, Fixed, MAX_SIMULATED_RANKS, PipelineChoice, PlanError};
 use einsum_dist::timeline::Timeline;
 use einsum_dist::tree::{Step, Tree};
 use einsum_dist::{Error, Machine, Options, Plan, Problem, Shaped, World};
@@ -42,7 +42,7 @@ pub struct RunConfig {
     /// Seconds that planning took.
     pub plan_seconds: f64,
     /// What contracts on this machine.
-    pub contractor: Contractor,
+    pub contractor: ResolvedKernel,
     pub operands: Vec<PathBuf>,
     pub output: Option<PathBuf>,
     pub accumulate: Option<PathBuf>,
@@ -98,7 +98,7 @@ impl RunConfig {
 
     /// The name of what multiplies, of the ranks that are looked at.
     pub fn kernel(&self) -> &'static str {
-        let ranks = self.plan.looked_at();
+        let ranks = self.plan.sampled_ranks();
         kernel_name(self.contractor, self.plan.dtype, ranks.iter().map(|&rank| self.plan.schedule(rank)))
     }
 
@@ -142,7 +142,7 @@ impl RunConfig {
             _ => {}
         }
         let mut options = options(&args, dtype, target)?;
-        let contractor = Contractor::resolve(options.kernel, dtype)?;
+        let contractor = ResolvedKernel::resolve(options.kernel, dtype)?;
         let started = Instant::now();
         let machine = match described {
             Some(machine) => {
@@ -239,7 +239,7 @@ fn by_one(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &Options) ->
 fn shared_target(world: &World, args: &Args, workers: usize) -> Result<Option<Target>> {
     // A kernel that cannot be had is refused later, with the element type at hand.
     let kernel = args.kernel.parse().unwrap_or_default();
-    let mine = Contractor::resolve(kernel, Dtype::Float32).ok().and_then(|contractor| contractor.target(workers));
+    let mine = ResolvedKernel::resolve(kernel, Dtype::Float32).ok().and_then(|contractor| contractor.target(workers));
     let told = world.all_gather(&serde_json::to_vec(&mine).unwrap_or_default())?;
     Ok(told.first().and_then(|bytes| serde_json::from_slice(bytes).ok()).flatten())
 }
@@ -356,8 +356,10 @@ fn check_explained(args: &Args, ranks: usize) -> Result<()> {
         )));
     }
     let shown = [("--timeline draws", &args.timeline), ("--trace shows", &args.trace)];
-    if let Some((shows, _)) = shown.iter().find(|(_, path)| path.is_some() && args.simulate && ranks > MOST_PLAYED) {
-        return Err(usage(format!("{shows} {MOST_PLAYED} ranks at most without a run, the plan has {ranks}")));
+    if let Some((shows, _)) =
+        shown.iter().find(|(_, path)| path.is_some() && args.simulate && ranks > MAX_SIMULATED_RANKS)
+    {
+        return Err(usage(format!("{shows} {MAX_SIMULATED_RANKS} ranks at most without a run, the plan has {ranks}")));
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::config::RunConfig;
 use super::print::json;
 use super::units::{counted, seconds};
-use super::{Result, shown};
+use super::{Result, trace_files};
 
 /// Warnings about the placement; of many ranks they are alike.
 const LISTED: usize = 8;
@@ -35,9 +35,9 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
             counted(steps, "step"),
         )
     };
-    let wanted = shown::wanted(config) || !config.json;
+    let wanted = trace_files::wanted(config) || !config.json;
     let played = (config.simulate && wanted && world.is_root()).then(|| config.played()).flatten();
-    let unshown = shown::write(world, config, played.as_ref())?;
+    let unshown = trace_files::write(world, config, played.as_ref())?;
     if !world.is_root() {
         return Ok((None, unshown));
     }

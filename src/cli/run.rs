@@ -14,9 +14,9 @@ use num_complex::Complex;
 use super::check::Overflow;
 use super::config::RunConfig;
 use super::explain::where_ranks_are;
-use super::finished::Finished;
+use super::result_sink::Finished;
 use super::say::say;
-use super::{Result, shown, units};
+use super::{Result, trace_files, units};
 
 /// What a run brought, the same on every rank.
 #[derive(Debug)]
@@ -92,7 +92,11 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let measured = program.measured()?;
     let kernel = program.kernel();
     let (norm, check, overflow) = finished.end()?;
-    let unshown = if shown::wanted(config) { shown::write(world, config, program.timeline()?.as_ref())? } else { None };
+    let unshown = if trace_files::wanted(config) {
+        trace_files::write(world, config, program.timeline()?.as_ref())?
+    } else {
+        None
+    };
     Ok(Outcome { measured, compile_seconds, seconds, norm, check, overflow, kernel, unshown })
 }
 

@@ -3,11 +3,11 @@
 use num_complex::Complex;
 
 use super::Factors;
-use super::planned::Planned;
+use super::plan_cache::Planned;
 use crate::dims::Label;
 use crate::dtype::Dtype;
 use crate::kernel::{self, Element, OutOfMemory, Workspace};
-use crate::local::Layout;
+use crate::local_plan::Layout;
 use crate::memory::{ReadLease, WriteLease};
 use crate::schedule::TaskId;
 

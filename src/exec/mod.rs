@@ -15,21 +15,21 @@
 //! any task ends the run of its rank, and the caller ends the others. Deliberately absent: element types (one table of
 //! functions per dtype, in `kernels`), retries, any choice but what `choice` makes of the kernel that a plan names.
 
-mod choice;
 mod fault;
 mod inline;
 mod job;
+mod kernel_selection;
 mod kernels;
 mod lanes;
 mod metrics;
-mod planned;
+mod plan_cache;
 mod program;
 mod rank;
 
-pub use choice::{Contractor, KernelError};
 pub use fault::{Delays, Fault, Injection, RunError, panic_message};
+pub use kernel_selection::{KernelError, ResolvedKernel};
 pub use metrics::{Metrics, Moved, TaskMetric};
-pub use planned::kernel_name;
+pub use plan_cache::kernel_name;
 pub use program::{Factors, RankProgram};
 
 use std::time::Duration;

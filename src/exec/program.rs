@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use num_complex::Complex;
 
 use super::kernels::Kernels;
-use super::planned::Planned;
-use super::{Contractor, Fault, Injection, RunError};
+use super::plan_cache::Planned;
+use super::{Fault, Injection, ResolvedKernel, RunError};
 use crate::dtype::Dtype;
 use crate::memory::{Aligned, Footprint, OutOfMemory, Slot, Store};
 use crate::schedule::verify::{Facts, Verified};
-use crate::schedule::{BufferId, Home, Lasts, Schedule, TaskId};
+use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
 
 /// The numbers that a run is given.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,9 +32,9 @@ pub struct RankProgram {
     /// By value of the plan: its contractions apply alpha.
     is_result: Vec<bool>,
     /// What lasts at least as long has been computed before, and the next run leaves it out.
-    holds: Option<Lasts>,
+    holds: Option<ReuseScope>,
     /// The longest that anything lasts.
-    longest: Lasts,
+    longest: ReuseScope,
     left_behind: Option<Arc<Store>>,
     /// Runs that have begun.
     runs: usize,
@@ -49,7 +49,7 @@ impl RankProgram {
         verified: Verified,
         facts: &Facts,
         dtype: Dtype,
-        contractor: Contractor,
+        contractor: ResolvedKernel,
         threads: usize,
     ) -> Result<RankProgram, OutOfMemory> {
         let footprint = Arc::new(Footprint::default());
@@ -92,7 +92,7 @@ impl RankProgram {
 
     /// Says that the last run of this program went well, and that what lasts so long or longer holds still; with `None` the next
     /// run computes everything.
-    pub fn hold(&mut self, lasts: Option<Lasts>) {
+    pub fn hold(&mut self, lasts: Option<ReuseScope>) {
         self.holds = lasts.filter(|&lasts| lasts <= self.longest);
     }
 

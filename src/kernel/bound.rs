@@ -7,14 +7,14 @@
 //! putting the two parts together.
 //!
 //! What counts is how many additions a term goes through. One after the other, that is the number of terms; sums of this crate are
-//! in blocks, and [`crate::local::longest_chain`] has how many it is in them.
+//! in blocks, and [`crate::local_plan::longest_chain`] has how many it is in them.
 
 use crate::dtype::Dtype;
 
 /// Largest |got - want| / (sum of |products|) for a sum of `terms` products of `factors` operands each.
 ///
 /// For alpha left right + beta out, count alpha as a factor and beta out as a term. For sums of this crate's kernels, `terms`
-/// may be the [`longest_chain`](crate::local::longest_chain) of so many.
+/// may be the [`longest_chain`](crate::local_plan::longest_chain) of so many.
 ///
 /// ```
 /// use einsum_dist::{dtype::Dtype, kernel::error_bound};

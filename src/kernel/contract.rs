@@ -9,7 +9,7 @@ use super::pointer::{Const, Mut};
 use super::products;
 use super::{Element, OutOfMemory, Tensor, TensorMut, Workspace, available, gemm, has_xsmm, host, loops};
 use crate::dims::Label;
-use crate::local::{Body, Family, Layout, LocalContract, Target, plan_contract};
+use crate::local_plan::{Body, Family, Layout, LocalContract, Target, plan_contract};
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
 /// out = alpha left right + beta out; with beta 0, out is not read. A sum over nothing is zero.

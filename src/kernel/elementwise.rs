@@ -5,7 +5,7 @@ use ndarray::{ArrayViewD, ArrayViewMutD};
 use super::permute::{Factors, permute};
 use super::threads::threads_for;
 use super::{Element, TensorMut, widest};
-use crate::local::{Dim, Loops, Permute};
+use crate::local_plan::{Dim, Loops, Permute};
 
 /// out = input
 ///

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::OnceLock;
 
 use super::simd::widest;
-use crate::local::{Caches, Family, Isa, Target};
+use crate::local_plan::{Caches, Family, Isa, Target};
 
 /// The widest instructions, the default family, the caches, and the threads of the current rayon pool.
 pub fn host() -> Target {

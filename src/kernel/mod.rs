@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `element` | the four element types |
-//! | `contract` | out = alpha left right + beta out, as planned by [`crate::local`] |
+//! | `contract` | out = alpha left right + beta out, as planned by [`crate::local_plan`] |
 //! | `loops`, `gemm`, `products` | its innermost parts: plain loops, matrix products, batches of small ones by LIBXSMM |
 //! | `unary` | permute, diagonal, sum |
 //! | `permute`, `sum` | what carries these out, and every other copy |
@@ -20,7 +20,7 @@
 //! Invariants: labels, extents and strides are checked before any pointer moves; a destination with factor 0 is never
 //! read, so that NaN in fresh memory cannot leak; the same call on the same number of threads gives the same bits.
 //! Complex numbers are never conjugated. Deliberately absent: choosing among ways to contract, which is
-//! [`crate::local`], and anything that knows of ranks.
+//! [`crate::local_plan`], and anything that knows of ranks.
 
 mod bound;
 mod contract;

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::Element;
 use super::gemm::Arguments;
 use super::xsmm::Tile;
-use crate::local::ProductsPlan;
+use crate::local_plan::ProductsPlan;
 
 /// # Safety
 /// The plan is for tensors of which `arguments` holds the first elements: all its offsets may be read in the operands and

@@ -3,7 +3,7 @@
 //! Complex numbers are summed as the reals that they are made of. Long sums are pairwise sums of blocks, so that rounding
 //! errors grow with the length of a block and the logarithm of the number of blocks (N. J. Higham, Accuracy and Stability
 //! of Numerical Algorithms, 2nd edition, section 4.2). Invariants: out is written once and never read; steps are added in
-//! an order that depends on the plan only; no chain of additions is longer than [`crate::local::longest_chain`] says.
+//! an order that depends on the plan only; no chain of additions is longer than [`crate::local_plan::longest_chain`] says.
 
 use rayon::prelude::*;
 
@@ -11,7 +11,7 @@ use super::Element;
 use super::pointer::{Const, Mut};
 use super::simd::{Real, RealBody, Simd};
 use crate::dtype::Dtype;
-use crate::local::{Isa, Sum, UNIT};
+use crate::local_plan::{Isa, Sum, UNIT};
 
 /// The reals of a unit of complex numbers.
 const REALS: usize = 2 * UNIT;

@@ -7,7 +7,7 @@ use super::sum::sum;
 use super::threads::worth;
 use super::{Element, Tensor, TensorMut, available, widest};
 use crate::dims::Label;
-use crate::local::{self, Isa, Layout, UnaryBody, UnaryPlan};
+use crate::local_plan::{self, Isa, Layout, UnaryBody, UnaryPlan};
 
 /// out = input, with repeated labels of the input as diagonals, labels that out lacks summed, in the order of out.
 ///
@@ -28,7 +28,7 @@ pub fn unary<T: Element>(input: (&[Label], ArrayViewD<T>), out: (&[Label], Array
 /// As [`unary`].
 pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: usize) -> UnaryPlan {
     let elements = |layout: &Layout| layout.extents.iter().product::<usize>();
-    local::plan_unary(input, out, element_bytes, worth(threads, elements(input).max(elements(out))))
+    local_plan::plan_unary(input, out, element_bytes, worth(threads, elements(input).max(elements(out))))
 }
 
 /// [`unary`] with a plan made before, for tensors of the same layouts, on one instruction set.

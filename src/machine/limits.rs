@@ -51,7 +51,7 @@ impl Machine {
             }
         }
         let &Machine { flops, memory_bandwidth, link_bandwidth, node_bandwidth, .. } = self;
-        let &Machine { link_latency, node_latency, start, together, alone, interference, .. } = self;
+        let &Machine { link_latency, node_latency, start, sync_overhead, solo_speedup, interference, .. } = self;
         let numbers = [
             ("flops", flops, LEAST_RATE, LARGEST_RATE),
             ("memory_bandwidth", memory_bandwidth, LEAST_RATE, LARGEST_RATE),
@@ -60,8 +60,8 @@ impl Machine {
             ("link_latency", link_latency, 0.0, MOST_SECONDS),
             ("node_latency", node_latency, 0.0, MOST_SECONDS),
             ("start", start, 0.0, MOST_SECONDS),
-            ("together", together, 0.0, MOST_SECONDS),
-            ("alone", alone, 1.0, LARGEST_FACTOR),
+            ("sync_overhead", sync_overhead, 0.0, MOST_SECONDS),
+            ("solo_speedup", solo_speedup, 1.0, LARGEST_FACTOR),
             ("interference", interference, 0.0, LARGEST_FACTOR),
         ];
         for (name, number, least, most) in numbers {

@@ -54,9 +54,11 @@ pub struct Machine {
     /// Seconds that a run takes whatever it does.
     pub start: f64,
     /// Seconds that it takes longer when more than one rank has work, which begins when the last has woken up.
-    pub together: f64,
+    #[serde(alias = "together")]
+    pub sync_overhead: f64,
     /// How many times as fast a rank contracts while no other does: ranks may share clocks, caches and memory, and cores too.
-    pub alone: f64,
+    #[serde(alias = "alone")]
+    pub solo_speedup: f64,
     /// The share of a transfer behind computing that computing pays for: transfers take memory bandwidth, and cores where ranks have
     /// none to spare, then more of them than while nobody computes, and it is above 1. Whoever knows nothing of it had better move few
     /// bytes: 1 is the default.
@@ -84,8 +86,8 @@ impl Default for Machine {
             node_bandwidth: 4e9,
             node_latency: 1e-5,
             start: 0.0,
-            together: 0.0,
-            alone: 1.0,
+            sync_overhead: 0.0,
+            solo_speedup: 1.0,
             interference: 1.0,
             block_rates: Vec::new(),
             speeds: Vec::new(),
@@ -151,7 +153,7 @@ impl Machine {
     #[must_use]
     pub fn part(&self, ranks: Range<usize>) -> Machine {
         // Beside them others compute.
-        let alone = if ranks.len() == self.ranks { self.alone } else { 1.0 };
+        let solo_speedup = if ranks.len() == self.ranks { self.solo_speedup } else { 1.0 };
         let per_node = self.ranks_per_node.max(1);
         let within = per_node > 1 && !ranks.is_empty() && ranks.start / per_node == (ranks.end - 1) / per_node;
         let whole_nodes = !within && ranks.start.is_multiple_of(per_node);
@@ -161,7 +163,7 @@ impl Machine {
             link_bandwidth: bandwidth,
             link_latency: latency,
             ranks_per_node: if whole_nodes { per_node } else { 1 },
-            alone,
+            solo_speedup,
             speeds: self.speeds.get(ranks).map(<[f64]>::to_vec).unwrap_or_default(),
             ..self.clone()
         }

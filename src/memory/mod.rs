@@ -15,15 +15,15 @@ mod array;
 mod bytes;
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process reads what is written"))]
 mod copy;
-#[cfg(all(test, shuttle))]
-mod explored;
 mod footprint;
 mod lease;
-#[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process lends anything"))]
-mod lent;
 mod owned;
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process lends anything"))]
+mod remote_view;
+#[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process lends anything"))]
 mod segment;
+#[cfg(all(test, shuttle))]
+mod shuttle_tests;
 mod store;
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process lends anything"))]
 mod stream;
@@ -35,8 +35,8 @@ pub use bytes::{bytes_of, bytes_of_mut};
 pub use copy::Stores;
 pub use footprint::Footprint;
 pub use lease::{LeaseError, ReadLease, WriteLease};
-pub use lent::{Lent, Remote};
 pub use owned::{copy_of, probe, room_for, zero_array, zeros};
+pub use remote_view::{ExportedView, Remote};
 pub use segment::{Known, Mapping, WantedSegments, machine_bytes};
 pub use store::{Slot, Store};
 pub use stream::{Foreign, Incoming, Outgoing};

@@ -11,7 +11,7 @@ use ndarray::{ArrayViewD, ArrayViewMutD};
 
 use super::lease::{LeaseError, Place, ReadLease, WriteLease};
 use super::{Aligned, Strided};
-use crate::dist::Bounds;
+use crate::distribution::Bounds;
 use crate::dtype::Dtype;
 use crate::kernel::{Element, prefetch};
 use crate::sync::{Mutex, MutexGuard};

@@ -11,7 +11,7 @@
 
 use super::copy::Stores;
 use super::lease::{ReadLease, WriteLease};
-use super::lent::Remote;
+use super::remote_view::Remote;
 use super::strided::Strided;
 
 /// A dimension outside the dense runs of a box.

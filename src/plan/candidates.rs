@@ -4,7 +4,7 @@ use super::grids::Fit;
 use super::{AlgorithmName, Options, PlanError};
 use crate::algorithm::{Algorithm, Chunks, Grid, PIECES, Reorder, Stationary};
 use crate::dims::{Kind, Kinds, Label};
-use crate::dist::tile_bounds;
+use crate::distribution::tile_bounds;
 use crate::machine::Machine;
 
 /// Makes the candidates of nodes.
@@ -47,7 +47,7 @@ impl Candidates<'_> {
 
     fn all(&self, kinds: &Kinds, out: &[Label]) -> Vec<Algorithm> {
         let mut all = vec![Algorithm::Local];
-        all.extend(kinds.c.iter().map(|&cut| Algorithm::C { cut }));
+        all.extend(kinds.c.iter().map(|&cut| Algorithm::BatchParallel { cut }));
         let pairs = || kinds.m.iter().flat_map(|&m| kinds.n.iter().map(move |&n| (m, n)));
         // Few pieces where computing takes longer than transfers, many where it does not.
         let mirrored = pairs().map(|(m, n)| (n, m));

@@ -6,17 +6,17 @@
 
 use std::ops::Range;
 
-use super::choices::Choices;
+use super::algorithm_selection::Choice;
+use super::context::PlanningContext;
 use super::cost::Cost;
-use super::dynamic::Choice;
 use super::groups::{Assigned, Grouping};
 use super::pipeline::{Pipelining, Stages};
-use super::{Held, Options, Pipeline, Plan, PlanError, Source, Value, dynamic, lower, path};
+use super::{Options, Pipeline, Plan, PlanError, ResultResidency, Source, Value, algorithm_selection, lower, path};
 use crate::algorithm::{Distributions, carried};
 use crate::dims::Label;
-use crate::dist::{Axis, Distribution, Role};
+use crate::distribution::{Axis, Distribution, Role};
 use crate::machine::{MOST_RANKS, Machine};
-use crate::schedule::Lasts;
+use crate::schedule::ReuseScope;
 use crate::tree::{NodeId, Step, Tree, UnaryOp};
 
 /// Of two plans whose predicted times differ by less, neither is known to be quicker.
@@ -35,7 +35,7 @@ struct Planner<'a> {
     tree: &'a Tree,
     machine: &'a Machine,
     options: &'a Options,
-    choices: Choices<'a>,
+    choices: PlanningContext<'a>,
     /// Of each node.
     chosen: Vec<Choice>,
     /// Of each node, if not all ranks.
@@ -68,7 +68,7 @@ pub fn distribute(
         return Ok(Plan { ungrouped: Some(plan.seconds()), ..pipelined });
     }
     let received =
-        |plan: &Plan| -> u64 { plan.looked_at().into_iter().map(|rank| lower::bytes_received(plan, rank)).sum() };
+        |plan: &Plan| -> u64 { plan.sampled_ranks().into_iter().map(|rank| lower::bytes_received(plan, rank)).sum() };
     let several = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).nth(1).is_some();
     let differs = machine.ranks > 1 && !options.step_by_step && (several || !options.fixed.is_empty());
     let by_step = Options { step_by_step: true, ..options.clone() };
@@ -94,10 +94,10 @@ fn planned(
 ) -> Result<Plan, PlanError> {
     fits(tree, machine, options, uncut)?;
     let cost = Cost { machine, dtype: options.dtype, extents: &tree.extents };
-    let choices = Choices { tree, machine, options, cost, uncut };
+    let choices = PlanningContext { tree, machine, options, cost, uncut };
     let (pipeline, chosen, groups) = match groups {
         None => {
-            let chosen = dynamic::algorithms(&choices)?;
+            let chosen = algorithm_selection::algorithms(&choices)?;
             let groups = chosen.iter().map(|_| None).collect();
             (None, chosen, groups)
         }
@@ -140,7 +140,7 @@ fn planned(
         names: tree.names.clone(),
         extents: tree.extents.clone(),
         slices: Vec::new(),
-        result: Held::Whole,
+        result: ResultResidency::Whole,
         operands: tree.operands,
         leaves,
         constant: options.constant.clone(),
@@ -245,7 +245,7 @@ impl Planner<'_> {
 
     fn push(&mut self, labels: Vec<Label>, distribution: Distribution, source: Source, seconds: f64) -> usize {
         let shape = self.tree.shape(&labels);
-        let (lasts, considered) = (Lasts::Slice, Vec::new());
+        let (lasts, considered) = (ReuseScope::Slice, Vec::new());
         self.values.push(Value { labels, shape, distribution, source, seconds, lasts, considered });
         self.values.len() - 1
     }
@@ -339,7 +339,7 @@ impl Planner<'_> {
             Some(group) => {
                 let machine = self.machine.part(group.clone());
                 let cost = Cost { machine: &machine, ..self.choices.cost };
-                let choices = Choices { machine: &machine, cost, ..self.choices };
+                let choices = PlanningContext { machine: &machine, cost, ..self.choices };
                 let (Distributions { left: l, right: r, out }, seconds) =
                     choices.contraction(node, [left, right], &algorithm, [None, None]);
                 let [left, right, out] = [l, r, out].map(|lies| lies.moved(0, group.start));

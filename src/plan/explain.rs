@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::{Candidate, Held, KernelChoice, Packing, PathReport, Pipeline, Plan, Source, Value};
-use crate::schedule::{Lasts, Schedule};
+use super::{Candidate, KernelChoice, Packing, PathReport, Pipeline, Plan, ResultResidency, Source, Value};
+use crate::schedule::{ReuseScope, Schedule};
 
 /// Prints a plan; see [`Plan::explain`].
 pub struct Explain<'a>(pub(super) &'a Plan);
@@ -40,7 +40,7 @@ impl fmt::Display for Explain<'_> {
             let name = plan.name(*label);
             writeln!(f, "pipeline  {pieces} batches of {name} through {groups} groups of ranks")?;
         }
-        if plan.result == Held::InParts {
+        if plan.result == ResultResidency::InParts {
             writeln!(f, "result    leaves in {}, one held at a time", counted(plan.part_count(), "part"))?;
         }
         writeln!(f)?;
@@ -49,8 +49,8 @@ impl fmt::Display for Explain<'_> {
         }
         let mut rows =
             vec![["", "step", "how", "lies", "GFLOP", "MB received", "bound", "predicted"].map(str::to_owned)];
-        let looked_at = plan.looked_at();
-        let schedules: Vec<Schedule> = looked_at.iter().map(|&rank| plan.schedule(rank)).collect();
+        let sampled_ranks = plan.sampled_ranks();
+        let schedules: Vec<Schedule> = sampled_ranks.iter().map(|&rank| plan.schedule(rank)).collect();
         let nodes = plan.values.len();
         let received: Vec<Vec<u64>> = schedules.iter().map(|s| s.bytes_received_by_node(nodes)).collect();
         for (id, value) in plan.values.iter().enumerate() {
@@ -62,8 +62,11 @@ impl fmt::Display for Explain<'_> {
         self.candidates(f)?;
         let mut packing = Packing::new(plan);
         let peak = schedules.iter().map(|schedule| packing.peak_bytes(schedule)).max().unwrap_or(0);
-        let of =
-            if looked_at.len() < plan.ranks() { format!(" of {} looked at", looked_at.len()) } else { String::new() };
+        let of = if sampled_ranks.len() < plan.ranks() {
+            format!(" of {} looked at", sampled_ranks.len())
+        } else {
+            String::new()
+        };
         writeln!(f, "memory    {} on the busiest rank{of}", megabytes(peak as f64))?;
         let ungrouped = plan.ungrouped.map(|seconds| format!("; {} with all ranks in every step", duration(seconds)));
         writeln!(f, "predicted {}{}", duration(plan.seconds()), ungrouped.unwrap_or_default())?;
@@ -115,10 +118,10 @@ impl Explain<'_> {
         };
         let step_row = !matches!(value.source, Source::Operand(_));
         how += match value.lasts {
-            Lasts::Run if step_row => ", once for all slices",
-            Lasts::Program if step_row => ", once for all runs",
-            Lasts::Program => ", constant",
-            Lasts::Run | Lasts::Slice => "",
+            ReuseScope::Run if step_row => ", once for all slices",
+            ReuseScope::Program if step_row => ", once for all runs",
+            ReuseScope::Program => ", constant",
+            ReuseScope::Run | ReuseScope::Slice => "",
         };
         let gflop = plan.gflop(value);
         let shown = |yes: bool, text: String| if yes { text } else { String::new() };

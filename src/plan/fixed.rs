@@ -15,7 +15,7 @@
 //! Deliberately absent: partial sums, which no user holds.
 
 use super::PlanError;
-use crate::dist::{Axis, Cut, Distribution, GridError, Owners, Role};
+use crate::distribution::{Axis, Cut, Distribution, GridError, Owners, Role};
 use crate::tree::{Step, Tree};
 
 /// Axes of one grid; more cannot be meant.

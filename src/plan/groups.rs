@@ -9,7 +9,7 @@
 //! On all ranks one after the other they would take as long if work were all; but small contractions move less, and start fewer
 //! transfers, among few ranks. From the root downwards a step's ranks are divided between its inputs by the work of their
 //! subtrees, or stay together, whichever takes less; what stays together is planned as if nothing else were there
-//! ([`super::dynamic`]).
+//! ([`super::algorithm_selection`]).
 //!
 //! Deliberately absent: groups that are no range of ranks, other divisions than by work, and operands or results that are said to lie
 //! somewhere.
@@ -17,11 +17,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::choices::Choices;
+use super::algorithm_selection::{Cheapest, Choice, Tables, considered};
+use super::context::PlanningContext;
 use super::cost::Cost;
-use super::dynamic::{Cheapest, Choice, Tables, considered};
 use super::{Options, PipelineChoice};
-use crate::dist::Distribution;
+use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
@@ -108,11 +108,11 @@ impl<'a> Grouping<'a> {
         work
     }
 
-    fn on<T>(&self, ranks: usize, run: impl FnOnce(&Choices) -> T) -> T {
+    fn on<T>(&self, ranks: usize, run: impl FnOnce(&PlanningContext) -> T) -> T {
         // Any so many ranks.
         let machine = Machine { speeds: Vec::new(), ..self.machine.part(0..ranks) };
         let cost = Cost { machine: &machine, dtype: self.options.dtype, extents: &self.tree.extents };
-        run(&Choices { tree: self.tree, machine: &machine, options: self.options, cost, uncut: &[] })
+        run(&PlanningContext { tree: self.tree, machine: &machine, options: self.options, cost, uncut: &[] })
     }
 }
 

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use crate::local::WORTH_THREADS;
+use crate::local_plan::WORTH_THREADS;
 use crate::tree::{NodeId, Step, Tree};
 
 /// What a step takes beside its numbers, in the time of so many multiply-adds.

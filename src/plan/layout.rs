@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use crate::dims::{Label, classify};
 use crate::dtype::Dtype;
-use crate::local::{Layout, Price, Target, key, price_contract, row_major};
+use crate::local_plan::{Layout, Price, Target, key, price_contract, row_major};
 use crate::tree::{NodeId, Step, Tree};
 
 /// Multiply-adds below which an intermediate stays as it is.

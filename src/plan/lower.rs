@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use super::{Held, Plan, Source, Value};
+use super::{Plan, ResultResidency, Source, Value};
 use crate::algorithm::{Contraction, Tensor, redistribute, unary};
-use crate::dist::tile_bounds;
+use crate::distribution::tile_bounds;
 use crate::schedule::{Buffer, BufferId, Builder, Factor, Home, Place, Schedule, View, Work};
 
 /// Where a rank has its block of a value.
@@ -119,7 +119,7 @@ fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Optio
     let (rank, value) = (builder.rank(), &plan.values[node]);
     let is_slice = match home {
         Home::Operand(_) => true,
-        Home::Output => plan.result == Held::Whole,
+        Home::Output => plan.result == ResultResidency::Whole,
         Home::Arena | Home::Exchange => false,
     };
     let region = value.distribution.block(&value.shape, rank)?;

@@ -28,23 +28,22 @@
 
 #![warn(missing_docs)]
 
+mod algorithm_selection;
 mod bound;
 mod candidates;
-mod choices;
+mod context;
 mod cost;
 mod distribute;
-mod dynamic;
 mod error;
 mod explain;
-mod fitting;
 mod fixed;
 mod grids;
 mod groups;
 mod idle;
 mod lanes;
-mod lasting;
 mod layout;
 mod lower;
+mod memory_fit;
 mod options;
 mod order;
 mod packing;
@@ -52,6 +51,7 @@ mod path;
 mod pipeline;
 mod proof;
 mod report;
+mod reuse;
 mod rounding;
 mod simulate;
 mod slice;
@@ -69,8 +69,8 @@ pub use path::{PathChoice, PathReport, SearchLimit};
 pub use pipeline::Pipeline;
 pub use proof::{Classes, MOST_WHOLE, Step};
 pub use report::{ByLink, Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
-pub use simulate::MOST_PLAYED;
-pub use slice::{Held, Slice};
+pub use simulate::MAX_SIMULATED_RANKS;
+pub use slice::{ResultResidency, Slice};
 
 use std::ops::Range;
 
@@ -78,12 +78,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
 use crate::dims::{Kinds, Label};
-use crate::dist::Distribution;
+use crate::distribution::Distribution;
 use crate::dtype::Dtype;
-use crate::local::Target;
+use crate::local_plan::Target;
 use crate::machine::Machine;
 use crate::schedule::verify::{self, Facts, Order, Origin, VerifyError};
-use crate::schedule::{Lasts, Schedule};
+use crate::schedule::{ReuseScope, Schedule};
 use crate::tree::{self, EinsumSource, Einsums, Tree, UnaryOp};
 
 /// How a value of a plan comes about; inputs are values by their places in [`Plan::values`].
@@ -115,7 +115,7 @@ pub struct Value {
     /// In one slice, predicted by the cost model.
     pub seconds: f64,
     /// How long it holds: later slices and runs leave out what still does.
-    pub lasts: Lasts,
+    pub lasts: ReuseScope,
     /// The cheapest candidates of a contraction, the cheapest first; no part of the plan, but what was thought of.
     #[serde(skip)]
     pub considered: Vec<Candidate>,
@@ -170,7 +170,7 @@ pub struct Plan {
     /// Dimensions of which one piece is contracted after the other; usually none. The first varies slowest.
     pub slices: Vec<Slice>,
     /// Whether there is memory for the whole result, or for one part of it after the other.
-    pub result: Held,
+    pub result: ResultResidency,
     /// How many operands there are.
     pub operands: usize,
     /// The value of each operand.
@@ -240,7 +240,7 @@ impl Plan {
             return Err(PlanError::Constant { operand, operands: tree.operands });
         }
         distribute::possible(tree, machine, options)?;
-        fitting::fitting(expression, tree, machine, options)
+        memory_fit::fitting(expression, tree, machine, options)
     }
 
     /// The plan that moves one tensor from a distribution to another.
@@ -252,7 +252,7 @@ impl Plan {
             distribution: distribution.clone(),
             source,
             seconds: 0.0,
-            lasts: Lasts::Slice,
+            lasts: ReuseScope::Slice,
             considered: Vec::new(),
         };
         Plan {
@@ -262,7 +262,7 @@ impl Plan {
             names: (0..shape.len()).map(|dim| format!("d{dim}")).collect(),
             extents: shape.to_vec(),
             slices: Vec::new(),
-            result: Held::Whole,
+            result: ResultResidency::Whole,
             operands: 1,
             leaves: vec![0],
             constant: Vec::new(),
@@ -393,11 +393,11 @@ impl Plan {
 
     /// How many times a value is computed for one result, the first one of a program.
     pub fn times(&self, value: &Value) -> usize {
-        if value.lasts == Lasts::Slice { self.slice_count() } else { 1 }
+        if value.lasts == ReuseScope::Slice { self.slice_count() } else { 1 }
     }
 
     /// Additions that a term of an element of the result goes through on its way along the plan, at most: in each step, whose
-    /// sums are sums of blocks ([`longest_chain`](crate::local::longest_chain)), and where threads, ranks, pieces and slices add up what they have, or
+    /// sums are sums of blocks ([`longest_chain`](crate::local_plan::longest_chain)), and where threads, ranks, pieces and slices add up what they have, or
     /// onto an output. An element is off by at most the [`error_bound`](crate::kernel::error_bound) of so many terms, with the
     /// operands as factors, times the sum of its absolute products. Cost: linear in the steps, and on several ranks that of
     /// all of their schedules.

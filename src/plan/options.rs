@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Fixed, PathChoice};
 use crate::algorithm::Reorder;
 use crate::dtype::Dtype;
-use crate::local::Target;
+use crate::local_plan::Target;
 
 /// An algorithm by its name on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum AlgorithmName {
     /// All of it on rank 0.
     Local,
     /// All three tensors cut along the same c: nothing moves.
-    C,
+    BatchParallel,
     /// left and out cut along m, blocks of right travel the ring; or mirrored.
     RingMn,
     /// left and right cut along k, partial sums of out travel the ring.
@@ -34,7 +34,7 @@ impl AlgorithmName {
     /// All of them.
     pub const ALL: [AlgorithmName; 8] = [
         AlgorithmName::Local,
-        AlgorithmName::C,
+        AlgorithmName::BatchParallel,
         AlgorithmName::RingMn,
         AlgorithmName::RingK,
         AlgorithmName::Slicing,
@@ -47,7 +47,7 @@ impl AlgorithmName {
     pub const fn name(self) -> &'static str {
         match self {
             AlgorithmName::Local => "local",
-            AlgorithmName::C => "c",
+            AlgorithmName::BatchParallel => "c",
             AlgorithmName::RingMn => "ring-mn",
             AlgorithmName::RingK => "ring-k",
             AlgorithmName::Slicing => "slicing",
@@ -63,7 +63,7 @@ impl AlgorithmName {
             AlgorithmName::Local | AlgorithmName::Slicing | AlgorithmName::Grid => "nothing",
             AlgorithmName::Cannon => "a dimension of each of the kinds m, n and k",
             AlgorithmName::MasterWorker => "a dimension of kind c, m or n",
-            AlgorithmName::C => "a dimension of kind c, in both operands and in the output",
+            AlgorithmName::BatchParallel => "a dimension of kind c, in both operands and in the output",
             AlgorithmName::RingMn => "a dimension of kind m and one of kind n",
             AlgorithmName::RingK => "a dimension of kind k, and one of kind m or n",
         }
@@ -173,7 +173,7 @@ pub enum PipelineChoice {
     },
 }
 
-/// Choices of a plan; the default is float32 and lets the cost model choose.
+/// PlanningContext of a plan; the default is float32 and lets the cost model choose.
 ///
 /// ```
 /// use einsum_dist::plan::AlgorithmName;
@@ -207,7 +207,7 @@ pub struct Options {
     /// Bytes that each rank may take: blocks of operands and result, intermediates, and what contractions pack into. A
     /// plan that needs more runs in slices; where none help, an error says how much is missing.
     pub memory_limit: Option<u64>,
-    /// The result may leave in parts where it does not fit as a whole ([`Held::InParts`](super::Held)): for callers of
+    /// The result may leave in parts where it does not fit as a whole ([`ResultResidency::InParts`](super::ResultResidency)): for callers of
     /// [`Program::run_part`](crate::Program::run_part).
     pub in_parts: bool,
     /// No tensor is on one rank alone where there is another way: for plans that have to do with little memory.

@@ -2,7 +2,7 @@
 
 use super::{Plan, Source};
 use crate::algorithm::Contraction;
-use crate::dist::{Intervals, Region};
+use crate::distribution::{Intervals, Region};
 use crate::schedule::verify::Summand;
 
 /// By rank, where the algorithm has an order of its own; piece by piece where batches follow each other.

@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use super::{Held, Plan};
-use crate::local::{key, plan_contract};
+use super::{Plan, ResultResidency};
+use crate::local_plan::{key, plan_contract};
 use crate::schedule::{Buffer, Home, Place, Schedule, Work};
 
 /// Finds the workspace of schedules of one plan, of contractions that are alike once.
@@ -58,7 +58,7 @@ impl<'a> Packing<'a> {
         let one_box = |place: &Place| place.region.dims().iter().all(|intervals| intervals.ranges().len() <= 1);
         let whole = match buffer.home {
             Home::Operand(index) => Some(self.plan.operand_shape(index)),
-            Home::Output if self.plan.result == Held::Whole => Some(self.plan.output_shape()),
+            Home::Output if self.plan.result == ResultResidency::Whole => Some(self.plan.output_shape()),
             Home::Output | Home::Arena | Home::Exchange => None,
         };
         whole.filter(|_| buffer.place.as_ref().is_some_and(one_box)).unwrap_or_else(|| buffer.within.clone())

@@ -21,14 +21,14 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::choices::Choices;
+use super::algorithm_selection::{Choice, considered};
+use super::context::PlanningContext;
 use super::cost::Cost;
-use super::dynamic::{Choice, considered};
 use super::groups::Assigned;
 use super::{Options, PipelineChoice};
 use crate::algorithm::{Algorithm, Distributions};
 use crate::dims::{Kinds, Label};
-use crate::dist::Distribution;
+use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
@@ -262,11 +262,11 @@ impl<'a> Batched<'a> {
         Some(Stages { pipeline, contractions })
     }
 
-    fn on<T>(&self, ranks: Range<usize>, run: impl FnOnce(&Choices) -> T) -> T {
+    fn on<T>(&self, ranks: Range<usize>, run: impl FnOnce(&PlanningContext) -> T) -> T {
         let machine = self.machine.part(ranks);
         let cost = Cost { machine: &machine, dtype: self.options.dtype, extents: &self.tree.extents };
         let uncut = [self.label];
-        run(&Choices { tree: &self.tree, machine: &machine, options: self.options, cost, uncut: &uncut })
+        run(&PlanningContext { tree: &self.tree, machine: &machine, options: self.options, cost, uncut: &uncut })
     }
 }
 
@@ -274,7 +274,7 @@ impl<'a> Batched<'a> {
 type Priced = (Algorithm, f64, Distributions);
 
 /// What could contract a node; `None` where nothing can.
-fn priced(choices: &Choices, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Option<Vec<Priced>> {
+fn priced(choices: &PlanningContext, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Option<Vec<Priced>> {
     let candidates = choices.candidates(node, kinds).ok()?.into_iter();
     let priced = candidates.map(|algorithm| {
         let (needs, seconds) = choices.contraction(node, inputs, &algorithm, [None, None]);

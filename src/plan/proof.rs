@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Held, Plan, Source, Value};
+use super::{Plan, ResultResidency, Source, Value};
 use crate::schedule::verify::{self, Fault, VerifyError};
 
 /// Ranks up to which all of it is proved of all of them.
@@ -79,7 +79,7 @@ impl Plan {
     /// As [`Plan::verify`].
     pub fn verify_whole_schedules(&self) -> Result<(), VerifyError> {
         let facts = self.facts_without_order();
-        for rank in self.looked_at() {
+        for rank in self.sampled_ranks() {
             let schedule = self.schedule(rank);
             let peak = schedule.peak_bytes();
             verify::own(schedule, &facts)?;
@@ -146,7 +146,7 @@ impl Plan {
             names: Vec::new(),
             extents: Vec::new(),
             slices: Vec::new(),
-            result: Held::Whole,
+            result: ResultResidency::Whole,
             operands,
             leaves: (0..operands).collect(),
             constant: Vec::new(),

@@ -231,7 +231,7 @@ impl Plan {
     /// [`Program::measured`](crate::Program::measured) has it. Cost: that of the schedules of all ranks that are looked
     /// at.
     pub fn report(&self, measured: Option<&[Measured]>) -> Report {
-        let ranks = if measured.is_some() { (0..self.ranks()).collect() } else { self.looked_at() };
+        let ranks = if measured.is_some() { (0..self.ranks()).collect() } else { self.sampled_ranks() };
         let schedules: Vec<_> = ranks.into_iter().map(|rank| self.schedule(rank)).collect();
         let steps = self.values.iter().enumerate().filter(|(_, v)| !matches!(v.source, Source::Operand(_)));
         let received: Vec<Vec<u64>> = schedules.iter().map(|s| s.bytes_received_by_node(self.values.len())).collect();
@@ -288,7 +288,7 @@ impl Plan {
     }
 
     /// The ranks whose schedules stand for all in reports: every one, or a few where there are very many.
-    pub fn looked_at(&self) -> Vec<usize> {
+    pub fn sampled_ranks(&self) -> Vec<usize> {
         let (ranks, few) = (self.ranks(), 8);
         if ranks <= 256 { (0..ranks).collect() } else { (0..few).map(|i| i * (ranks - 1) / (few - 1)).collect() }
     }

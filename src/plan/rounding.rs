@@ -4,7 +4,7 @@
 
 use super::{Plan, Source, Value};
 use crate::dims::{Kinds, Label};
-use crate::local::{SumOf, longest_chain, longest_visits};
+use crate::local_plan::{SumOf, longest_chain, longest_visits};
 
 /// Products from which threads may share a sum.
 const SHARED: u64 = 32;

@@ -7,7 +7,7 @@
 //!
 //! Invariant: a schedule that verifies is played to its end. Deliberately absent: contention in the network and of transfers with
 //! computing, what starting a run takes (all of which prices have), and more ranks than schedules fit into memory for
-//! ([`MOST_PLAYED`]).
+//! ([`MAX_SIMULATED_RANKS`]).
 
 use super::Plan;
 use super::cost::Cost;
@@ -15,7 +15,7 @@ use crate::schedule::{Action, Lane, Schedule, Task, TaskId};
 use crate::timeline::{Doing, Span, Timeline};
 
 /// Ranks whose schedules are all made and played.
-pub const MOST_PLAYED: usize = 1024;
+pub const MAX_SIMULATED_RANKS: usize = 1024;
 
 impl Plan {
     /// Plays one slice of the plan on its machine; `None` where there are more than a thousand ranks. Cost: linear in the tasks
@@ -30,7 +30,7 @@ impl Plan {
     }
 
     fn played(&self, overlap: bool) -> Option<Timeline> {
-        if self.ranks() > MOST_PLAYED {
+        if self.ranks() > MAX_SIMULATED_RANKS {
             return None;
         }
         let schedules: Vec<Schedule> = (0..self.ranks()).map(|rank| self.schedule(rank)).collect();

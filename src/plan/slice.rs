@@ -9,7 +9,7 @@
 //!                               out1 = a1 b0, b0 c ... out1 += a1 b2, b2 c     before the next one begins
 //! ```
 //!
-//! Where the result is too large as well, a rank holds one part of it at a time ([`Held::InParts`]), and somebody takes
+//! Where the result is too large as well, a rank holds one part of it at a time ([`ResultResidency::InParts`]), and somebody takes
 //! each as soon as it is finished.
 //!
 //! Invariants: pieces of a dimension are equal, so that one schedule serves all slices; no tensor is cut over ranks along a
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Packing, Plan, Value};
 use crate::dims::Label;
-use crate::dist::Bounds;
+use crate::distribution::Bounds;
 
 /// A dimension of which each slice has one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ pub(super) fn slice_count(slices: &[Slice]) -> f64 {
 /// What a rank holds of its block of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Held {
+pub enum ResultResidency {
     /// All of it, in all slices.
     Whole,
     /// What a slice writes of it.
@@ -116,8 +116,8 @@ impl Plan {
     /// In how many parts the result leaves; 1 where it is held whole.
     pub fn part_count(&self) -> usize {
         match self.result {
-            Held::Whole => 1,
-            Held::InParts => self.slice_count() / self.slices_of_one_element(),
+            ResultResidency::Whole => 1,
+            ResultResidency::InParts => self.slice_count() / self.slices_of_one_element(),
         }
     }
 
@@ -136,8 +136,8 @@ impl Plan {
     /// The shape of each part of the result.
     pub fn part_shape(&self) -> Vec<usize> {
         match self.result {
-            Held::Whole => self.output_shape(),
-            Held::InParts => self.output().shape.clone(),
+            ResultResidency::Whole => self.output_shape(),
+            ResultResidency::InParts => self.output().shape.clone(),
         }
     }
 
@@ -154,7 +154,7 @@ impl Plan {
     }
 
     /// Bytes of a rank's blocks of operands and output of which a slice has only a part: what schedules do not count.
-    pub fn bytes_outside(&self, rank: usize, output: Held) -> u64 {
+    pub fn bytes_outside(&self, rank: usize, output: ResultResidency) -> u64 {
         let beyond = |value: &Value| {
             self.block_bytes(value, rank, &self.whole_shape(value)) - self.block_bytes(value, rank, &value.shape)
         };
@@ -178,8 +178,8 @@ impl Plan {
     }
 
     /// The values that are the user's as a whole and of which a rank has a block.
-    fn users(&self, rank: usize, output: Held) -> impl Iterator<Item = &Value> {
-        let output = (output == Held::Whole).then(|| self.output());
+    fn users(&self, rank: usize, output: ResultResidency) -> impl Iterator<Item = &Value> {
+        let output = (output == ResultResidency::Whole).then(|| self.output());
         let values = self.leaves.iter().map(|&leaf| &self.values[leaf]).chain(output);
         values.filter(move |value| value.distribution.block(&value.shape, rank).is_some())
     }

@@ -6,7 +6,7 @@
 //! plans decide whether slices suffice.
 
 use super::slice::slice_count;
-use super::{Held, Slice};
+use super::{ResultResidency, Slice};
 use crate::dims::Label;
 use crate::tree::{NodeId, Step, Tree};
 
@@ -57,7 +57,7 @@ pub struct Figures {
 }
 
 impl<'a> Model<'a> {
-    pub fn new(tree: &'a Tree, result: Held, packs: bool) -> Model<'a> {
+    pub fn new(tree: &'a Tree, result: ResultResidency, packs: bool) -> Model<'a> {
         let count = tree.nodes.len();
         let mut model = Model {
             tree,
@@ -66,7 +66,7 @@ impl<'a> Model<'a> {
             tensors: vec![Vec::new(); tree.extents.len()],
             contractions: vec![Vec::new(); tree.extents.len()],
             is_counted: vec![true; count],
-            in_parts: result == Held::InParts,
+            in_parts: result == ResultResidency::InParts,
             packs,
         };
         for (id, node) in tree.nodes.iter().enumerate() {

@@ -16,7 +16,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{BufferId, Home, Lane, Lasts, Schedule, Task, TaskId};
+use super::{BufferId, Home, Lane, ReuseScope, Schedule, Task, TaskId};
 
 /// A cache line, and the widest vector.
 pub const ALIGNMENT: usize = 64;
@@ -127,9 +127,9 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
 }
 
 /// Those that may share memory together, one group behind another.
-fn grouped(tenants: Vec<Tenant>, groups: &[Lasts]) -> Arrangement {
+fn grouped(tenants: Vec<Tenant>, groups: &[ReuseScope]) -> Arrangement {
     let mut whole = Arrangement { offsets: vec![0; groups.len()], bytes: 0 };
-    let mut apart: BTreeMap<Lasts, Vec<Tenant>> = BTreeMap::new();
+    let mut apart: BTreeMap<ReuseScope, Vec<Tenant>> = BTreeMap::new();
     tenants.into_iter().for_each(|tenant| apart.entry(groups[tenant.buffer]).or_default().push(tenant));
     for tenants in apart.into_values() {
         let buffers: Vec<BufferId> = tenants.iter().map(|tenant| tenant.buffer).collect();

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::dims::Label;
-use crate::dist::Region;
+use crate::distribution::Region;
 
 /// A buffer of one rank, by its place in the table.
 pub type BufferId = usize;

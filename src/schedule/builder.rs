@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::arena::{self, Arrangement};
 use super::uses::{Use, Uses};
-use super::{Action, Buffer, BufferId, Lasts, Schedule, Section, Task, TaskId, View, Work};
+use super::{Action, Buffer, BufferId, ReuseScope, Schedule, Section, Task, TaskId, View, Work};
 
 /// A schedule in the making.
 pub struct Builder {
@@ -38,7 +38,7 @@ impl Builder {
     }
 
     /// Says how long the tensor of each node holds.
-    pub fn lasting(mut self, lasting: Vec<Lasts>) -> Builder {
+    pub fn lasting(mut self, lasting: Vec<ReuseScope>) -> Builder {
         self.schedule.lasting = lasting;
         self
     }

@@ -3,7 +3,7 @@
 
 use super::{Schedule, View, Work};
 use crate::dims::Label;
-use crate::local::{Layout, row_major};
+use crate::local_plan::{Layout, row_major};
 
 /// Labels, extents and strides of a box.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -23,7 +23,7 @@ mod buffer;
 mod builder;
 pub mod collective;
 mod laid_out;
-mod lasting;
+mod reuse;
 mod section;
 mod task;
 mod uses;
@@ -32,7 +32,7 @@ pub mod verify;
 pub use buffer::{Buffer, BufferId, Home, Place};
 pub use builder::Builder;
 pub use laid_out::LaidOut;
-pub use lasting::Lasts;
+pub use reuse::ReuseScope;
 pub use section::Section;
 pub use task::{Accumulate, Action, Factor, Lane, Task, TaskId, View, Views, Work};
 
@@ -54,7 +54,7 @@ pub struct Schedule {
     /// Tasks that run side by side, in order; all others run one after the other.
     pub sections: Vec<Section>,
     /// How long the tensor of each node holds; one slice where nothing is said.
-    pub lasting: Vec<Lasts>,
+    pub lasting: Vec<ReuseScope>,
 }
 
 impl Schedule {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
 use super::BufferId;
-use crate::dist::{Bounds, tile_bounds, volume};
+use crate::distribution::{Bounds, tile_bounds, volume};
 
 /// A task of one rank, by its place in the schedule.
 pub type TaskId = usize;

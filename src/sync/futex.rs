@@ -30,10 +30,10 @@ pub fn wait(_word: &AtomicU32, _value: u32, longest: Duration) {
 pub fn wake(_word: &AtomicU32) {}
 
 #[cfg(all(test, shuttle))]
-pub use explored::{wait, wake};
+pub use shuttle_runtime::{wait, wake};
 
 #[cfg(all(test, shuttle))]
-mod explored {
+mod shuttle_runtime {
     use std::collections::HashMap;
     use std::ptr::from_ref;
     use std::sync::Arc;

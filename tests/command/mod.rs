@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use einsum_dist::api::host;
 use einsum_dist::io::npy::{create, write_block};
-use einsum_dist::{DistTensor, Dtype, Element, World, dist::Distribution};
+use einsum_dist::{DistTensor, Dtype, Element, World, distribution::Distribution};
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_einsum-dist");
 

@@ -1,7 +1,7 @@
 //! Random distributions: grids of any ranks that cut, deal out and replicate, aligned with nothing.
 #![allow(dead_code, reason = "every test program uses a part of it")]
 
-use einsum_dist::dist::{Axis, Cut, Distribution, Owners, Role};
+use einsum_dist::distribution::{Axis, Cut, Distribution, Owners, Role};
 use einsum_dist::plan::Fixed;
 
 use super::{Case, Rng};

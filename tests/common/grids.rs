@@ -4,7 +4,7 @@ use einsum_dist::Plan;
 use einsum_dist::algorithm::{Algorithm, Grid, Sharing};
 use einsum_dist::dims::Label;
 use einsum_dist::plan::Source;
-use einsum_dist::schedule::collective::Way;
+use einsum_dist::schedule::collective::CollectiveAlgorithm;
 
 use super::Rng;
 
@@ -38,7 +38,7 @@ pub fn on_another_grid(rng: &mut Rng, plan: &mut Plan) {
         shared
     });
     let (rounds, slots, pieces) = (1 + rng.below(5), 1 + rng.below(3), 1 + rng.below(3));
-    let (way, in_place) = (Way::ALL[rng.below(3)], rng.below(2) == 0);
+    let (way, in_place) = (CollectiveAlgorithm::ALL[rng.below(3)], rng.below(2) == 0);
     let grid = Algorithm::Grid(Box::new(Grid { cuts, shared, rounds, slots, pieces, in_place, way }));
     let labels = values.map(|value| plan.values[value].labels.clone());
     let lie = grid.distributions(&labels[0], &labels[1], &labels[2], plan.ranks()).unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use einsum_dist::dist::Distribution;
+use einsum_dist::distribution::Distribution;
 use einsum_dist::{DistTensor, Dtype, NpyOutput, World};
 
 /// 2.2 billion elements.

@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use einsum_dist::algorithm::Reorder;
 use einsum_dist::dims::Label;
-use einsum_dist::dist::Distribution;
+use einsum_dist::distribution::Distribution;
 use einsum_dist::kernel::{Checked, error_bound, reference_element};
 use einsum_dist::memory::bytes_of;
 use einsum_dist::plan::{AlgorithmName, Fixed};

@@ -2,7 +2,7 @@
 
 use crate::kernel::Rng;
 use einsum_dist::dims::Label;
-use einsum_dist::local::Caches;
+use einsum_dist::local_plan::Caches;
 
 /// Lanes, rows and columns of register tiles, cache lines and depths of boxes, and their neighbours.
 const EDGES: [usize; 38] = [

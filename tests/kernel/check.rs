@@ -6,7 +6,7 @@ use crate::expected::{expected, index_of};
 use crate::kernel::{Rng, Tensor};
 use crate::targets::{kernels, name};
 use einsum_dist::kernel::{Checked, Element, Workspace, contract_planned, error_bound, plan};
-use einsum_dist::local::Target;
+use einsum_dist::local_plan::Target;
 use ndarray::ArrayViewD;
 use num_complex::Complex;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use einsum_dist::local::{Access, Axis, Body, GemmPlan, LocalContract, Nest, OutAccess, PackBy};
+use einsum_dist::local_plan::{Access, Axis, Body, GemmPlan, LocalContract, Nest, OutAccess, PackBy};
 
 /// How often each way was taken, by its name.
 #[derive(Debug, Default)]

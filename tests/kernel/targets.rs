@@ -2,7 +2,7 @@
 
 use einsum_dist::Dtype;
 use einsum_dist::kernel::{available, has_xsmm, host};
-use einsum_dist::local::{Caches, Family, Isa, Target};
+use einsum_dist::local_plan::{Caches, Family, Isa, Target};
 
 /// Every family and instruction set that contracts this type here.
 pub fn kernels(dtype: Dtype) -> Vec<Target> {

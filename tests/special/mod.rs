@@ -5,7 +5,7 @@
 //! single step numbers whose products are far from overflow.
 
 use einsum_dist::dims::Label;
-use einsum_dist::exec::Contractor;
+use einsum_dist::exec::ResolvedKernel;
 use einsum_dist::plan::{AlgorithmName, KernelChoice};
 use einsum_dist::tree::{Step, Tree};
 use einsum_dist::{Dtype, Element, Machine, Operand, Options, Plan, Problem, World};
@@ -49,7 +49,7 @@ pub fn special_values(world: &World) -> usize {
             let tree = shaped.tree(&Machine::default(), &options).unwrap();
             let plans = plans(world.ranks(), &mut rng, |algorithm, kernel, workers| {
                 let options = Options { algorithm, kernel, ..options.clone() };
-                Contractor::resolve(kernel, dtype).ok()?;
+                ResolvedKernel::resolve(kernel, dtype).ok()?;
                 shaped.plan_tree(&tree, &Machine::new(world.ranks(), workers), &options).ok()
             });
             runs += plans.len();

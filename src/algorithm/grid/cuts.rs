@@ -7,8 +7,8 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::dims::Label;
-use crate::dist::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
-use crate::schedule::collective::Way;
+use crate::distribution::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
+use crate::schedule::collective::CollectiveAlgorithm;
 
 /// Cuts of a contraction's dimensions. Ranks are numbered row-major, the last cut fastest; ranks beyond it are idle.
 ///
@@ -16,12 +16,12 @@ use crate::schedule::collective::Way;
 /// use einsum_dist::algorithm::Grid;
 /// use einsum_dist::dims::Label;
 /// use einsum_dist::algorithm::Sharing;
-/// use einsum_dist::schedule::collective::Way;
+/// use einsum_dist::schedule::collective::CollectiveAlgorithm;
 /// // mk,kn->mn on 2 x 3 x 1 ranks over m, n and k: left and right are shared along k.
 /// let [m, n, k] = [0, 1, 2].map(Label);
 /// let [left, right] = [(n, 3), (m, 2)].map(|(cut, ranks)| vec![Sharing { cut, along: k, ranks }]);
 /// let (cuts, shared) = (vec![(m, 2), (n, 3)], [left, right, vec![]]);
-/// let grid = Grid { cuts, shared, rounds: 1, slots: 3, pieces: 1, in_place: false, way: Way::Direct };
+/// let grid = Grid { cuts, shared, rounds: 1, slots: 3, pieces: 1, in_place: false, way: CollectiveAlgorithm::Direct };
 /// assert_eq!(grid.ranks(), 6);
 /// assert_eq!(grid.tile(4, m, 10), 5..10);
 /// let left = grid.distribution(&[m, k], 0);
@@ -45,7 +45,7 @@ pub struct Grid {
     /// Whether a rank makes its own part of its summand of out where that is to be, which takes less memory but more contractions.
     pub in_place: bool,
     /// Along which messages summands travel. The planner takes direct ones.
-    pub way: Way,
+    pub way: CollectiveAlgorithm,
 }
 
 /// The ranks along one cut share a tile of a tensor that lacks it, along a dimension that it has.

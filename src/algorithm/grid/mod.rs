@@ -29,7 +29,7 @@ use self::sums::Sums;
 use super::contraction::{Contraction, Tensor};
 use super::pieces::{Pieces, Rounds};
 use crate::dims::Label;
-use crate::dist::{Bounds, Intervals, Region, tile_bounds};
+use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 use crate::schedule::Builder;
 use crate::schedule::collective::{self, Collective, Group, Parts, Pattern, Sum};
 use crate::schedule::verify::Summand;

@@ -11,7 +11,7 @@
 
 use super::Grid;
 use crate::algorithm::contraction::{Contraction, Tensor, contract};
-use crate::dist::{Bounds, Region, is_empty, without};
+use crate::distribution::{Bounds, Region, is_empty, without};
 use crate::schedule::{Accumulate, Builder, View};
 
 /// Part of a tile of out.

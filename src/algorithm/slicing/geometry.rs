@@ -7,7 +7,7 @@ use super::{Chunks, Stationary};
 use crate::algorithm::contraction::{Contraction, Tensor, most_pieces};
 use crate::algorithm::pieces::Rounds;
 use crate::dims::Label;
-use crate::dist::{Bounds, Intervals, Region, tile_bounds};
+use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 
 /// Chunks at most, for each rank there is: cuts of several tensors leave any number of pieces between them.
 const CHUNKS: usize = 4;

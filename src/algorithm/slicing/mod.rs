@@ -37,13 +37,13 @@ pub use self::reorder::Reorder;
 use super::contraction::{Contraction, Tensor, contract};
 use super::pieces::Pieces;
 use super::replicas::add_replicas;
-use crate::schedule::collective::Way;
+use crate::schedule::collective::CollectiveAlgorithm;
 use crate::schedule::{Accumulate, Builder, Factor, View, Work};
 
 /// Pieces in memory at once: one that is contracted, and two on their way.
 const SLOTS: usize = 3;
 /// How replicas of out add up what they have.
-const REPLICAS: Way = Way::Direct;
+const REPLICAS: CollectiveAlgorithm = CollectiveAlgorithm::Direct;
 
 /// The tensor that does not move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use crate::algorithm::contraction::Contraction;
 use crate::algorithm::pieces::Rounds;
 use crate::algorithm::replicas;
 use crate::dims::Label;
-use crate::dist::{Intervals, Region};
+use crate::distribution::{Intervals, Region};
 use crate::schedule::verify::Summand;
 
 /// By rank, the summands of out that it adds: those of its own, or also those of others round by round, and then what the other

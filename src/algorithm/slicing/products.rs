@@ -6,7 +6,7 @@ use super::Stationary;
 use super::geometry::Geometry;
 use crate::algorithm::contraction::{Tensor, contract};
 use crate::algorithm::pieces::{Rounds, largest};
-use crate::dist::{Bounds, Region};
+use crate::distribution::{Bounds, Region};
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
 /// Summands in memory at once: one is made while another travels.

@@ -50,7 +50,7 @@ pub fn plan_beside(
 ) -> Result<(Plan, u64)> {
     let Some(limit) = limit else { return Ok((plan(None)?, MOST)) };
     let left = |plan: &Plan| {
-        let peaks = plan.looked_at().into_iter().map(|rank| plan.peak_bytes(rank));
+        let peaks = plan.sampled_ranks().into_iter().map(|rank| plan.peak_bytes(rank));
         limit.saturating_sub(peaks.max().unwrap_or(0))
     };
     let least = least(tree);

@@ -3,7 +3,7 @@
 //! Invariant: a comparison holds at most what its [`Way`] says, beside the block that it looks at.
 
 use einsum_dist::dims::Label;
-use einsum_dist::dist::{Bounds, Intervals};
+use einsum_dist::distribution::{Bounds, Intervals};
 use einsum_dist::memory::room_for;
 use einsum_dist::tree::{Step, Tree};
 use einsum_dist::{DistTensor, Element, Error};

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use einsum_dist::dims::Label;
-use einsum_dist::dist::{Bounds, volume};
+use einsum_dist::distribution::{Bounds, volume};
 use einsum_dist::dtype::Dtype;
 use einsum_dist::io::npy::{NpyHeader, read_block, read_header};
 use einsum_dist::io::random;

@@ -6,7 +6,7 @@
 //! p factors in which no term goes through more than c additions is off by at most gamma_(c+p) times the sum of the absolute
 //! products (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002, section 3.1 and lemma 3.1).
 //! Sums of this program are sums of blocks of at most b terms, of which pairs are added, pairs of these and so on: there
-//! c = b + log2(k / b), not k (section 4.2). [`einsum_dist::local::longest_chain`] has b for every kind of sum,
+//! c = b + log2(k / b), not k (section 4.2). [`einsum_dist::local_plan::longest_chain`] has b for every kind of sum,
 //! [`einsum_dist::Plan::roundings`] adds what threads, ranks and slices add up, along the tree: relative errors of steps
 //! add up, since the absolute products of a step are products of those before it. Real and
 //! imaginary parts of complex numbers are sums of as many products each, put together by one addition more, and

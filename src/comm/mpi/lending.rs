@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Result};
 use std::rc::Rc;
 
-use crate::memory::{Foreign, Known, Lent, Mapping, Remote, Strided, machine_bytes};
+use crate::memory::{ExportedView, Foreign, Known, Mapping, Remote, Strided, machine_bytes};
 
 /// Segments that stay mapped: all that a few peers can have. A process may have 65,530 mappings of any kind.
 const MOST: usize = 1024;
@@ -23,12 +23,12 @@ const TIMES: usize = 4;
 const FIXED: usize = 8;
 
 /// Bytes that say where boxes of this process, whose number is given, lie.
-pub(super) fn write(process: u32, boxes: &[Lent]) -> Vec<u8> {
+pub(super) fn write(process: u32, boxes: &[ExportedView]) -> Vec<u8> {
     let words = 1 + boxes.iter().map(|lent| FIXED + 2 * lent.strided.extents.len()).sum::<usize>();
     let mut told = Vec::with_capacity(words * size_of::<u64>());
     let mut word = |word: u64| told.extend(word.to_ne_bytes());
     word(u64::from(process));
-    for Lent { segment, offset, element, strided } in boxes {
+    for ExportedView { segment, offset, element, strided } in boxes {
         let Known { id, file, bytes, identity: [system, node] } = *segment;
         let fixed = [bytes, *offset, *element, strided.extents.len()].map(|number| number as u64);
         [id, file as u64, system, node].into_iter().chain(fixed).for_each(&mut word);
@@ -71,7 +71,7 @@ impl Mapped {
             let extents = extents.iter().map(|extent| number(extent) as usize).collect();
             let strides = strides.iter().map(|stride| number(stride) as isize).collect();
             let strided = Strided { extents, strides };
-            let lent = Lent { segment, offset: offset as usize, element: element as usize, strided };
+            let lent = ExportedView { segment, offset: offset as usize, element: element as usize, strided };
             let mapping = self.mapping(number(process) as u32, segment)?;
             boxes.push(Remote::new(lent, mapping).ok_or_else(no_box)?);
             rest = behind;
@@ -123,7 +123,7 @@ mod tests {
 
     const BYTES: usize = 64 << 10;
 
-    fn told(boxes: &[Lent]) -> Vec<u8> {
+    fn told(boxes: &[ExportedView]) -> Vec<u8> {
         write(std::process::id(), boxes)
     }
 
@@ -131,8 +131,8 @@ mod tests {
     fn what_was_used_last_stays_mapped() {
         let _wanted = WantedSegments::default();
         let memory: Vec<_> = (0..5).map(|_| Aligned::zeroed(BYTES, &Default::default()).unwrap()).collect();
-        let told: Vec<_> = memory.iter().map(|memory| told(&[Lent::sample(memory).unwrap()])).collect();
-        let ids: Vec<_> = memory.iter().map(|memory| Lent::sample(memory).unwrap().segment.id).collect();
+        let told: Vec<_> = memory.iter().map(|memory| told(&[ExportedView::sample(memory).unwrap()])).collect();
+        let ids: Vec<_> = memory.iter().map(|memory| ExportedView::sample(memory).unwrap().segment.id).collect();
         for (segments, bytes) in [(3, usize::MAX), (MOST, 3 * BYTES)] {
             let mut mapped = Mapped { segments, bytes, ..Mapped::new(2) };
             let kept = |mapped: &Mapped| mapped.kept.iter().map(|((_, id), _)| *id).collect::<Vec<_>>();
@@ -190,9 +190,9 @@ mod tests {
     fn what_is_no_box_is_refused() {
         let _wanted = WantedSegments::default();
         let memory = Aligned::zeroed(BYTES, &Default::default()).unwrap();
-        let good = Lent::sample(&memory).unwrap();
+        let good = ExportedView::sample(&memory).unwrap();
         let mut mapped = Mapped::new(2);
-        let mut left = |lent: Lent| mapped.read(&told(&[lent])).map_or(0, |foreign| foreign.left());
+        let mut left = |lent: ExportedView| mapped.read(&told(&[lent])).map_or(0, |foreign| foreign.left());
         assert_eq!(left(good.clone()), BYTES);
         for (offset, extent, stride) in [
             (1, BYTES, 1),
@@ -204,10 +204,10 @@ mod tests {
             (0, 2, isize::MAX),
         ] {
             let strided = Strided { extents: [extent].as_slice().into(), strides: [stride].as_slice().into() };
-            assert_eq!(left(Lent { offset, strided, ..good.clone() }), 0, "{offset} {extent} {stride}");
+            assert_eq!(left(ExportedView { offset, strided, ..good.clone() }), 0, "{offset} {extent} {stride}");
         }
         let larger = Known { bytes: 2 * BYTES, ..good.segment };
-        assert_eq!(left(Lent { segment: larger, ..good.clone() }), 0);
+        assert_eq!(left(ExportedView { segment: larger, ..good.clone() }), 0);
         let words = told(&[good]);
         for bytes in (0..words.len()).step_by(size_of::<u64>()) {
             assert_eq!(mapped.read(&words[..bytes]).map_or(0, |foreign| foreign.left()), 0, "{bytes} bytes");

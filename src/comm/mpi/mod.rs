@@ -19,8 +19,6 @@ mod channel;
 mod collective;
 mod communicator;
 mod endpoint;
-#[cfg(all(test, shuttle))]
-mod explored;
 mod lending;
 mod messages;
 mod node;
@@ -32,6 +30,8 @@ mod rma;
 mod route;
 mod session;
 mod shared;
+#[cfg(all(test, shuttle))]
+mod shuttle_tests;
 mod window;
 
 pub(super) use bell::Bell;

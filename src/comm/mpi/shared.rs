@@ -27,7 +27,9 @@ use super::lending::{self, Mapped};
 use super::node::Node;
 use super::window::Window;
 use crate::comm::{CommError, Completion, Waker};
-use crate::memory::{Aligned, Foreign, Incoming, Lent, Outgoing, ReadLease, Stores, WantedSegments, WriteLease};
+use crate::memory::{
+    Aligned, ExportedView, Foreign, Incoming, Outgoing, ReadLease, Stores, WantedSegments, WriteLease,
+};
 
 /// Slots in each direction that a peer has its turn for; then the next has.
 const TURN: usize = 2;
@@ -341,7 +343,8 @@ fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     if let Some(sample) = &mut sample {
         sample.as_mut_slice()[..token.len()].copy_from_slice(&token);
     }
-    let told = sample.as_ref().and_then(Lent::sample).map(|lent| lending::write(process, &[lent])).unwrap_or_default();
+    let told =
+        sample.as_ref().and_then(ExportedView::sample).map(|lent| lending::write(process, &[lent])).unwrap_or_default();
     let all = node.all_gather_bytes(&[token.as_slice(), &told].concat())?;
     let read = |bytes: &Vec<u8>| {
         let (token, told) = bytes.split_at(token.len());

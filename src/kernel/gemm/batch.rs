@@ -4,7 +4,7 @@ use super::super::Element;
 use super::super::micro::{Call, Kernel};
 use super::Arguments;
 use super::multiply::Own;
-use crate::local::{Access, Axis, GemmPlan, Lie, OutAccess, Spot, Table};
+use crate::local_plan::{Access, Axis, GemmPlan, OutAccess, RowLayout, Spot, Table};
 
 /// Most register tiles of a product; larger products do not notice what it takes to start one.
 const MOST: usize = 24;
@@ -44,7 +44,7 @@ impl<T: Element> Batch<T> {
         let [cols, depth] = [&plan.cols, &plan.depth].map(|axis| &axis.tables()[0]);
         let (tiles, col_panels) = (plan.row_tiles(0), plan.col_panels(0));
         let count = tiles.panels.len() * col_panels.len();
-        if count == 0 || count > MOST || tiles.groups.iter().any(|g| g.lie == Lie::Scattered) {
+        if count == 0 || count > MOST || tiles.groups.iter().any(|g| g.lie == RowLayout::Scattered) {
             return None;
         }
         let [m, n, k] = [&plan.rows, &plan.cols, &plan.depth].map(Axis::longest);

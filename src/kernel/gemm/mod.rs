@@ -19,7 +19,7 @@ use rayon::prelude::*;
 use super::Element;
 use super::permute::{Factors, permute};
 use super::pointer::{Const, Mut};
-use crate::local::{Family, GemmPlan, Isa};
+use crate::local_plan::{Family, GemmPlan, Isa};
 use share::Share;
 
 /// The tensors and factors of one run, in the order of the plan: rows' operand, columns' operand, out.

@@ -2,7 +2,7 @@
 
 use super::super::Element;
 use super::super::micro::{Call, Kernel};
-use crate::local::{Family, Isa, Spot};
+use crate::local_plan::{Family, Isa, Spot};
 
 /// The code for tiles of the sizes that came last.
 pub(super) enum Multiply<T: Element> {

@@ -9,7 +9,7 @@
 use super::super::Element;
 use super::super::simd::{Body, Both, prefetch, transpose_tile};
 use super::run::copy_run;
-use crate::local::{CACHE_LINE, PackBy, Table};
+use crate::local_plan::{CACHE_LINE, PackBy, Table};
 
 /// Cache lines to ask for before they are needed.
 const LINES_AHEAD: usize = 24;

@@ -14,8 +14,8 @@ use super::batch::Batch;
 use super::multiply::Multiply;
 use super::pack::Pack;
 use super::store::Store;
-use crate::local::{
-    Access, BoxAt, CACHE_LINE, Family, GemmPlan, Group, Isa, Lie, MOST_COLUMNS, OutAccess, Panel, Table,
+use crate::local_plan::{
+    Access, BoxAt, CACHE_LINE, Family, GemmPlan, Group, Isa, MOST_COLUMNS, OutAccess, Panel, RowLayout, Table,
 };
 
 /// How many steps before its use an operand is asked for that lies far apart.
@@ -314,7 +314,7 @@ impl<'a, T: Element> Share<'a, T> {
         let spots = &tiles.spots[group.first..group.first + group.count];
         // SAFETY: the caller's promise; the register tile has room for a panel's rows and columns.
         unsafe {
-            if group.lie != Lie::Scattered && self.multiply.spots(&call, col.len, spots) {
+            if group.lie != RowLayout::Scattered && self.multiply.spots(&call, col.len, spots) {
                 return;
             }
             // Changed in place: a copy would wait for what was written into the call just now.
@@ -327,7 +327,7 @@ impl<'a, T: Element> Share<'a, T> {
                 }
                 if buffered {
                     self.multiply.tile(&call, col.len, plan.buffer_rows());
-                } else if group.lie != Lie::Dense || !self.multiply.direct(&call, col.len) {
+                } else if group.lie != RowLayout::Dense || !self.multiply.direct(&call, col.len) {
                     let tile = self.parts[3];
                     let panel_rows = plan.panel_rows();
                     (call.out, call.columns) = (tile.cast(), self.columns[0].as_ptr());

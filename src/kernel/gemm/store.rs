@@ -3,7 +3,7 @@
 use super::super::Element;
 use super::super::simd::{Body, Both};
 use super::run::add_run;
-use crate::local::Table;
+use crate::local_plan::Table;
 
 /// A tile whose columns are `panel` elements apart, and its place in out.
 pub(super) struct Store<'a, T> {

@@ -4,7 +4,7 @@ use super::Task;
 use super::update::Visit;
 use super::walk::Walk;
 use crate::kernel::Element;
-use crate::local::{Any, Dim};
+use crate::local_plan::{Any, Dim};
 
 /// # Safety
 /// As for [`super::run`], with the loops of one share.

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::update::Factors;
 use super::{add, nest};
 use crate::kernel::Element;
-use crate::local::{Isa, Nest, SumBlocks};
+use crate::local_plan::{Isa, Nest, SumBlocks};
 
 /// The sum of one share.
 pub(super) struct Sum<'a, T> {

@@ -8,7 +8,7 @@ use super::Task;
 use super::lanes::Lanes;
 use super::update::Visit;
 use super::walk::Walk;
-use crate::local::Dots;
+use crate::local_plan::Dots;
 
 /// Vectors that are added to a sum in a register before it ends.
 const CHAIN: usize = 64;

@@ -8,7 +8,7 @@ use super::lanes::Lanes;
 use super::update::{Old, Visit};
 use super::walk::Walk;
 use crate::kernel::simd::fence;
-use crate::local::{Dim, Line};
+use crate::local_plan::{Dim, Line};
 
 /// # Safety
 /// As for [`super::run`], with the loops of one share.

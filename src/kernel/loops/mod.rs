@@ -27,7 +27,7 @@ use super::Element;
 use super::pointer::{Const, Mut};
 use super::simd::{Body, Both, dispatch};
 use crate::dtype::Dtype;
-use crate::local::{Dots, Isa, Line, LoopPlan, Nest, Partials, Share};
+use crate::local_plan::{Dots, Isa, Line, LoopPlan, Nest, Partials, Share};
 use update::{Factors, Visit};
 use walk::Walk;
 

@@ -5,7 +5,7 @@ use num_complex::Complex;
 use super::run;
 use crate::dtype::Dtype;
 use crate::kernel::{Element, available, error_bound};
-use crate::local::{Dim, Isa, LoopPlan, Nest, fold, plan_loops};
+use crate::local_plan::{Dim, Isa, LoopPlan, Nest, fold, plan_loops};
 
 /// SplitMix64.
 struct Rng(u64);

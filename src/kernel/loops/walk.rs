@@ -1,6 +1,6 @@
 //! The offsets of nested loops, one after the other, in a fixed amount of memory.
 
-use crate::local::Dim;
+use crate::local_plan::Dim;
 
 /// More loops than can be run through: each has at least two indices, so these have 2^64 in all.
 const MOST: usize = 64;

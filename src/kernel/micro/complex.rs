@@ -5,7 +5,7 @@
 
 use super::super::simd::{Real, Simd};
 use super::{Call, columns};
-use crate::local::Spot;
+use crate::local_plan::Spot;
 
 /// Real numbers of an element.
 pub(super) const PARTS: usize = 2;

@@ -1,7 +1,7 @@
 //! Micro-kernels: products of a few rows and a few columns, held in registers.
 //!
 //! [`kernel`] finds the one for an instruction set and a tile of vectors by columns; sizes are those of
-//! [`crate::local::register_tiles`] and all smaller numbers of columns. One function per size keeps all sums in registers
+//! [`crate::local_plan::register_tiles`] and all smaller numbers of columns. One function per size keeps all sums in registers
 //! with nothing left to decide in the loop.
 
 mod complex;
@@ -18,7 +18,7 @@ use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512};
 use super::simd::{Generic, Place, Real, Simd, Store, Sum, prefetch as ask};
-use crate::local::{CACHE_LINE, Isa, Spot};
+use crate::local_plan::{CACHE_LINE, Isa, Spot};
 
 /// What a micro-kernel is called with, beside the spots of the tiles that it computes one after the other. Counts and
 /// steps are in real numbers: a complex element is two.

@@ -3,7 +3,7 @@
 
 use super::super::simd::{Real, Simd};
 use super::{CACHE_LINE, Call, Columns, ask, columns};
-use crate::local::Spot;
+use crate::local_plan::Spot;
 
 /// For every column, as straight code: the compiler does not unroll a loop of 16, and an index that is no constant keeps the
 /// sums in memory.

@@ -4,7 +4,7 @@ use num_complex::Complex;
 
 use super::super::{Element, available};
 use super::Call;
-use crate::local::{Family, Isa, Spot, register_tiles};
+use crate::local_plan::{Family, Isa, Spot, register_tiles};
 
 /// How the columns' operand lies: steps of the terms and of the columns, in elements.
 #[derive(Debug, Clone, Copy)]

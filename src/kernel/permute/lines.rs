@@ -4,7 +4,7 @@
 
 use super::super::simd::{Merge, Real, RealBody, Simd, fence};
 use super::{Share, Tensors, walk};
-use crate::local::{CACHE_LINE, Moves};
+use crate::local_plan::{CACHE_LINE, Moves};
 
 /// # Safety
 /// As [`super::permute`] for one share.

@@ -22,7 +22,7 @@ use super::Element;
 use super::pointer::{Const, Mut};
 use super::simd::{Blend, Factor, Merge, Plus, Put, Real};
 use crate::dtype::Dtype;
-use crate::local::{Isa, Moves, Permute};
+use crate::local_plan::{Isa, Moves, Permute};
 
 /// What becomes of the destination: `to = alpha from + beta to`.
 #[derive(Debug, Clone, Copy)]
@@ -146,7 +146,7 @@ impl<R: Real> Share<'_, R> {
 mod tests {
     use super::super::simd::available;
     use super::*;
-    use crate::local::Dim;
+    use crate::local_plan::Dim;
 
     fn each_offset(dims: &[Dim<2>], mut visit: impl FnMut([isize; 2])) {
         for number in 0..dims.iter().map(|d| d.extent).product() {

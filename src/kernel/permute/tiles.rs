@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use super::super::simd::{Merge, Real, RealBody, Simd, Size, fence, prefetch, transpose_square};
 use super::lines::{Lines, Starts};
 use super::{Share, Tensors, walk};
-use crate::local::{BUFFER_BYTES, LONGEST, Moves};
+use crate::local_plan::{BUFFER_BYTES, LONGEST, Moves};
 
 /// Bytes between columns in the buffer: a cache line that keeps them from falling onto the same ones.
 const GAP: usize = 64;
@@ -75,7 +75,7 @@ unsafe fn through_buffer<R: Real, M: Merge<R>>(share: Share<R>, merge: M, past_c
 /// What transposing the blocks of a share has in common. Elements are moved as words of 4 bytes, for which every type is
 /// aligned.
 struct Words {
-    isa: crate::local::Isa,
+    isa: crate::local_plan::Isa,
     /// Words of an element.
     parts: usize,
     rows_from: [isize; LONGEST],

@@ -1,6 +1,6 @@
 //! The blocks of a share, one after the other.
 
-use crate::local::{Permute, Side};
+use crate::local_plan::{Permute, Side};
 
 /// More loops of at least two indices than any address space has room for, and the two that step through blocks.
 const MOST_LOOPS: usize = 66;

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Place, Simd, Sum, sum_x86};
+use super::{Place, Simd, Sum, x86_asm};
 
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx512;
@@ -52,7 +52,7 @@ macro_rules! avx512 {
                 place: &Place<$real>,
             ) -> bool {
                 // SAFETY: the trait's promise, and the caller's.
-                unsafe { sum_x86::$sums::<V, N, PARTS>(sum, place) }
+                unsafe { x86_asm::$sums::<V, N, PARTS>(sum, place) }
             }
 
             #[inline(always)]

@@ -16,9 +16,9 @@ mod merge;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod sum;
-#[cfg(target_arch = "x86_64")]
-mod sum_x86;
 mod tile;
+#[cfg(target_arch = "x86_64")]
+mod x86_asm;
 
 use std::ops::{Add, Mul, Sub};
 
@@ -34,7 +34,7 @@ pub(super) use {avx2::Avx2, avx512::Avx512};
 #[cfg(target_arch = "aarch64")]
 pub(super) use neon::Neon;
 
-use crate::local::Isa;
+use crate::local_plan::Isa;
 
 /// What a real type must have for LIBXSMM, if that is there.
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]

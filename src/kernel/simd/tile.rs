@@ -257,7 +257,7 @@ mod tests {
     use num_complex::Complex;
 
     use super::*;
-    use crate::local::Isa;
+    use crate::local_plan::Isa;
 
     struct One<'a, T> {
         from: &'a [T],

@@ -7,7 +7,7 @@ use super::super::grids::DEEP;
 use super::Cost;
 use crate::algorithm::{Algorithm, Grid, dim_and_pieces, most_pieces};
 use crate::dims::Label;
-use crate::dist::tile_bounds;
+use crate::distribution::tile_bounds;
 use crate::machine::Link;
 
 impl Cost<'_> {
@@ -20,10 +20,10 @@ impl Cost<'_> {
         let elements = tensors.map(|labels| self.volume(labels));
         let contracted = Contracted { cost: self, tensors, elements, multiply_adds: self.volume(&all) };
         match *algorithm {
-            Algorithm::Local => contracted.share(1.0) / self.machine.alone,
+            Algorithm::Local => contracted.share(1.0) / self.machine.solo_speedup,
             // The work only.
             Algorithm::Slicing { .. } => contracted.share(1.0 / self.machine.ranks as f64),
-            Algorithm::C { cut } => contracted.share(self.tile(cut, self.machine.ranks)),
+            Algorithm::BatchParallel { cut } => contracted.share(self.tile(cut, self.machine.ranks)),
             Algorithm::Grid(ref grid) => contracted.grid(grid, &all),
             Algorithm::Cannon { m, n, k, side } => contracted.cannon([m, n, k], side),
             Algorithm::MasterWorker { cut, ref ends } => contracted.master_worker(cut, ends),
@@ -161,9 +161,10 @@ impl Contracted<'_> {
     fn grid(&self, grid: &Grid, all: &[Label]) -> f64 {
         // All have such tiles; whom they share them with may be on other nodes.
         let (ranks, per_node) = (grid.ranks(), self.cost.machine.ranks_per_node);
-        let mut looked_at = if per_node > 1 { vec![0, per_node - 1, per_node, ranks / 2, ranks - 1] } else { vec![0] };
-        looked_at.retain(|&rank| rank < ranks);
-        looked_at.into_iter().map(|rank| self.grid_of(grid, all, rank)).fold(0.0, f64::max)
+        let mut sampled_ranks =
+            if per_node > 1 { vec![0, per_node - 1, per_node, ranks / 2, ranks - 1] } else { vec![0] };
+        sampled_ranks.retain(|&rank| rank < ranks);
+        sampled_ranks.into_iter().map(|rank| self.grid_of(grid, all, rank)).fold(0.0, f64::max)
     }
 
     /// What the largest tiles take, for whom this rank shares its tiles with.

@@ -7,7 +7,7 @@ mod contraction;
 
 use crate::algorithm::{Algorithm, Contraction, Tensor};
 use crate::dims::Label;
-use crate::dist::Distribution;
+use crate::distribution::Distribution;
 use crate::dtype::Dtype;
 use crate::machine::Machine;
 use crate::schedule::{Action, Builder, Schedule, Work};
@@ -69,8 +69,8 @@ impl Cost<'_> {
     /// receives, whichever takes longer, and its first piece has nothing to hide behind.
     pub fn slicing(&self, algorithm: &Algorithm, lies: &[Tensor; 3]) -> f64 {
         let ranks = self.machine.ranks;
-        let looked_at: Vec<usize> = (0..ranks).step_by(ranks.div_ceil(RANKS_LOOKED_AT)).collect();
-        let busiest = looked_at.into_iter().map(|rank| {
+        let sampled_ranks: Vec<usize> = (0..ranks).step_by(ranks.div_ceil(RANKS_LOOKED_AT)).collect();
+        let busiest = sampled_ranks.into_iter().map(|rank| {
             let mut builder = Builder::new(rank, ranks, self.dtype.size());
             let [left, right, out] = lies.each_ref().map(|tensor| tensor.clone().declared(&mut builder));
             algorithm.generate(&mut builder, &Contraction { left, right, out, onto: false });

@@ -9,7 +9,7 @@ mod words;
 
 use crate::algorithm::{Grid, PIECES, most_pieces};
 use crate::dims::{Kinds, Label};
-use crate::schedule::collective::Way;
+use crate::schedule::collective::CollectiveAlgorithm;
 use words::{OPERANDS, SUMMANDS, Volumes};
 
 /// Grids that are counted to the word.
@@ -127,7 +127,7 @@ impl Fit<'_> {
             rounds = rounds.max((slots as f64 * volumes.travelling() / room).min(k).ceil() as usize);
             pieces = pieces.max((SUMMANDS * summed / room).min(m.max(n)).ceil() as usize);
         }
-        Some(Grid { cuts, shared, rounds, slots, pieces, in_place, way: Way::Direct })
+        Some(Grid { cuts, shared, rounds, slots, pieces, in_place, way: CollectiveAlgorithm::Direct })
     }
 
     /// The same grid with no more rounds than the parts that an operand comes in, if it has more: they only hide more, of transfers

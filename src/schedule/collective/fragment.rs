@@ -18,7 +18,7 @@
 //! Invariant: all members pass views of the same extents for a part, the same way and the same number of pieces.
 
 use super::pattern::{Message, Pattern};
-use super::{Collective, Group, Way};
+use super::{Collective, CollectiveAlgorithm, Group};
 use crate::schedule::{Buffer, BufferId, Builder, Home, View, Work};
 
 /// Where the parts of a collective lie in this rank's buffers, each as any number of boxes.
@@ -49,7 +49,7 @@ impl Parts {
 /// When `parts` has not a list for each part that passes this rank.
 pub fn append(
     builder: &mut Builder,
-    (collective, way): (Collective, Way),
+    (collective, way): (Collective, CollectiveAlgorithm),
     group: &Group,
     parts: &Parts,
     pieces: usize,

@@ -84,7 +84,7 @@ pub enum Collective {
 /// Along which messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum CollectiveAlgorithm {
     /// Each member with the next one, the last with the first.
     Ring,
     /// By halves of halves: the fewest rounds.
@@ -94,8 +94,9 @@ pub enum Way {
     Direct,
 }
 
-impl Way {
-    pub const ALL: [Way; 3] = [Way::Ring, Way::Tree, Way::Direct];
+impl CollectiveAlgorithm {
+    pub const ALL: [CollectiveAlgorithm; 3] =
+        [CollectiveAlgorithm::Ring, CollectiveAlgorithm::Tree, CollectiveAlgorithm::Direct];
 }
 
 /// Some ranks in an order, as one of them sees them.

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::pattern::Pattern;
-use crate::dist::Region;
+use crate::distribution::Region;
 use crate::schedule::verify::Summand;
 
 /// What a member adds up of one part.
@@ -21,14 +21,14 @@ impl Pattern {
     /// added. Cost: the square of the number of members; the cube of a ring.
     ///
     /// ```
-    /// use einsum_dist::schedule::collective::{Collective, Pattern, Way};
+    /// use einsum_dist::schedule::collective::{Collective, Pattern, CollectiveAlgorithm};
     /// let own = |way| {
     ///     let sums = Pattern::new(Collective::ReduceScatter, way, 4).sums();
     ///     sums[1].iter().find(|sum| sum.part == 1).map(|sum| sum.members.clone())
     /// };
-    /// assert_eq!(own(Way::Direct), Some(vec![1, 0, 3, 2]));
-    /// assert_eq!(own(Way::Ring), Some(vec![1, 2, 3, 0]));
-    /// assert_eq!(own(Way::Tree), Some(vec![1, 0, 3, 2]));
+    /// assert_eq!(own(CollectiveAlgorithm::Direct), Some(vec![1, 0, 3, 2]));
+    /// assert_eq!(own(CollectiveAlgorithm::Ring), Some(vec![1, 2, 3, 0]));
+    /// assert_eq!(own(CollectiveAlgorithm::Tree), Some(vec![1, 0, 3, 2]));
     /// ```
     pub fn sums(&self) -> Vec<Vec<Sum>> {
         if !self.reduces() {

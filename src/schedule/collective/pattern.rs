@@ -5,7 +5,7 @@
 //! time logarithmic in their number, so that a rank's schedule costs no more than its own tasks.
 
 use super::steps::{exchange, rounds, spread};
-use super::{Collective, Way};
+use super::{Collective, CollectiveAlgorithm};
 
 /// Some parts, `step` apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,9 +61,9 @@ impl Step {
 /// A collective of so many members, in one of the ways.
 ///
 /// ```
-/// use einsum_dist::schedule::collective::{Collective, Pattern, Way};
+/// use einsum_dist::schedule::collective::{Collective, Pattern, CollectiveAlgorithm};
 /// // Four members exchange what they have: first 0 with 2 and 1 with 3, then twice as much with their neighbours.
-/// let pattern = Pattern::new(Collective::AllGather, Way::Tree, 4);
+/// let pattern = Pattern::new(Collective::AllGather, CollectiveAlgorithm::Tree, 4);
 /// let to = |round| pattern.step(2, round).sent.map(|m| (m.to, m.parts.iter().collect::<Vec<_>>()));
 /// assert_eq!((to(0), to(2)), (Some((0, vec![2])), Some((3, vec![0, 2]))));
 /// assert_eq!(pattern.messages().count(), 8);
@@ -71,14 +71,14 @@ impl Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pattern {
     collective: Collective,
-    way: Way,
+    way: CollectiveAlgorithm,
     members: usize,
 }
 
 impl Pattern {
     /// # Panics
     /// When there is no member, or the root is none.
-    pub fn new(collective: Collective, way: Way, members: usize) -> Pattern {
+    pub fn new(collective: Collective, way: CollectiveAlgorithm, members: usize) -> Pattern {
         let root = match collective {
             Collective::Broadcast { root } | Collective::Scatter { root } | Collective::Gather { root } => root,
             Collective::AllGather | Collective::ReduceScatter | Collective::AllReduce => 0,

@@ -12,7 +12,7 @@
 //! Deliberately absent: links that messages share. Who cares for them compares [`Price::carried`].
 
 use super::pattern::{Message, Pattern};
-use crate::dist::tile_bounds;
+use crate::distribution::tile_bounds;
 use crate::machine::Machine;
 
 /// What moving and adding takes.

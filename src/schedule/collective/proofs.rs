@@ -1,8 +1,8 @@
 //! Collectives as schedules of all ranks, proved by the verifier: one operand, and the same tensor as it lies afterwards.
 
-use super::{Collective, Group, Parts, Pattern, Way, append, listed};
+use super::{Collective, CollectiveAlgorithm, Group, Parts, Pattern, append, listed};
 use crate::dims::Label;
-use crate::dist::{Axis, Cut, Distribution, Intervals, Owners, Region, Role};
+use crate::distribution::{Axis, Cut, Distribution, Intervals, Owners, Region, Role};
 use crate::schedule::verify::{self, Facts, Fault, Order, Origin, Summand, Value, VerifyError};
 use crate::schedule::{Buffer, BufferId, Builder, Factor, Home, Place, Schedule, View, Work};
 
@@ -12,7 +12,7 @@ const LABELS: [Label; 2] = [Label(0), Label(1)];
 /// A collective on some of the ranks there are; its tensor has rows, of which each member's part has so many.
 struct Case {
     collective: Collective,
-    way: Way,
+    way: CollectiveAlgorithm,
     /// The members.
     ranks: Vec<usize>,
     rows: Vec<usize>,
@@ -59,7 +59,7 @@ impl Case {
     }
 
     /// What the verifier is told; sums are promised in the order of `way`.
-    fn facts(&self, way: Way) -> Facts {
+    fn facts(&self, way: CollectiveAlgorithm) -> Facts {
         let pattern = Pattern::new(self.collective, way, self.ranks.len());
         let mut order = vec![Vec::new(); self.all_ranks()];
         for (member, sums) in pattern.sums().iter().enumerate() {
@@ -151,7 +151,7 @@ impl Case {
         }
     }
 
-    fn verify(&self, order: Way) -> Result<(), VerifyError> {
+    fn verify(&self, order: CollectiveAlgorithm) -> Result<(), VerifyError> {
         let schedules: Vec<Schedule> = (0..self.all_ranks()).map(|rank| self.schedule(rank)).collect();
         verify::whole(&schedules, &self.facts(order), None)
     }
@@ -207,7 +207,7 @@ fn every_collective_verifies() {
         let all = [Collective::AllGather, Collective::ReduceScatter, Collective::AllReduce];
         for (number, collective) in roots.chain(all).enumerate() {
             for (which, rows) in sizes.iter().enumerate() {
-                for way in Way::ALL {
+                for way in CollectiveAlgorithm::ALL {
                     let (ranks, rows, pieces) = (some_ranks(members), rows.clone(), 1 + (number + which) % 4);
                     let onto = [Collective::ReduceScatter, Collective::AllReduce].contains(&collective) && which < 2;
                     let case = Case { collective, way, ranks, rows, pieces, onto: false };
@@ -227,7 +227,7 @@ fn larger_groups_verify() {
         let rooted = [Collective::Broadcast { root: 5 }, Collective::Scatter { root: 12 }];
         let all = [Collective::Gather { root: 4 }, Collective::AllGather, Collective::AllReduce];
         for collective in rooted.into_iter().chain(all) {
-            for way in Way::ALL {
+            for way in CollectiveAlgorithm::ALL {
                 let rows = (0..members).map(|part| 5 * part % 4).collect();
                 Case { collective, way, ranks: some_ranks(members), rows, pieces: 2, onto: false }.check();
             }
@@ -239,9 +239,9 @@ fn larger_groups_verify() {
 #[test]
 fn another_order_is_refused() {
     for collective in [Collective::ReduceScatter, Collective::AllReduce] {
-        for way in Way::ALL {
+        for way in CollectiveAlgorithm::ALL {
             let case = Case { collective, way, ranks: some_ranks(5), rows: vec![2; 5], pieces: 1, onto: false };
-            for other in Way::ALL.into_iter().filter(|&other| other != way) {
+            for other in CollectiveAlgorithm::ALL.into_iter().filter(|&other| other != way) {
                 let fault = case.verify(other).map_err(|error| error.fault);
                 assert_eq!(fault, Err(Fault::Order), "{way:?} for {other:?}");
             }

@@ -10,7 +10,7 @@
 //! Deliberately absent: lists of all messages; each member finds its own.
 
 use super::pattern::{Message, Numbers, Step};
-use super::{Collective, Way};
+use super::{Collective, CollectiveAlgorithm};
 
 /// How often a group is halved until nobody has company.
 fn levels(members: usize) -> usize {
@@ -18,14 +18,15 @@ fn levels(members: usize) -> usize {
 }
 
 /// How many rounds a collective has, of an all-reduce one half.
-pub fn rounds(collective: Collective, way: Way, members: usize) -> usize {
+pub fn rounds(collective: Collective, way: CollectiveAlgorithm, members: usize) -> usize {
     match (way, collective) {
-        (Way::Ring | Way::Direct, _) => members - 1,
-        (Way::Tree, Collective::Broadcast { .. } | Collective::Scatter { .. } | Collective::Gather { .. }) => {
-            levels(members)
-        }
+        (CollectiveAlgorithm::Ring | CollectiveAlgorithm::Direct, _) => members - 1,
+        (
+            CollectiveAlgorithm::Tree,
+            Collective::Broadcast { .. } | Collective::Scatter { .. } | Collective::Gather { .. },
+        ) => levels(members),
         // The second one of a level is for a member without a partner.
-        (Way::Tree, _) => 2 * levels(members),
+        (CollectiveAlgorithm::Tree, _) => 2 * levels(members),
     }
 }
 
@@ -36,14 +37,21 @@ fn step(member: usize, from: usize, to: usize, parts: Numbers) -> Step {
 }
 
 /// From the root to everybody: one part for all, or each its own (`scatter`).
-pub fn spread(way: Way, members: usize, root: usize, scatter: bool, member: usize, round: usize) -> Step {
+pub fn spread(
+    way: CollectiveAlgorithm,
+    members: usize,
+    root: usize,
+    scatter: bool,
+    member: usize,
+    round: usize,
+) -> Step {
     let parts = |own: Numbers| if scatter { own } else { Numbers::one(0) };
     match way {
-        Way::Direct => {
+        CollectiveAlgorithm::Direct => {
             let to = (root + round + 1) % members;
             step(member, root, to, parts(Numbers::one(to)))
         }
-        Way::Ring => {
+        CollectiveAlgorithm::Ring => {
             let behind = (member + members - root) % members;
             let at = |behind: usize| (root + behind) % members;
             let message = |from: usize| {
@@ -55,7 +63,7 @@ pub fn spread(way: Way, members: usize, root: usize, scatter: bool, member: usiz
             };
             Step { sent: message(behind), received: behind.checked_sub(1).and_then(message) }
         }
-        Way::Tree => {
+        CollectiveAlgorithm::Tree => {
             let (mut group, mut holder) = (0..members, root);
             for level in 0..=round {
                 if group.len() <= 1 {
@@ -80,21 +88,21 @@ pub fn spread(way: Way, members: usize, root: usize, scatter: bool, member: usiz
 }
 
 /// Everybody's part to everybody.
-pub fn exchange(way: Way, members: usize, member: usize, round: usize) -> Step {
+pub fn exchange(way: CollectiveAlgorithm, members: usize, member: usize, round: usize) -> Step {
     let copy = |from: usize, to: usize, parts: Numbers| Some(Message { from, to, parts, reduce: false });
     let [next, previous] = [1, members - 1].map(|distance| (member + distance) % members);
     match way {
-        Way::Ring => {
+        CollectiveAlgorithm::Ring => {
             let part = |of: usize| Numbers::one((of + members - round) % members);
             Step { sent: copy(member, next, part(member)), received: copy(previous, member, part(previous)) }
         }
-        Way::Direct => {
+        CollectiveAlgorithm::Direct => {
             let distance = round + 1;
             let (to, from) = ((member + distance) % members, (member + members - distance) % members);
             let part = Numbers::one;
             Step { sent: copy(member, to, part(member)), received: copy(from, member, part(from)) }
         }
-        Way::Tree => {
+        CollectiveAlgorithm::Tree => {
             let level = levels(members) - 1 - round / 2;
             // Members of a group: `first`, then every `apart`-th, `count` of them; this one is number `at`.
             let (mut first, mut apart, mut count, mut at) = (0, 1, members, member);

@@ -1,6 +1,6 @@
 //! Patterns played on sets; bytes, distances and seconds against numbers reckoned by hand.
 
-use super::{Collective, Message, Pattern, Price, Rates, Way, price};
+use super::{Collective, CollectiveAlgorithm, Message, Pattern, Price, Rates, price};
 
 /// Every collective of so many members, with every root.
 fn collectives(members: usize) -> Vec<Collective> {
@@ -10,9 +10,9 @@ fn collectives(members: usize) -> Vec<Collective> {
 }
 
 /// By member and part: whose summands are in what it has (of a copy, one: the owner's); `None` where it has nothing.
-type Held = Vec<Vec<Option<Vec<usize>>>>;
+type ResultResidency = Vec<Vec<Option<Vec<usize>>>>;
 
-fn at_first(collective: Collective, members: usize) -> Held {
+fn at_first(collective: Collective, members: usize) -> ResultResidency {
     let has = |member: usize, part: usize| match collective {
         Collective::Broadcast { root } | Collective::Scatter { root } => (member == root).then(|| vec![part]),
         Collective::Gather { .. } | Collective::AllGather => (member == part).then(|| vec![part]),
@@ -31,7 +31,7 @@ fn is_due(collective: Collective, member: usize, part: usize) -> bool {
     }
 }
 
-fn play(collective: Collective, way: Way, members: usize) {
+fn play(collective: Collective, way: CollectiveAlgorithm, members: usize) {
     let what = format!("{collective:?} {way:?} of {members}");
     let pattern = Pattern::new(collective, way, members);
     let mut held = at_first(collective, members);
@@ -86,13 +86,13 @@ fn play(collective: Collective, way: Way, members: usize) {
 fn everybody_gets_what_it_should() {
     for members in 1..=17 {
         for collective in collectives(members) {
-            Way::ALL.into_iter().for_each(|way| play(collective, way, members));
+            CollectiveAlgorithm::ALL.into_iter().for_each(|way| play(collective, way, members));
         }
     }
 }
 
 /// By member, what it receives of parts of these sizes.
-fn received(collective: Collective, way: Way, sizes: &[usize]) -> Vec<usize> {
+fn received(collective: Collective, way: CollectiveAlgorithm, sizes: &[usize]) -> Vec<usize> {
     let mut received = vec![0; sizes.len()];
     let pattern = Pattern::new(collective, way, sizes.len());
     for message in pattern.messages() {
@@ -109,40 +109,43 @@ fn words_of_exchanges() {
         let but = |without: &dyn Fn(usize) -> usize| -> Vec<usize> {
             (0..members).map(|member| whole - sizes[without(member)]).collect()
         };
-        for way in Way::ALL {
+        for way in CollectiveAlgorithm::ALL {
             // Each part once, whatever the way.
             assert_eq!(received(Collective::AllGather, way, &sizes), but(&|member| member));
             let all: usize = received(Collective::ReduceScatter, way, &sizes).iter().sum();
             assert_eq!(all, (members - 1) * whole, "{way:?}");
             let even = received(Collective::ReduceScatter, way, &vec![3; members]);
-            if way != Way::Tree || members.is_power_of_two() {
+            if way != CollectiveAlgorithm::Tree || members.is_power_of_two() {
                 // (s - 1) / s of the whole.
                 assert_eq!(even, vec![3 * (members - 1); members], "{way:?}");
             }
         }
         let own = sizes.iter().map(|size| size * (members - 1)).collect::<Vec<_>>();
-        assert_eq!(received(Collective::ReduceScatter, Way::Direct, &sizes), own);
-        assert_eq!(received(Collective::ReduceScatter, Way::Ring, &sizes), but(&|member| (member + 1) % members));
+        assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Direct, &sizes), own);
+        assert_eq!(
+            received(Collective::ReduceScatter, CollectiveAlgorithm::Ring, &sizes),
+            but(&|member| (member + 1) % members)
+        );
     }
     // Who stands before the last of an odd number takes what that one has for its half; others add for larger halves.
-    assert_eq!(received(Collective::ReduceScatter, Way::Tree, &[1; 3]), [3, 2, 1]);
-    assert_eq!(received(Collective::ReduceScatter, Way::Tree, &[1; 5]), [6, 3, 5, 5, 1]);
-    assert_eq!(received(Collective::ReduceScatter, Way::Tree, &[1; 7]), [7, 6, 7, 5, 7, 7, 3]);
+    assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 3]), [3, 2, 1]);
+    assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 5]), [6, 3, 5, 5, 1]);
+    assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 7]), [7, 6, 7, 5, 7, 7, 3]);
 }
 
 #[test]
 fn words_from_and_to_a_root() {
     let sizes = [1, 2, 4, 8, 16, 32];
     let scatter = Collective::Scatter { root: 1 };
-    assert_eq!(received(scatter, Way::Direct, &sizes), [1, 0, 4, 8, 16, 32]);
-    assert_eq!(received(scatter, Way::Ring, &sizes), [1, 0, 61, 57, 49, 33]);
+    assert_eq!(received(scatter, CollectiveAlgorithm::Direct, &sizes), [1, 0, 4, 8, 16, 32]);
+    assert_eq!(received(scatter, CollectiveAlgorithm::Ring, &sizes), [1, 0, 61, 57, 49, 33]);
     // 1 -> 3 with 3, 4 and 5; 1 -> 2 and 3 -> 5; 1 -> 0 and 3 -> 4.
-    assert_eq!(received(scatter, Way::Tree, &sizes), [1, 0, 4, 56, 16, 32]);
+    assert_eq!(received(scatter, CollectiveAlgorithm::Tree, &sizes), [1, 0, 4, 56, 16, 32]);
     let gather = Collective::Gather { root: 1 };
-    assert_eq!(received(gather, Way::Direct, &sizes), [0, 61, 0, 0, 0, 0]);
-    assert_eq!(received(gather, Way::Ring, &sizes), [0, 61, 57, 49, 33, 1]);
-    assert_eq!(received(gather, Way::Tree, &sizes), [0, 61, 0, 48, 0, 0]);
-    for way in Way::ALL {
+    assert_eq!(received(gather, CollectiveAlgorithm::Direct, &sizes), [0, 61, 0, 0, 0, 0]);
+    assert_eq!(received(gather, CollectiveAlgorithm::Ring, &sizes), [0, 61, 57, 49, 33, 1]);
+    assert_eq!(received(gather, CollectiveAlgorithm::Tree, &sizes), [0, 61, 0, 48, 0, 0]);
+    for way in CollectiveAlgorithm::ALL {
         let pattern = Pattern::new(Collective::Broadcast { root: 4 }, way, 6);
         let mut to: Vec<usize> = pattern.messages().map(|message| message.to).collect();
         to.sort_unstable();
@@ -155,7 +158,7 @@ fn rounds_of_trees_are_logarithms() {
     for members in 1..=17usize {
         let levels = (0..).find(|&levels| 1 << levels >= members).unwrap_or(0);
         let used = |collective| {
-            let pattern = Pattern::new(collective, Way::Tree, members);
+            let pattern = Pattern::new(collective, CollectiveAlgorithm::Tree, members);
             (0..pattern.rounds()).filter(|&round| pattern.round(round).next().is_some()).count()
         };
         assert_eq!(used(Collective::Broadcast { root: members / 2 }), levels);
@@ -173,12 +176,12 @@ fn trees_go_the_least_distance() {
         for root in 0..members {
             // Parts go straight to their owners, and a broadcast nowhere twice.
             let far = |message: &Message| message.from.abs_diff(message.to);
-            let scatter = Pattern::new(Collective::Scatter { root }, Way::Tree, members);
+            let scatter = Pattern::new(Collective::Scatter { root }, CollectiveAlgorithm::Tree, members);
             let carried: usize = scatter.messages().map(|message| message.parts.count * far(&message)).sum();
             assert_eq!(carried, (0..members).map(|part| part.abs_diff(root)).sum::<usize>());
         }
         // The messages of a later level are twice as large and go half as far.
-        let exchange = Pattern::new(Collective::AllGather, Way::Tree, members);
+        let exchange = Pattern::new(Collective::AllGather, CollectiveAlgorithm::Tree, members);
         for message in exchange.messages() {
             assert_eq!(message.from.abs_diff(message.to) * 2, message.parts.step);
             assert!(message.parts.count * message.parts.step < members + message.parts.step);
@@ -186,7 +189,10 @@ fn trees_go_the_least_distance() {
     }
     let carried = |way| price(&Pattern::new(Collective::AllGather, way, 8), &[1; 8], 1, RATES).carried;
     // 8 (1 4 + 2 2 + 4 1); 8 (1 + 2 + 3 + 4 + 3 + 2 + 1); 8 7.
-    assert_eq!([Way::Tree, Way::Direct, Way::Ring].map(carried), [96, 128, 56]);
+    assert_eq!(
+        [CollectiveAlgorithm::Tree, CollectiveAlgorithm::Direct, CollectiveAlgorithm::Ring].map(carried),
+        [96, 128, 56]
+    );
 }
 
 /// A transfer of 6 bytes takes 3 seconds, adding them 1.
@@ -194,7 +200,7 @@ const RATES: Rates = Rates { latency: 1.0, bandwidth: 3.0, memory: 18.0 };
 
 fn seconds(collective: Collective, sizes: &[usize], pieces: usize) -> [f64; 3] {
     let members = if matches!(collective, Collective::Broadcast { .. }) { 3 } else { sizes.len() };
-    Way::ALL.map(|way| price(&Pattern::new(collective, way, members), sizes, pieces, RATES).seconds)
+    CollectiveAlgorithm::ALL.map(|way| price(&Pattern::new(collective, way, members), sizes, pieces, RATES).seconds)
 }
 
 #[test]
@@ -223,7 +229,7 @@ fn prices_of_reductions() {
     assert_eq!(seconds(Collective::AllReduce, &[6; 4], 1), [21.0, 19.0, 19.0]);
     // Adding takes 10 seconds and the copy of the own summand as many; messages wait for a scratch place.
     let slow = Rates { memory: 1.8, ..RATES };
-    let direct = Pattern::new(Collective::ReduceScatter, Way::Direct, 5);
+    let direct = Pattern::new(Collective::ReduceScatter, CollectiveAlgorithm::Direct, 5);
     assert_eq!(price(&direct, &[6; 5], 1, slow), Price { seconds: 50.0, received: 24, carried: 5 * 6 * 6 });
     // One part only: two levels of a tree, three transfers of a ring, one member that gets three.
     assert_eq!(seconds(Collective::ReduceScatter, &[6, 0, 0, 0], 1), [12.0, 8.0, 10.0]);

@@ -5,9 +5,9 @@
 
 use super::sharing::Sharing;
 use super::{Facts, Fault, Origin, VerifyError};
-use crate::dist::Region;
+use crate::distribution::Region;
 use crate::schedule::uses::{Use, Uses};
-use crate::schedule::{Action, Home, Lane, Lasts, Place, Schedule, Task, TaskId, View, Work};
+use crate::schedule::{Action, Home, Lane, Place, ReuseScope, Schedule, Task, TaskId, View, Work};
 
 /// Per lane, how many of its tasks are complete.
 pub type Clock = [usize; 3];
@@ -73,7 +73,7 @@ fn lasting(schedule: &Schedule, facts: &Facts) -> Result<(), Fault> {
     for (id, value) in facts.values.iter().enumerate() {
         let longest = match value.origin {
             Origin::Operand(_) => continue,
-            _ if facts.is_result(id) => Lasts::Slice,
+            _ if facts.is_result(id) => ReuseScope::Slice,
             Origin::Contract { left, right } => schedule.lasts(left).min(schedule.lasts(right)),
             Origin::Unary { input } | Origin::Same { input } => schedule.lasts(input),
         };

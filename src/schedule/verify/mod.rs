@@ -11,17 +11,17 @@
 //! The cost is linear in all tasks of all ranks; where these are thousands, [`follow`] looks at the blocks of some only.
 
 mod cone;
-mod content;
 mod error;
-mod facts;
 mod hazard;
-mod meaning;
+mod provenance;
 mod run;
+mod semantics;
 mod sharing;
+mod spec;
 
 pub use cone::follow;
 pub use error::{Fault, VerifyError};
-pub use facts::{Facts, Order, Origin, Summand, Value};
+pub use spec::{Facts, Order, Origin, Summand, Value};
 
 use super::Schedule;
 

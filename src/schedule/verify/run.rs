@@ -3,8 +3,8 @@
 //! Hazards are excluded before ([`super::hazard`]), so every order that the edges allow leaves the same contents, and
 //! playing one order proves all.
 
-use super::content::Contents;
-use super::meaning::{Meaning, carry};
+use super::provenance::Contents;
+use super::semantics::{Meaning, carry};
 use super::{Facts, Fault, VerifyError};
 use crate::schedule::{Action, Lane, Schedule, TaskId, View};
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::Fault;
 use super::hazard::Clock;
 use crate::schedule::arena::{Occupants, lives};
-use crate::schedule::{BufferId, Home, Lasts, Schedule, TaskId};
+use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
 
 /// Follows who uses the bytes of the arena, task by task.
 pub struct Sharing<'a> {
@@ -17,7 +17,7 @@ pub struct Sharing<'a> {
     /// Buffers that must hold what is in them when everything else has run again.
     kept: Vec<bool>,
     /// Those of other groups may not share memory with it.
-    groups: Vec<Lasts>,
+    groups: Vec<ReuseScope>,
     /// By buffer and section, the first and the last lane that uses it.
     lanes: HashMap<(BufferId, usize), (usize, usize)>,
     /// Per buffer, what must be complete before it may be used.

@@ -1,0 +1,165 @@
+//! How one axis of a grid divides the indices of a dimension among its coordinates.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Intervals, tile_bounds};
+
+/// How a dimension is divided.
+///
+/// ```
+/// # use einsum_dist::distribution::Cut;
+/// let tiles = |cut: Cut| (0..3).map(|i| cut.tile(10, 3, i).ranges().to_vec()).collect::<Vec<_>>();
+/// assert_eq!(tiles(Cut::Even), [vec![0..4], vec![4..7], vec![7..10]]);
+/// assert_eq!(tiles(Cut::Cyclic { block: 2 }), [vec![0..2, 6..8], vec![2..4, 8..10], vec![4..6]]);
+/// assert_eq!(tiles(Cut::At(vec![1, 9])), [vec![0..1], vec![1..9], vec![9..10]]);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cut {
+    /// Into one tile for each coordinate, whose sizes differ by at most one, larger ones first.
+    #[default]
+    Even,
+    /// Into blocks of so many indices, dealt out in turn.
+    Cyclic {
+        /// At least 1.
+        block: usize,
+    },
+    /// At these indices, in ascending order, one less than there are coordinates. What lies beyond the extent is empty.
+    At(Vec<usize>),
+}
+
+impl Cut {
+    /// The indices that a coordinate of `parts` gets of `extent`. Cost: linear in the number of blocks.
+    pub fn tile(&self, extent: usize, parts: usize, index: usize) -> Intervals {
+        match self {
+            Cut::Even => Intervals::from(tile_bounds(extent, parts, index)),
+            // One coordinate gets all, in one piece.
+            Cut::Cyclic { .. } if parts == 1 => Intervals::from(0..extent),
+            // What saturates lies beyond any extent.
+            Cut::Cyclic { block } => {
+                let starts = (index.saturating_mul(*block)..extent).step_by(parts.saturating_mul(*block));
+                Intervals::ascending(starts.map(|start| start..start.saturating_add(*block).min(extent)))
+            }
+            Cut::At(bounds) => {
+                let bound = |at: usize| bounds.get(at).map_or(extent, |&bound| bound.min(extent));
+                let start = if index == 0 { 0 } else { bound(index - 1) };
+                Intervals::from(start..bound(index))
+            }
+        }
+    }
+
+    /// The size of the largest tile.
+    pub fn largest(&self, extent: usize, parts: usize) -> usize {
+        match self {
+            // The first coordinate's turn comes first.
+            Cut::Even => self.tile(extent, parts, 0).len(),
+            Cut::Cyclic { .. } if parts == 1 => extent,
+            Cut::Cyclic { block } => {
+                let turn = parts.saturating_mul(*block);
+                extent / turn * block + (extent % turn).min(*block)
+            }
+            Cut::At(_) => (0..parts).map(|index| self.tile(extent, parts, index).len()).max().unwrap_or(0),
+        }
+    }
+
+    /// Whether it can divide any dimension among so many coordinates.
+    pub fn fits(&self, parts: usize) -> bool {
+        match self {
+            Cut::Even => true,
+            Cut::Cyclic { block } => *block > 0,
+            Cut::At(bounds) => bounds.len() + 1 == parts && bounds.is_sorted(),
+        }
+    }
+
+    /// The number of separate pieces of the largest tile; block-cyclic tiles have one for each turn. Cost: constant.
+    pub(super) fn pieces(&self, extent: usize, parts: usize) -> usize {
+        match self {
+            Cut::Cyclic { block } if parts > 1 => extent.div_ceil(parts.saturating_mul((*block).max(1))),
+            Cut::Even | Cut::Cyclic { .. } | Cut::At(_) => 1,
+        }
+    }
+
+    /// After the name of the dimension: nothing, `cyclic(2)` or `at(1,9)`.
+    pub(super) fn describe(&self) -> String {
+        match self {
+            Cut::Even => String::new(),
+            Cut::Cyclic { block } => format!(" cyclic({block})"),
+            Cut::At(bounds) => {
+                let bounds: Vec<String> = bounds.iter().map(usize::to_string).collect();
+                format!(" at({})", bounds.join(","))
+            }
+        }
+    }
+}
+
+/// The part of a set of indices at some positions of it, in ascending order: what a cut of a cut leaves.
+pub(super) fn select(of: &Intervals, positions: &[Range<usize>]) -> Intervals {
+    if let ([all], [wanted]) = (of.ranges(), positions) {
+        return Intervals::from(all.start + wanted.start..all.end.min(all.start + wanted.end));
+    }
+    let mut chosen = Vec::with_capacity(positions.len());
+    let mut ranges = of.ranges().iter();
+    let (mut before, mut current) = (0, ranges.next());
+    for wanted in positions {
+        let mut start = wanted.start;
+        while let Some(range) = current.filter(|_| start < wanted.end) {
+            let end = before + range.len();
+            if start < end {
+                let stop = wanted.end.min(end);
+                chosen.push(range.start + start - before..range.start + stop - before);
+                start = stop;
+            }
+            if start >= end {
+                (before, current) = (end, ranges.next());
+            }
+        }
+    }
+    Intervals::ascending(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_of_every_cut_have_every_index_once() {
+        for extent in 0..30 {
+            for parts in 1..6 {
+                let at = (1..parts).map(|i| i * i % 31).collect::<Vec<_>>();
+                let cuts = [Cut::Even, Cut::Cyclic { block: 1 }, Cut::Cyclic { block: 3 }];
+                let mut at = at;
+                at.sort_unstable();
+                for cut in cuts.into_iter().chain([Cut::At(at)]) {
+                    assert!(cut.fits(parts));
+                    let mut count = vec![0; extent];
+                    let tiles: Vec<_> = (0..parts).map(|index| cut.tile(extent, parts, index)).collect();
+                    tiles.iter().flat_map(|tile| tile.ranges()).for_each(|range| {
+                        range.clone().for_each(|index| count[index] += 1);
+                    });
+                    assert!(count.iter().all(|&count| count == 1), "{cut:?} of {extent} among {parts}");
+                    assert_eq!(cut.largest(extent, parts), tiles.iter().map(Intervals::len).max().unwrap());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_as_large_as_numbers_get() {
+        let huge = Cut::Cyclic { block: usize::MAX };
+        assert_eq!([0, 1, 2].map(|index| huge.tile(10, 3, index).len()), [10, 0, 0]);
+        let half = Cut::Cyclic { block: usize::MAX / 2 };
+        assert_eq!([0, 1, 5].map(|index| half.tile(usize::MAX, 6, index).len()), [usize::MAX / 2, usize::MAX / 2, 0]);
+        assert_eq!((huge.pieces(10, 3), Cut::Cyclic { block: 1 }.pieces(usize::MAX, 2)), (1, usize::MAX / 2 + 1));
+    }
+
+    #[test]
+    fn positions_of_a_set() {
+        let set = Intervals::ascending([2..5, 8..9, 10..14]);
+        assert_eq!(set.select(&(0..8)), set);
+        assert_eq!(select(&set, &[1..3, 3..5, 7..8]).ranges(), [3..5, 8..9, 10..11, 13..14]);
+        assert_eq!(set.select(&(7..8)), Intervals::from(13..14));
+        assert_eq!(select(&set, &[]).len(), 0);
+    }
+}

@@ -1,0 +1,424 @@
+//! Grids of ranks, and the block that each rank holds.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::owners::places;
+use super::{Cut, GridError, Intervals, Owners, Region};
+
+/// Separate pieces of one block, each of which schedules name.
+const MOST_PIECES: usize = 1 << 20;
+
+/// What one axis of the grid does to the tensor.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Divides dimension `dim` (its position in the tensor) among the coordinates.
+    Cut {
+        /// From 0 on.
+        dim: usize,
+        /// In which way.
+        how: Cut,
+    },
+    /// Every coordinate holds the same.
+    Replicate,
+    /// The tensor is the sum over the coordinates.
+    Partial,
+}
+
+/// One axis of the grid of ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Axis {
+    /// How many coordinates there are.
+    pub ranks: usize,
+    /// What it does.
+    pub role: Role,
+}
+
+/// How a tensor lies over ranks: a row-major grid of ranks (last axis fastest). Ranks beyond the grid hold nothing.
+///
+/// Axes that cut the same dimension nest: the later axis divides what the earlier one leaves, by position.
+///
+/// ```
+/// # use einsum_dist::distribution::{Axis, Cut, Distribution, Owners, Role};
+/// // Rows dealt out one by one to two pairs of ranks; the ranks of a pair hold the same. Ranks 4 to 7.
+/// let rows = Axis { ranks: 2, role: Role::Cut { dim: 0, how: Cut::Cyclic { block: 1 } } };
+/// let pairs = Distribution::new(vec![rows, Axis { ranks: 2, role: Role::Replicate }]).owned_by(Owners::From(4));
+/// assert_eq!(pairs.block(&[5, 3], 6).unwrap().dims()[0].ranges(), [1..2, 3..4]);
+/// assert_eq!(pairs.block(&[5, 3], 0), None);
+/// assert_eq!(pairs.describe(&["m", "k"]), "m/2 cyclic(1) x2 from 4");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
+pub struct Distribution {
+    axes: Vec<Axis>,
+    owners: Owners,
+    /// Of the grid: the product of its axes, which is a number.
+    #[serde(skip_serializing)]
+    places: usize,
+    /// One more than the largest rank, which is a number.
+    #[serde(skip_serializing)]
+    end: usize,
+}
+
+/// Axes and owners as they are written.
+#[derive(Deserialize)]
+struct Unchecked {
+    axes: Vec<Axis>,
+    owners: Owners,
+}
+
+impl TryFrom<Unchecked> for Distribution {
+    type Error = GridError;
+
+    fn try_from(Unchecked { axes, owners }: Unchecked) -> Result<Distribution, GridError> {
+        Distribution::try_new(axes, owners)
+    }
+}
+
+impl Distribution {
+    /// A grid of these axes, whose places are these ranks.
+    ///
+    /// ```
+    /// # use einsum_dist::distribution::{Axis, Distribution, Owners, Role};
+    /// let huge = Axis { ranks: 1 << 32, role: Role::Replicate };
+    /// let error = Distribution::try_new(vec![huge.clone(), huge], Owners::default()).unwrap_err();
+    /// assert_eq!(error.to_string(), "it needs 4294967296 x 4294967296 ranks, more than 64 bits count");
+    /// ```
+    ///
+    /// # Errors
+    /// An axis has no rank, a cut does not fit the number of ranks, there are more places or ranks than numbers, or owners are not one
+    /// for each place.
+    pub fn try_new(axes: Vec<Axis>, owners: Owners) -> Result<Distribution, GridError> {
+        for (at, Axis { ranks, role }) in axes.iter().enumerate() {
+            if *ranks == 0 {
+                return Err(GridError::NoRank { axis: at });
+            }
+            if matches!(role, Role::Cut { how, .. } if !how.fits(*ranks)) {
+                return Err(GridError::Cut { axis: at, ranks: *ranks });
+            }
+        }
+        let extents: Vec<usize> = axes.iter().map(|axis| axis.ranks).collect();
+        let places = places(&extents).ok_or_else(|| {
+            let axes: Vec<String> = extents.iter().filter(|&&ranks| ranks > 1).map(usize::to_string).collect();
+            GridError::Places { axes: axes.join(" x ") }
+        })?;
+        if !owners.fits(&extents) {
+            return Err(GridError::Owners { places });
+        }
+        let end = owners.end(&extents).ok_or_else(|| GridError::End { first: owners.start(), places })?;
+        Ok(Distribution { axes, owners, places, end })
+    }
+
+    /// As [`Distribution::try_new`], of axes that the engine itself has made.
+    fn made(axes: Vec<Axis>, owners: Owners) -> Distribution {
+        Distribution::try_new(axes, owners).unwrap_or_else(|error| panic!("no grid of ranks: {error}"))
+    }
+
+    /// A grid of these axes, from rank 0 on. For axes out of a file or from a user, [`Distribution::try_new`].
+    ///
+    /// # Panics
+    /// When an axis has no rank, a cut does not fit the number of ranks, or there are more places than numbers.
+    pub fn new(axes: Vec<Axis>) -> Distribution {
+        Distribution::made(axes, Owners::default())
+    }
+
+    /// The same grid of other ranks.
+    ///
+    /// # Panics
+    /// When they are not one for each place.
+    pub fn owned_by(self, owners: Owners) -> Distribution {
+        Distribution::made(self.axes, owners)
+    }
+
+    /// Whether a tensor of so many dimensions can lie so over so many ranks. Cost: linear in the axes.
+    ///
+    /// # Errors
+    /// An axis cuts a dimension that is not there, or the grid needs more ranks.
+    pub fn fits(&self, dims: usize, ranks: usize) -> Result<(), GridError> {
+        if self.end > ranks {
+            return Err(GridError::Ranks { needed: self.end, ranks });
+        }
+        self.axes.iter().try_for_each(|axis| match axis.role {
+            Role::Cut { dim, .. } if dim >= dims => Err(GridError::Dimension { dim, dims }),
+            _ => Ok(()),
+        })
+    }
+
+    /// As [`Distribution::fits`], for a tensor of this shape, whose blocks must not be in very many pieces. Cost: linear in the axes.
+    ///
+    /// # Errors
+    /// As [`Distribution::fits`]; also where cyclic blocks are very many.
+    pub fn fits_shape(&self, shape: &[usize], ranks: usize) -> Result<(), GridError> {
+        self.fits(shape.len(), ranks)?;
+        let (mut extents, mut pieces) = (shape.to_vec(), vec![1usize; shape.len()]);
+        for axis in &self.axes {
+            if let Role::Cut { dim, how } = &axis.role {
+                // A cut of a cut has a border at each border of either.
+                pieces[*dim] = pieces[*dim].saturating_add(how.pieces(extents[*dim], axis.ranks).saturating_sub(1));
+                extents[*dim] = how.largest(extents[*dim], axis.ranks);
+            }
+        }
+        let pieces = pieces.into_iter().fold(1, usize::saturating_mul);
+        if pieces > MOST_PIECES {
+            return Err(GridError::Pieces { pieces, most: MOST_PIECES });
+        }
+        Ok(())
+    }
+
+    /// The same grid, with rank `to` in place of rank `from`, and all others as far from it.
+    ///
+    /// # Panics
+    /// When that would be before rank 0, or beyond the largest number.
+    ///
+    /// ```
+    /// # use einsum_dist::distribution::Distribution;
+    /// let rows = Distribution::cut(0, 3).moved(0, 4);
+    /// assert_eq!(rows.block(&[6], 5).unwrap().dims()[0].ranges(), [2..4]);
+    /// assert_eq!(rows.moved(4, 0), Distribution::cut(0, 3));
+    /// ```
+    pub fn moved(&self, from: usize, to: usize) -> Distribution {
+        match self.owners.moved(&self.extents(), from, to) {
+            Some(owners) => Distribution::made(self.axes.clone(), owners),
+            None => panic!("no ranks are {to} - {from} beside those of the grid"),
+        }
+    }
+
+    /// All of the tensor on rank 0.
+    pub fn single() -> Distribution {
+        Distribution::new(Vec::new())
+    }
+
+    /// Even tiles of dimension `dim` over `ranks` ranks.
+    pub fn cut(dim: usize, ranks: usize) -> Distribution {
+        Distribution::new(vec![Axis { ranks, role: Role::Cut { dim, how: Cut::Even } }])
+    }
+
+    /// All of the tensor on each of `ranks` ranks.
+    pub fn replicated(ranks: usize) -> Distribution {
+        Distribution::new(vec![Axis { ranks, role: Role::Replicate }])
+    }
+
+    /// A summand of the tensor on each of `ranks` ranks.
+    pub fn partial(ranks: usize) -> Distribution {
+        Distribution::new(vec![Axis { ranks, role: Role::Partial }])
+    }
+
+    /// The grid, the slowest axis first.
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes
+    }
+
+    /// Which ranks the places of the grid are.
+    pub fn owners(&self) -> &Owners {
+        &self.owners
+    }
+
+    /// How many coordinates each axis has.
+    fn extents(&self) -> Vec<usize> {
+        self.axes.iter().map(|axis| axis.ranks).collect()
+    }
+
+    /// How many places the grid has.
+    pub fn places(&self) -> usize {
+        self.places
+    }
+
+    /// How many ranks there must be: one more than the largest of the grid.
+    pub fn ranks(&self) -> usize {
+        self.end
+    }
+
+    /// From the first rank of the grid to the last.
+    pub fn span(&self) -> Range<usize> {
+        self.owners.start()..self.end
+    }
+
+    /// The first dimension that an axis cuts into more than one tile, if any.
+    pub fn first_cut(&self) -> Option<usize> {
+        self.axes.iter().find_map(|axis| match axis.role {
+            Role::Cut { dim, .. } if axis.ranks > 1 => Some(dim),
+            _ => None,
+        })
+    }
+
+    /// Whether blocks may be several boxes of the tensor.
+    pub fn is_scattered(&self) -> bool {
+        let cyclic = |axis: &Axis| axis.ranks > 1 && matches!(&axis.role, Role::Cut { how: Cut::Cyclic { .. }, .. });
+        self.axes.iter().any(cyclic)
+    }
+
+    /// The coordinates of a rank in the grid; `None` beyond it.
+    pub fn coordinates(&self, rank: usize) -> Option<Vec<usize>> {
+        self.owners.coordinates(&self.extents(), rank)
+    }
+
+    /// The rank at some coordinates of the grid.
+    pub fn rank_at(&self, coordinates: &[usize]) -> usize {
+        self.owners.rank(&self.extents(), coordinates)
+    }
+
+    /// The replica of the block of `holder` that `target` takes from: itself where it is one, else spread by number.
+    /// `None` where `holder` holds nothing.
+    pub fn replica_for(&self, holder: usize, target: usize) -> Option<usize> {
+        let mut coordinates = self.coordinates(holder)?;
+        let same = self.coordinates(target).is_some_and(|own| {
+            let pairs = self.axes.iter().zip(coordinates.iter().zip(own));
+            pairs.filter(|(axis, _)| axis.role != Role::Replicate).all(|(_, (a, b))| *a == b)
+        });
+        if same {
+            return Some(target);
+        }
+        let mut number = target;
+        for (coordinate, axis) in coordinates.iter_mut().zip(&self.axes).rev() {
+            if axis.role == Role::Replicate {
+                *coordinate = number % axis.ranks;
+                number /= axis.ranks;
+            }
+        }
+        Some(self.rank_at(&coordinates))
+    }
+
+    /// How many ranks hold the same block.
+    pub fn replicas(&self) -> usize {
+        self.axes.iter().filter(|axis| axis.role == Role::Replicate).map(|axis| axis.ranks).product()
+    }
+
+    /// How many places hold different blocks, or different summands of a block; at least one.
+    pub fn parts(&self) -> usize {
+        (self.places() / self.replicas().max(1)).max(1)
+    }
+
+    /// Which of the replicas of its block `rank` holds: its coordinates on the replicating axes, as one number.
+    pub fn replica(&self, rank: usize) -> Option<usize> {
+        self.number_on(rank, &Role::Replicate)
+    }
+
+    /// The ranks that hold the same as `rank`, it among them, in order of their replicas.
+    pub fn same_as(&self, rank: usize) -> Vec<usize> {
+        let Some(mut coordinates) = self.coordinates(rank) else { return Vec::new() };
+        let replica = |mut number: usize| {
+            for (coordinate, axis) in coordinates.iter_mut().zip(&self.axes).rev() {
+                if axis.role == Role::Replicate {
+                    *coordinate = number % axis.ranks;
+                    number /= axis.ranks;
+                }
+            }
+            self.rank_at(&coordinates)
+        };
+        (0..self.replicas()).map(replica).collect()
+    }
+
+    fn number_on(&self, rank: usize, role: &Role) -> Option<usize> {
+        let coordinates = self.coordinates(rank)?;
+        let on = self.axes.iter().zip(coordinates).filter(|(axis, _)| axis.role == *role);
+        Some(on.fold(0, |number, (axis, coordinate)| number * axis.ranks + coordinate))
+    }
+
+    /// The block of `rank`; `None` beyond the grid (the rank holds nothing at all).
+    pub fn block(&self, shape: &[usize], rank: usize) -> Option<Region> {
+        let coordinates = self.coordinates(rank)?;
+        let mut dims: Vec<Intervals> = shape.iter().map(|&extent| Intervals::from(0..extent)).collect();
+        for (axis, coordinate) in self.axes.iter().zip(coordinates) {
+            if let Role::Cut { dim, how } = &axis.role {
+                let tile = how.tile(dims[*dim].len(), axis.ranks, coordinate);
+                dims[*dim] = dims[*dim].select_all(&tile);
+            }
+        }
+        Some(Region::from(dims))
+    }
+
+    /// The ranks whose blocks share an element with a region, in ascending order: whom to ask for it. Cost: that of the tiles along
+    /// each axis, for what meets the region along the axes before it; not that of all ranks.
+    ///
+    /// ```
+    /// # use einsum_dist::distribution::{Axis, Cut, Distribution, Region, Role};
+    /// let axis = |dim| Axis { ranks: 3, role: Role::Cut { dim, how: Cut::Even } };
+    /// let grid = Distribution::new(vec![axis(0), axis(1)]);
+    /// assert_eq!(grid.meeting(&[9, 9], &Region::from(vec![2..4, 6..9])), [2, 5]);
+    /// ```
+    pub fn meeting(&self, shape: &[usize], region: &Region) -> Vec<usize> {
+        let whole: Vec<Intervals> = shape.iter().map(|&extent| Intervals::from(0..extent)).collect();
+        let mut places: Vec<(Vec<usize>, Vec<Intervals>)> = Vec::new();
+        if region.meets(&Region::from(whole.clone())) {
+            places.push((Vec::with_capacity(self.axes.len()), whole));
+        }
+        for axis in &self.axes {
+            let mut finer = Vec::new();
+            for (coordinates, dims) in places {
+                for coordinate in 0..axis.ranks {
+                    let mut dims = dims.clone();
+                    if let Role::Cut { dim, how } = &axis.role {
+                        dims[*dim] = dims[*dim].select_all(&how.tile(dims[*dim].len(), axis.ranks, coordinate));
+                        if !dims[*dim].meets(&region.dims()[*dim]) {
+                            continue;
+                        }
+                    }
+                    finer.push((coordinates.iter().copied().chain([coordinate]).collect(), dims));
+                }
+            }
+            places = finer;
+        }
+        let mut ranks: Vec<usize> = places.iter().map(|(coordinates, _)| self.rank_at(coordinates)).collect();
+        ranks.sort_unstable();
+        ranks
+    }
+
+    /// The block of `rank`, empty beyond the grid.
+    pub fn block_or_empty(&self, shape: &[usize], rank: usize) -> Region {
+        self.block(shape, rank).unwrap_or_else(|| {
+            // A tensor of no dimensions has no empty region; the buffer of such a rank is declared absent instead.
+            Region::from(shape.iter().map(|_| 0..0).collect::<Vec<_>>())
+        })
+    }
+
+    /// Which summand `rank` holds: its coordinates on the partial axes, as one number.
+    pub fn summand(&self, rank: usize) -> Option<usize> {
+        self.number_on(rank, &Role::Partial)
+    }
+
+    /// Whether `rank` is the first of the ranks that hold the same; of several replicas, the one that writes a file.
+    pub fn is_first_replica(&self, rank: usize) -> bool {
+        self.replica(rank) == Some(0)
+    }
+
+    /// How many summands make up the tensor; 1 when every block holds final values.
+    pub fn summands(&self) -> usize {
+        self.axes.iter().filter(|axis| axis.role == Role::Partial).map(|axis| axis.ranks).product()
+    }
+
+    /// The extents of the largest block, dimension by dimension.
+    pub fn largest_block(&self, shape: &[usize]) -> Vec<usize> {
+        let mut extents = shape.to_vec();
+        for axis in &self.axes {
+            if let Role::Cut { dim, how } = &axis.role {
+                extents[*dim] = how.largest(extents[*dim], axis.ranks);
+            }
+        }
+        extents
+    }
+
+    /// The distribution as text, with the names of the tensor's dimensions: `m/4`, `k/2 n/3`, `x3`, `sum/2`, `rank 0`.
+    pub fn describe(&self, names: &[&str]) -> String {
+        let parts = self.axes.iter().map(|axis| match &axis.role {
+            Role::Cut { dim, how } => format!("{}/{}{}", names[*dim], axis.ranks, how.describe()),
+            Role::Replicate => format!("x{}", axis.ranks),
+            Role::Partial => format!("sum/{}", axis.ranks),
+        });
+        let grid = parts.collect::<Vec<_>>().join(" ");
+        match (&self.owners, grid.is_empty()) {
+            (owners, true) => format!("rank {}", owners.rank(&[], &[])),
+            (Owners::From(0), _) => grid,
+            (Owners::From(first), _) => format!("{grid} from {first}"),
+            (Owners::Listed(ranks), _) => {
+                let ranks: Vec<String> = ranks.iter().map(usize::to_string).collect();
+                format!("{grid} on {}", ranks.join(","))
+            }
+            (Owners::Strided(strides), _) => {
+                let strides: Vec<String> = strides.iter().map(usize::to_string).collect();
+                format!("{grid} by {}", strides.join(","))
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Which rank stands at which place of a grid.
+
+use serde::{Deserialize, Serialize};
+
+/// The ranks of a grid's places. Axes are given by how many coordinates each has, the slowest first.
+///
+/// ```
+/// # use einsum_dist::distribution::Owners;
+/// assert_eq!(Owners::From(4).rank(&[2, 3], &[1, 0]), 7);
+/// let owners = Owners::Listed(vec![2, 0, 7]);
+/// assert_eq!(owners.rank(&[3], &[2]), 7);
+/// assert_eq!((owners.coordinates(&[3], 7), owners.coordinates(&[3], 1)), (Some(vec![2]), None));
+/// // Every second rank along the second axis, which is the faster one elsewhere.
+/// let owners = Owners::Strided(vec![1, 2]);
+/// assert_eq!((owners.rank(&[2, 3], &[1, 2]), owners.coordinates(&[2, 3], 4)), (5, Some(vec![0, 2])));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Owners {
+    /// Consecutive ranks from this one on, in row-major order.
+    From(usize),
+    /// These, each once, in row-major order.
+    Listed(Vec<usize>),
+    /// From rank 0 on, so many ranks from one coordinate of each axis to the next.
+    Strided(Vec<usize>),
+}
+
+impl Default for Owners {
+    fn default() -> Owners {
+        Owners::From(0)
+    }
+}
+
+impl Owners {
+    /// The rank at some coordinates.
+    ///
+    /// # Panics
+    /// If the list is shorter.
+    pub fn rank(&self, axes: &[usize], coordinates: &[usize]) -> usize {
+        let place = || axes.iter().zip(coordinates).fold(0, |place, (axis, coordinate)| place * axis + coordinate);
+        match self {
+            Owners::From(first) => first + place(),
+            Owners::Listed(ranks) => ranks[place()],
+            Owners::Strided(strides) => strides.iter().zip(coordinates).map(|(stride, at)| stride * at).sum(),
+        }
+    }
+
+    /// The same places with rank `to` for rank `from`, and all others as far from it; `None` where that would be before rank 0 or
+    /// beyond the largest number.
+    pub(super) fn moved(&self, axes: &[usize], from: usize, to: usize) -> Option<Owners> {
+        let place = |rank: usize| (rank.checked_add(to)?).checked_sub(from);
+        match self {
+            same if from == to => Some(same.clone()),
+            Owners::From(first) => place(*first).map(Owners::From),
+            Owners::Listed(ranks) => ranks.iter().map(|&rank| place(rank)).collect::<Option<_>>().map(Owners::Listed),
+            Owners::Strided(_) => {
+                let coordinates = |mut at: usize| {
+                    let mut coordinates = vec![0; axes.len()];
+                    for (coordinate, axis) in coordinates.iter_mut().zip(axes).rev() {
+                        (*coordinate, at) = (at % axis, at / axis);
+                    }
+                    coordinates
+                };
+                let places = 0..axes.iter().product::<usize>();
+                let ranks = places.map(|at| place(self.rank(axes, &coordinates(at))));
+                ranks.collect::<Option<_>>().map(Owners::Listed)
+            }
+        }
+    }
+
+    /// Where a rank stands; `None` beyond the grid. Cost: that of a search through the list, where there is one.
+    pub fn coordinates(&self, axes: &[usize], rank: usize) -> Option<Vec<usize>> {
+        let places = places(axes).unwrap_or(usize::MAX);
+        let mut rest = match self {
+            Owners::From(first) => rank.checked_sub(*first).filter(|&place| place < places)?,
+            Owners::Listed(ranks) => ranks.iter().take(places).position(|&owner| owner == rank)?,
+            Owners::Strided(strides) => {
+                let at =
+                    axes.iter().zip(strides).map(|(&axis, &stride)| if axis == 1 { 0 } else { rank / stride % axis });
+                let coordinates: Vec<usize> = at.collect();
+                return (self.rank(axes, &coordinates) == rank).then_some(coordinates);
+            }
+        };
+        let mut coordinates = vec![0; axes.len()];
+        for (coordinate, axis) in coordinates.iter_mut().zip(axes).rev() {
+            *coordinate = rest % axis;
+            rest /= axis;
+        }
+        Some(coordinates)
+    }
+
+    /// The smallest rank of a grid.
+    pub(super) fn start(&self) -> usize {
+        match self {
+            Owners::From(first) => *first,
+            Owners::Listed(ranks) => ranks.iter().copied().min().unwrap_or(0),
+            Owners::Strided(_) => 0,
+        }
+    }
+
+    /// One more than the largest rank of a grid; `None` where no number is that large.
+    pub fn end(&self, axes: &[usize]) -> Option<usize> {
+        let places = places(axes)?;
+        match self {
+            Owners::From(first) => first.checked_add(places),
+            Owners::Listed(ranks) => ranks.iter().take(places).max().map_or(Some(0), |rank| rank.checked_add(1)),
+            Owners::Strided(strides) => axes
+                .iter()
+                .zip(strides)
+                .try_fold(1usize, |end, (axis, stride)| end.checked_add(axis.saturating_sub(1).checked_mul(*stride)?)),
+        }
+    }
+
+    /// Whether they name a rank for each place of a grid, and none twice.
+    pub fn fits(&self, axes: &[usize]) -> bool {
+        match self {
+            Owners::From(_) => true,
+            Owners::Listed(ranks) => {
+                let mut sorted = ranks.clone();
+                sorted.sort_unstable();
+                places(axes) == Some(ranks.len()) && sorted.windows(2).all(|pair| pair[0] != pair[1])
+            }
+            Owners::Strided(strides) => {
+                let mut some: Vec<(usize, usize)> = strides.iter().copied().zip(axes.iter().copied()).collect();
+                some.retain(|&(_, axis)| axis > 1);
+                some.sort_unstable();
+                // What one axis spans is a step of the next at most.
+                let apart = |pair: &[(usize, usize)]| {
+                    pair[0].0.checked_mul(pair[0].1).is_some_and(|span| pair[1].0.is_multiple_of(span))
+                };
+                strides.len() == axes.len() && some.iter().all(|&(stride, _)| stride > 0) && some.windows(2).all(apart)
+            }
+        }
+    }
+}
+
+/// How many places a grid has; `None` where no number is that large.
+pub(super) fn places(axes: &[usize]) -> Option<usize> {
+    // An axis without coordinates does not hide that the others overflow.
+    axes.iter().try_fold(1usize, |places, &axis| places.checked_mul(axis.max(1)))?;
+    Some(axes.iter().product())
+}

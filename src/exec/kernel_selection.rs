@@ -1,0 +1,174 @@
+//! From the kernel that a plan names to one that this machine has.
+//!
+//! Invariant: a [`ResolvedKernel`] runs here, in this build, for the element type that it was resolved for. Deliberately
+//! absent: another kernel in place of one that is missing; whoever forces a kernel wants that one.
+
+use crate::dtype::Dtype;
+use crate::kernel::{available, default_family, has_xsmm, target, widest};
+use crate::local_plan::{Family, Isa, Target};
+use crate::plan::KernelChoice;
+
+/// What contracts on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResolvedKernel {
+    Planned {
+        isa: Isa,
+        family: Family,
+    },
+    /// The slow and obvious einsum.
+    Reference,
+}
+
+/// A kernel was forced that cannot run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("kernel {} is not available: {why} (available: {})", kernel.name(), names(available))]
+pub struct KernelError {
+    pub kernel: KernelChoice,
+    pub why: String,
+    /// What can run instead.
+    pub available: Vec<KernelChoice>,
+}
+
+fn names(choices: &[KernelChoice]) -> String {
+    choices.iter().map(|choice| choice.name()).collect::<Vec<_>>().join(", ")
+}
+
+impl ResolvedKernel {
+    /// What a choice becomes on this machine.
+    ///
+    /// # Errors
+    /// It cannot run here, in this build, or for this element type.
+    pub fn resolve(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, KernelError> {
+        find(kernel, dtype).map_err(|why| {
+            let others = KernelChoice::ALL.into_iter().filter(|&other| find(other, dtype).is_ok());
+            KernelError { kernel, why, available: others.collect() }
+        })
+    }
+
+    /// The name in reports, before anything is planned.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ResolvedKernel::Planned { family: Family::Xsmm, .. } => "xsmm",
+            ResolvedKernel::Planned { isa, family: Family::Own | Family::Mixed } => isa.name(),
+            ResolvedKernel::Reference => "reference",
+        }
+    }
+
+    /// The name in reports of what multiplies, given whether anything is left to LIBXSMM, and anything not.
+    pub const fn name_of(self, xsmm: bool, own: bool) -> &'static str {
+        match self {
+            ResolvedKernel::Planned { isa, family: Family::Mixed } if xsmm => match (own, isa) {
+                (false, _) => "xsmm",
+                (true, Isa::Avx512) => "avx512+xsmm",
+                (true, Isa::Avx2) => "avx2+xsmm",
+                (true, Isa::Neon) => "neon+xsmm",
+                (true, Isa::Generic) => "generic+xsmm",
+            },
+            _ => self.name(),
+        }
+    }
+
+    /// What local plans are made for, on so many threads; `None` for the reference, which plans nothing.
+    pub fn target(self, threads: usize) -> Option<Target> {
+        match self {
+            ResolvedKernel::Planned { isa, family } => Some(target(isa, family, threads)),
+            ResolvedKernel::Reference => None,
+        }
+    }
+
+    /// The instructions for everything but contractions.
+    pub(super) fn isa(self) -> Isa {
+        match self {
+            ResolvedKernel::Planned { isa, .. } => isa,
+            ResolvedKernel::Reference => widest(),
+        }
+    }
+}
+
+/// The contractor, or why there is none.
+fn find(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, String> {
+    let own = |isa| ResolvedKernel::Planned { isa, family: Family::Own };
+    let forced = |isa| if available(isa) { Ok(own(isa)) } else { Err(missing(isa)) };
+    match kernel {
+        KernelChoice::Auto => Ok(ResolvedKernel::Planned { isa: widest(), family: default_family() }),
+        KernelChoice::Portable => Ok(own(widest())),
+        KernelChoice::Avx2 => forced(Isa::Avx2),
+        KernelChoice::Avx512 => forced(Isa::Avx512),
+        KernelChoice::Neon => forced(Isa::Neon),
+        KernelChoice::Reference => Ok(ResolvedKernel::Reference),
+        KernelChoice::Xsmm if !cfg!(feature = "libxsmm") => {
+            Err("this build has no LIBXSMM (build with `--features libxsmm`)".to_owned())
+        }
+        KernelChoice::Xsmm if dtype.is_complex() => Err(format!("LIBXSMM has no complex kernels, as for {dtype}")),
+        KernelChoice::Xsmm if !has_xsmm() => Err("LIBXSMM generates no code for this processor".to_owned()),
+        KernelChoice::Xsmm => Ok(ResolvedKernel::Planned { isa: widest(), family: Family::Xsmm }),
+    }
+}
+
+/// Why an instruction set is not there.
+fn missing(isa: Isa) -> String {
+    let (architecture, instructions) = match isa {
+        Isa::Avx2 => ("x86_64", "AVX2 with FMA"),
+        Isa::Avx512 => ("x86_64", "AVX-512 F, VL, DQ and BW"),
+        Isa::Neon | Isa::Generic => ("aarch64", "NEON"),
+    };
+    match std::env::consts::ARCH {
+        here if here == architecture => format!("this processor has no {instructions}"),
+        here => format!("{instructions} is of {architecture} processors, this one is {here}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_choice_is_resolved_or_explained() {
+        for dtype in [Dtype::Float32, Dtype::Complex128] {
+            for kernel in KernelChoice::ALL {
+                assert_eq!(kernel.name().parse(), Ok(kernel));
+                match ResolvedKernel::resolve(kernel, dtype) {
+                    Ok(contractor) => assert!(!["auto", "portable"].contains(&contractor.name())),
+                    Err(error) => {
+                        let text = error.to_string();
+                        assert!(text.starts_with(&format!("kernel {} is not available: ", kernel.name())), "{text}");
+                        assert!(!error.available.contains(&kernel), "{text}");
+                        assert!(text.contains("(available: auto, ") && text.ends_with(", reference)"), "{text}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_ran_is_named() {
+        let planned = |isa, family| ResolvedKernel::Planned { isa, family };
+        let mixed = planned(Isa::Avx2, Family::Mixed);
+        assert_eq!(mixed.name_of(false, false), "avx2");
+        assert_eq!(mixed.name_of(false, true), "avx2");
+        assert_eq!(mixed.name_of(true, false), "xsmm");
+        assert_eq!(mixed.name_of(true, true), "avx2+xsmm");
+        assert_eq!(planned(Isa::Avx512, Family::Xsmm).name_of(true, true), "xsmm");
+        assert_eq!(planned(Isa::Avx512, Family::Own).name_of(false, true), "avx512");
+        assert_eq!(ResolvedKernel::Reference.name_of(false, false), "reference");
+    }
+
+    #[test]
+    fn instructions_of_other_processors() {
+        let text = |kernel| ResolvedKernel::resolve(kernel, Dtype::Float64).unwrap_err().to_string();
+        if cfg!(target_arch = "x86_64") {
+            assert!(text(KernelChoice::Neon).contains("NEON is of aarch64 processors, this one is x86_64"));
+        } else {
+            assert!(text(KernelChoice::Avx2).contains("AVX2 with FMA is of x86_64 processors, this one is "));
+        }
+    }
+
+    #[test]
+    fn names_say_what_runs() {
+        let planned = |isa, family| ResolvedKernel::Planned { isa, family }.name();
+        assert_eq!(planned(Isa::Avx512, Family::Own), "avx512");
+        assert_eq!(planned(Isa::Generic, Family::Own), "generic");
+        assert_eq!(planned(Isa::Avx512, Family::Xsmm), "xsmm");
+        assert_eq!(ResolvedKernel::Reference.name(), "reference");
+    }
+}

@@ -1,0 +1,220 @@
+//! How the tasks of a program are computed: planned once, kept, and planned anew only where tensors lie otherwise than
+//! before, which those of the user may.
+//!
+//! Invariant: tasks that look alike share one plan, so that a ring of many steps keeps a few, and plans share what is equal
+//! in their tables. Deliberately absent: sums, copies and factors of whole boxes, whose plans take no longer than a look at
+//! one that is kept.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use super::ResolvedKernel;
+use crate::dtype::Dtype;
+use crate::kernel::{Workspace, plan_unary, target};
+use crate::local_plan::{Body, Family, Isa, Layout, LocalContract, UnaryPlan, key, plan_contract};
+use crate::schedule::{Schedule, TaskId, Work};
+
+/// The plans of the tasks of one lane of a rank, and the memory that they pack into.
+#[derive(Debug)]
+pub struct Planned {
+    contractor: ResolvedKernel,
+    dtype: Dtype,
+    contracts: Kept<LocalContract>,
+    unary: Kept<UnaryPlan>,
+    pub workspace: Workspace,
+}
+
+/// Plans by task; an empty list until there is a first one, since most programs have no unary steps.
+#[derive(Debug)]
+struct Kept<P> {
+    tasks: usize,
+    plans: Vec<Option<Arc<Entry<P>>>>,
+    /// The same plans by what they are for.
+    known: HashMap<Vec<isize>, Weak<Entry<P>>>,
+}
+
+#[derive(Debug)]
+struct Entry<P> {
+    threads: usize,
+    plan: P,
+}
+
+/// A new plan looks for equal tables in the plans of this many tasks before it.
+const SHARES_WITH: usize = 256;
+
+trait Fits {
+    /// Whether a tensor is laid out as this was planned for.
+    fn fits(&self, tensor: usize, layout: &Layout) -> bool;
+
+    /// Holds what a kept plan has too where that one does.
+    fn share(&mut self, kept: &Self);
+}
+
+impl Fits for LocalContract {
+    fn fits(&self, tensor: usize, layout: &Layout) -> bool {
+        LocalContract::fits(self, tensor, layout.extents, layout.strides)
+    }
+
+    fn share(&mut self, kept: &LocalContract) {
+        LocalContract::share(self, kept);
+    }
+}
+
+impl Fits for UnaryPlan {
+    fn fits(&self, tensor: usize, layout: &Layout) -> bool {
+        UnaryPlan::fits(self, tensor, layout.extents, layout.strides)
+    }
+
+    /// It has no tables.
+    fn share(&mut self, _kept: &UnaryPlan) {}
+}
+
+impl<P: Fits> Kept<P> {
+    fn new(tasks: usize) -> Self {
+        Kept { tasks, plans: Vec::new(), known: HashMap::new() }
+    }
+
+    /// The plan of a task for tensors of these layouts: the one that it had, that of a like task, or a new one. A task has
+    /// the same labels in every run.
+    fn of(&mut self, task: TaskId, layouts: &[Layout], threads: usize, make: impl FnOnce() -> P) -> &P {
+        let fits = |entry: &Entry<P>| {
+            let mut layouts = layouts.iter().enumerate();
+            entry.threads == threads && layouts.all(|(tensor, layout)| entry.plan.fits(tensor, layout))
+        };
+        if self.plans.is_empty() {
+            self.plans.reserve_exact(self.tasks);
+            self.plans.resize_with(self.tasks, || None);
+        }
+        if !self.plans[task].as_deref().is_some_and(fits) {
+            self.plans[task] = Some(self.like(task, layouts, threads, make));
+        }
+        match &self.plans[task] {
+            Some(entry) => &entry.plan,
+            None => unreachable!("the task has a plan since the lines above"),
+        }
+    }
+
+    fn like(&mut self, task: TaskId, layouts: &[Layout], threads: usize, make: impl FnOnce() -> P) -> Arc<Entry<P>> {
+        let mut key = key(layouts);
+        key.push(threads as isize);
+        if let Some(entry) = self.known.get(&key).and_then(Weak::upgrade) {
+            return entry;
+        }
+        let mut plan = make();
+        self.plans[..task].iter().rev().flatten().take(SHARES_WITH).for_each(|kept| plan.share(&kept.plan));
+        let entry = Arc::new(Entry { threads, plan });
+        // Layouts of the user's may change in every run.
+        if self.known.len() > 2 * self.tasks {
+            self.known.retain(|_, entry| entry.strong_count() > 0);
+        }
+        self.known.insert(key, Arc::downgrade(&entry));
+        entry
+    }
+}
+
+/// The name of what multiplies in some schedules.
+pub fn kernel_name(
+    contractor: ResolvedKernel,
+    dtype: Dtype,
+    schedules: impl Iterator<Item = Schedule>,
+) -> &'static str {
+    // Of all others the name is known.
+    if !matches!(contractor, ResolvedKernel::Planned { family: Family::Mixed, .. }) {
+        return contractor.name();
+    }
+    let (mut xsmm, mut own) = (false, false);
+    for schedule in schedules {
+        let mut planned = Planned::new(contractor, dtype, schedule.tasks.len());
+        for lane in 0..schedule.most_lanes() {
+            planned.expect(&schedule, lane, 1);
+        }
+        let families = planned.families();
+        (xsmm, own) = (xsmm || families[0], own || families[1]);
+    }
+    contractor.name_of(xsmm, own)
+}
+
+impl Planned {
+    pub fn new(contractor: ResolvedKernel, dtype: Dtype, tasks: usize) -> Planned {
+        let (contracts, unary) = (Kept::new(tasks), Kept::new(tasks));
+        Planned { contractor, dtype, contracts, unary, workspace: Workspace::new() }
+    }
+
+    /// Plans the tasks of one lane ([`Schedule::lane`]), with operands and output as dense as the other buffers. Returns the
+    /// elements of workspace that this takes.
+    pub fn expect(&mut self, schedule: &Schedule, lane: usize, threads: usize) -> usize {
+        let mut elements = 0;
+        for (id, task) in schedule.tasks.iter().enumerate().filter(|(id, _)| schedule.lane(*id) == lane) {
+            let Some(work) = task.action.work() else { continue };
+            if let Some(tensors) = schedule.contraction(work) {
+                let layouts = [0, 1, 2].map(|tensor: usize| tensors[tensor].layout());
+                let planned = self.contract(id, &layouts, threads);
+                elements = elements.max(planned.map_or(0, |(plan, _)| plan.workspace_elements()));
+            } else if let Work::Unary { input, out } = work {
+                let tensors = [input, out].map(|view| schedule.laid_out(view));
+                self.unary(id, &[tensors[0].layout(), tensors[1].layout()], threads);
+            }
+        }
+        elements
+    }
+
+    /// The plan of a contraction, and the workspace to run it in; `None` for the reference, which plans nothing.
+    pub fn contract(
+        &mut self,
+        task: TaskId,
+        layouts: &[Layout; 3],
+        threads: usize,
+    ) -> Option<(&LocalContract, &mut Workspace)> {
+        let ResolvedKernel::Planned { isa, family } = self.contractor else { return None };
+        let dtype = self.dtype;
+        let [left, right, out] = layouts;
+        let make = || plan_contract(left, right, out, dtype, &target(isa, family, threads));
+        Some((self.contracts.of(task, layouts, threads, make), &mut self.workspace))
+    }
+
+    /// Whether LIBXSMM multiplies anything that is planned, and whether anything else does.
+    pub fn families(&self) -> [bool; 2] {
+        let plans = self.contracts.plans.iter().flatten().map(|entry| &entry.plan);
+        let multiply = plans.filter(|plan| !matches!(plan.body(), Body::Nothing | Body::Scale));
+        let families: Vec<Family> = multiply.map(|plan| plan.kernel().1.family).collect();
+        [families.contains(&Family::Xsmm), families.contains(&Family::Own)]
+    }
+
+    /// The plan of a unary step, and the instructions to run it with.
+    pub fn unary(&mut self, task: TaskId, layouts: &[Layout; 2], threads: usize) -> (&UnaryPlan, Isa) {
+        let [input, out] = layouts;
+        let bytes = self.dtype.size();
+        let isa = self.contractor.isa();
+        (self.unary.of(task, layouts, threads, || plan_unary(input, out, bytes, threads)), isa)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dims::Label;
+    use crate::kernel::widest;
+
+    #[test]
+    fn like_tasks_share_a_plan_and_changed_ones_get_another() {
+        let contractor = ResolvedKernel::Planned { isa: widest(), family: Family::Own };
+        let mut planned = Planned::new(contractor, Dtype::Float64, 3);
+        let (m, k, n) = (Label(0), Label(1), Label(2));
+        let labels = [[m, k], [k, n], [m, n]];
+        let [dense, columns] = [[4isize, 1], [1, 4]];
+        let layouts = |strides| {
+            let square = |tensor: usize, strides| Layout::new(&labels[tensor], &[4, 4], strides);
+            [square(0, strides), square(1, &dense), square(2, &dense)]
+        };
+        let entry = |planned: &Planned, task: usize| planned.contracts.plans[task].as_ref().map(Arc::as_ptr);
+        for task in [0, 1, 0] {
+            planned.contract(task, &layouts(&dense), 1);
+        }
+        assert!(entry(&planned, 0).is_some() && entry(&planned, 0) == entry(&planned, 1));
+        planned.contract(1, &layouts(&columns), 1);
+        assert_ne!(entry(&planned, 0), entry(&planned, 1));
+        planned.contract(1, &layouts(&dense), 2);
+        assert_ne!(entry(&planned, 0), entry(&planned, 1));
+        assert!(entry(&planned, 2).is_none());
+    }
+}

@@ -1,0 +1,63 @@
+//! Loops over several tensors at once, and fusing two of them into one where every tensor allows it.
+//!
+//! Invariant: [`fold`] keeps the set of visited offset tuples; it changes the order of the visits at most.
+
+/// One loop: its extent and the step that it takes in each of `N` tensors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dim<const N: usize> {
+    pub extent: usize,
+    pub strides: [isize; N],
+}
+
+impl<const N: usize> Dim<N> {
+    /// Whether this loop around `inner` is the same as one longer loop with the step of `inner`.
+    fn continues(&self, inner: &Self) -> bool {
+        (0..N).all(|t| self.strides[t] == inner.strides[t] * inner.extent as isize)
+    }
+}
+
+/// Fuses loops until no two can be fused; loops of extent 1 vanish.
+///
+/// ```
+/// use einsum_dist::local_plan::{Dim, fold};
+/// let rows = Dim { extent: 3, strides: [20, 4] };
+/// let columns = Dim { extent: 4, strides: [5, 1] };
+/// assert_eq!(fold(vec![columns, rows]), [Dim { extent: 12, strides: [5, 1] }]);
+/// ```
+pub fn fold<const N: usize>(mut dims: Vec<Dim<N>>) -> Vec<Dim<N>> {
+    dims.retain(|dim| dim.extent != 1);
+    while let Some((outer, inner)) = fusable(&dims) {
+        dims[inner].extent *= dims[outer].extent;
+        dims.remove(outer);
+    }
+    dims
+}
+
+fn fusable<const N: usize>(dims: &[Dim<N>]) -> Option<(usize, usize)> {
+    (0..dims.len())
+        .flat_map(|outer| (0..dims.len()).map(move |inner| (outer, inner)))
+        .find(|&(outer, inner)| outer != inner && dims[outer].continues(&dims[inner]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_in_one_tensor_prevents_fusing() {
+        let dims = vec![Dim { extent: 3, strides: [4, 5] }, Dim { extent: 4, strides: [1, 1] }];
+        assert_eq!(fold(dims.clone()), dims);
+    }
+
+    #[test]
+    fn negative_strides_fuse_when_all_agree() {
+        let dims = vec![Dim { extent: 3, strides: [-4] }, Dim { extent: 4, strides: [-1] }];
+        assert_eq!(fold(dims), [Dim { extent: 12, strides: [-1] }]);
+    }
+
+    #[test]
+    fn extents_of_one_vanish_and_of_zero_stay() {
+        let dims = vec![Dim { extent: 1, strides: [7] }, Dim { extent: 0, strides: [1] }];
+        assert_eq!(fold(dims), [Dim { extent: 0, strides: [1] }]);
+    }
+}

@@ -1,0 +1,260 @@
+//! A contraction as matrix products: which dimensions are rows, columns and depth, how they are cut into boxes, what is
+//! packed, and how threads share the boxes.
+//!
+//! The loops are those of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), around boxes
+//! of many dimensions instead of ranges of one. Rows are the dimensions of the operand that is read as vectors, left or
+//! right; columns those of the other.
+//!
+//! Invariants: boxes of out are disjoint but for parts of the depth, which have partial sums of their own that are added in a
+//! fixed order, so it does not matter for the bits which thread does which share; a plan depends on layouts, element type and
+//! target only.
+
+mod axis;
+mod choose;
+mod cost;
+mod footprint;
+mod grid;
+mod partial;
+mod tile;
+mod tile_offsets;
+
+pub use axis::{Axis, AxisDim, BoxAt, Panel, Table};
+pub use grid::Grid;
+pub use partial::Partial;
+pub use tile::{MOST_COLUMNS, register_tiles};
+pub use tile_offsets::{Group, RowLayout, RowTiles, Spot};
+
+pub(super) use choose::{plan_gemm, price_gemm};
+
+use super::{CACHE_LINE, Dim, FAR_BYTES, Permute};
+use crate::dtype::Dtype;
+use tile::cycles_of_step;
+
+/// Which index of an operand steps by 1: packing reads whole cache lines along it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PackBy {
+    /// Runs of rows (columns, for the second operand): copied as they are.
+    Runs,
+    /// The depth: rows are transposed into panels.
+    Depth,
+    /// Rows (columns) too, but not the fastest: transposed.
+    Across,
+    /// The slab: transposed into one set of panels for each.
+    Slab,
+    /// None: element by element.
+    Elements,
+}
+
+/// How a product reads one operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    InPlace,
+    /// From panels of as many rows (columns) as a micro-kernel takes.
+    Packed(PackBy),
+}
+
+/// How a product writes out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutAccess {
+    /// Where it belongs; by way of one register tile where rows are no vectors there.
+    Direct,
+    /// By way of a dense copy of the box.
+    Buffered,
+}
+
+/// A dimension of kind c of which `size` indices are packed and unpacked together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slab {
+    pub dim: Dim<3>,
+    pub size: usize,
+}
+
+/// Loops around packing and micro-kernels. Strides of three tensors are in the order rows' operand, columns' operand, out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GemmPlan {
+    /// Whether the rows' operand is right.
+    pub swapped: bool,
+    /// Loops of kind c, outermost first, without the slab.
+    pub batch: Vec<Dim<3>>,
+    pub slab: Slab,
+    /// Offsets in the rows' operand and in out.
+    pub rows: Axis,
+    /// Offsets in the columns' operand and in out.
+    pub cols: Axis,
+    /// Offsets in both operands.
+    pub depth: Axis,
+    /// Elements of a vector; rows of a panel are this times `vectors`.
+    pub lanes: usize,
+    pub vectors: usize,
+    /// Columns of a panel.
+    pub columns: usize,
+    pub access: [Access; 2],
+    pub out: OutAccess,
+    /// Whether panels of columns are the inner loop, and not those of rows.
+    pub columns_inside: bool,
+    pub grid: Grid,
+    /// Where a partial sum lies that has the layout of out.
+    pub partial: Partial,
+    /// Depth boxes that are added to out one after the other. More of them are halved, and the second half has a partial
+    /// sum of its own, one for each level.
+    pub leaf: usize,
+    pub levels: usize,
+    /// From a partial sum to out, if threads share the depth or it is halved.
+    pub merge: Option<Permute>,
+    /// From the dense copy of a box to out: by shape of the columns, of the rows, and whether the slab is a whole one. None
+    /// for slabs that there are not.
+    unpack: Vec<Permute>,
+    /// By shape of the rows.
+    row_tiles: Vec<RowTiles>,
+    /// By shape of the columns.
+    col_panels: Vec<Vec<Panel>>,
+    /// Whether out is written past the caches if it begins at a multiple of a cache line and is not added onto.
+    pub streams: bool,
+}
+
+/// Packed buffers start on a cache line for every element type.
+const ALIGN: usize = 16;
+
+impl GemmPlan {
+    /// Rows of a panel.
+    pub fn panel_rows(&self) -> usize {
+        self.lanes * self.vectors
+    }
+
+    /// Slabs and loops of kind c together.
+    pub fn batches(&self) -> usize {
+        self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent.div_ceil(self.slab.size)
+    }
+
+    /// Elements of a packed set of panels: the rows' operand or the columns'.
+    pub fn panels_elements(&self, operand: usize) -> usize {
+        let (axis, panel) = if operand == 0 { (&self.rows, self.panel_rows()) } else { (&self.cols, self.columns) };
+        (axis.most_panels(panel) * panel * self.depth.longest()).next_multiple_of(ALIGN)
+    }
+
+    /// Rows of the dense copy of a box of out, with room for whole vectors.
+    pub fn buffer_rows(&self) -> usize {
+        self.rows.longest().next_multiple_of(self.lanes)
+    }
+
+    /// Elements of one index's part of the dense copy of a box of out.
+    pub fn buffer_elements(&self) -> usize {
+        (self.buffer_rows() * self.cols.longest()).next_multiple_of(ALIGN)
+    }
+
+    /// The panels of a box of rows with a table of this number.
+    #[inline]
+    pub fn row_tiles(&self, shape: usize) -> &RowTiles {
+        &self.row_tiles[shape]
+    }
+
+    /// The panels of a box of columns with a table of this number.
+    #[inline]
+    pub fn col_panels(&self, shape: usize) -> &[Panel] {
+        &self.col_panels[shape]
+    }
+
+    /// Finds panels and where their tiles lie, and whether out may go past the caches.
+    fn plan_tiles(&mut self, dtype: Dtype) {
+        let parts = if dtype.is_complex() { 2 } else { 1 };
+        let (in_place, buffered) = (self.access[0] == Access::InPlace, self.out == OutAccess::Buffered);
+        let size = [self.lanes, self.vectors];
+        let tiles = |table| RowTiles::new(table, size, parts, in_place, buffered);
+        self.row_tiles = self.rows.tables().iter().map(tiles).collect();
+        self.col_panels = self.cols.tables().iter().map(|table| table.panels(self.columns)).collect();
+        self.streams = self.far(dtype.size()) && self.whole_lines(CACHE_LINE / dtype.size());
+    }
+
+    /// Whether out is written once, and is so large that nothing of it is in a cache when it is read.
+    fn far(&self, element_bytes: usize) -> bool {
+        let all = |axis: &Axis| axis.dims().iter().map(|d| d.extent).product::<usize>();
+        let batches = self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent;
+        let elements = all(&self.rows).saturating_mul(all(&self.cols)).saturating_mul(batches);
+        self.out == OutAccess::Direct && self.depth.boxes() == 1 && elements.saturating_mul(element_bytes) >= FAR_BYTES
+    }
+
+    /// Whether every tile is whole cache lines of out, if out begins with one: `line` elements.
+    fn whole_lines(&self, line: usize) -> bool {
+        let aligned = |offset: isize| offset.unsigned_abs().is_multiple_of(line);
+        let strides = self.rows.dims().iter().chain(self.cols.dims()).map(|d| (d.extent, d.strides[1]));
+        let loops = self.batch.iter().chain([&self.slab.dim]).map(|d| (d.extent, d.strides[2]));
+        let groups = self.row_tiles.iter().flat_map(|tiles| &tiles.groups);
+        // Each cache line is filled by neighbouring vectors of one tile.
+        strides.chain(loops).all(|(extent, stride)| extent == 1 || stride == 1 || aligned(stride))
+            && self.rows.tables().iter().all(|t| t.unit[1].is_some_and(|(apart, len)| apart == 1 && len % line == 0))
+            && groups.into_iter().all(|group| {
+                let dense = group.lie == RowLayout::Dense || (self.lanes == line && group.lie == RowLayout::Vectors);
+                dense && group.rows.is_multiple_of(line)
+            })
+    }
+
+    /// How to write the dense copy of a box with tables of these numbers to out.
+    pub fn unpack(&self, [rows, cols]: [usize; 2], slabs: usize) -> &Permute {
+        let shapes = [self.rows.tables().len(), self.cols.tables().len()];
+        let part = usize::from(slabs < self.slab.size);
+        &self.unpack[(part * shapes[0] + rows) * shapes[1] + cols]
+    }
+
+    /// Holds the lists of offsets that another plan has too where that one does.
+    pub(super) fn share(&mut self, other: &GemmPlan) {
+        self.rows.share(&other.rows);
+        self.cols.share(&other.cols);
+        self.depth.share(&other.depth);
+    }
+
+    fn plan_unpack(&mut self, element_bytes: usize) {
+        if self.out == OutAccess::Direct {
+            return;
+        }
+        let last = self.slab.dim.extent % self.slab.size;
+        let slabs = [self.slab.size, last];
+        let slabs = &slabs[..if last == 0 { 1 } else { 2 }];
+        self.unpack.reserve_exact(slabs.len() * self.rows.tables().len() * self.cols.tables().len());
+        for &slabs in slabs {
+            for rows in self.rows.tables() {
+                for cols in self.cols.tables() {
+                    let slab = [self.buffer_elements() as isize, self.slab.dim.strides[2]];
+                    let mut dims = vec![Dim { extent: slabs, strides: slab }];
+                    let sides = [(&self.rows, rows, 1), (&self.cols, cols, self.buffer_rows() as isize)];
+                    for (axis, table, mut step) in sides {
+                        for (dim, &extent) in axis.dims().iter().zip(&table.lens) {
+                            dims.push(Dim { extent, strides: [step, dim.strides[1]] });
+                            step *= extent as isize;
+                        }
+                    }
+                    self.unpack.push(Permute::new(&dims, element_bytes, 1));
+                }
+            }
+        }
+    }
+
+    /// Elements of the packed operands, the copy of out, and the register tile of one share.
+    pub fn share_elements(&self) -> [usize; 4] {
+        let panels = |operand: usize| match self.access[operand] {
+            Access::InPlace => 0,
+            Access::Packed(_) => self.panels_elements(operand) * self.slab.size,
+        };
+        let buffer = if self.out == OutAccess::Buffered { self.buffer_elements() * self.slab.size } else { 0 };
+        [panels(0), panels(1), buffer, (self.panel_rows() * self.columns).next_multiple_of(ALIGN)]
+    }
+
+    /// Elements of a partial sum, rounded so that the next one starts on a cache line.
+    pub fn partial_elements(&self) -> usize {
+        self.partial.len.next_multiple_of(ALIGN)
+    }
+
+    /// Elements of all shares' parts, and of the partial sums behind them.
+    pub fn workspace_elements(&self) -> usize {
+        let partials = (self.grid.parts[3] - 1 + self.levels) * self.partial_elements();
+        self.grid.shares() * self.share_elements().iter().sum::<usize>() + partials
+    }
+
+    /// `dims`: of kind c, m, n and k, with their strides in left, right and out.
+    fn plan_merge(&mut self, dims: &[Vec<Dim<3>>; 4], element_bytes: usize, threads: usize) {
+        if self.grid.parts[3] > 1 || self.levels > 0 {
+            let same = |dim: &Dim<3>| Dim { extent: dim.extent, strides: [dim.strides[2]; 2] };
+            let out: Vec<Dim<2>> = dims[..3].iter().flatten().map(same).collect();
+            self.merge = Some(Permute::new(&out, element_bytes, threads));
+        }
+    }
+}

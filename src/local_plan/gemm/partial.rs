@@ -1,0 +1,100 @@
+//! Where a partial sum lies that has the layout of out: threads that share the depth add theirs up at the end, and so do
+//! halves of a deep sum.
+//!
+//! Invariants: every offset that out has is inside; partial sums of threads take no more memory than the threads' packed
+//! columns may, those of halves no more than these or a sixteenth of the operands, unless chains of additions became longer
+//! than [`crate::local_plan::longest_chain`] says.
+//! Deliberately absent: another layout than out's, which would need tables of its own.
+
+use super::choose::COLUMN_BYTES;
+use crate::dtype::Dtype;
+use crate::local_plan::{Dim, Target};
+
+/// Depth boxes that a part of the depth adds to out one after the other, and the most where partial sums have no room.
+const BOXES: usize = 32;
+const MOST_BOXES: usize = 128;
+/// Which part of the operands' memory partial sums of halves may have.
+const SHARE: usize = 16;
+
+/// The part of memory that out lies in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Partial {
+    /// From out's lowest element to its first.
+    pub first: usize,
+    /// From out's lowest element to behind its highest.
+    pub len: usize,
+}
+
+impl Partial {
+    /// For dimensions of kind c, m, n and k with their strides in left, right and out.
+    pub(super) fn new(dims: &[Vec<Dim<3>>; 4]) -> Partial {
+        let mut partial = Partial { first: 0, len: 1 };
+        for dim in dims[..3].iter().flatten() {
+            let reach = dim.strides[2].unsigned_abs() * (dim.extent - 1);
+            partial.len += reach;
+            partial.first += if dim.strides[2] < 0 { reach } else { 0 };
+        }
+        partial
+    }
+
+    /// Most depth boxes that are added one after the other, of `boxes` in all, and how often they are halved until then.
+    pub(super) fn halves(
+        &self,
+        boxes: usize,
+        parts: usize,
+        operands: usize,
+        dtype: Dtype,
+        target: &Target,
+    ) -> (usize, usize) {
+        let room = (target.threads * COLUMN_BYTES / dtype.size()).max(operands / SHARE);
+        let mut levels = 0;
+        let more = |levels: usize| match boxes.div_ceil(1 << levels).div_ceil(parts) {
+            boxes if boxes <= BOXES => false,
+            boxes if boxes <= MOST_BOXES => (levels + 1).saturating_mul(self.len) <= room,
+            _ => true,
+        };
+        while more(levels) {
+            levels += 1;
+        }
+        (boxes.div_ceil(1 << levels), levels)
+    }
+
+    /// How many parts the depth may be cut into; the first needs no partial sum.
+    pub(super) fn most_parts(&self, element_bytes: usize, threads: usize) -> usize {
+        1 + threads.saturating_mul(COLUMN_BYTES) / self.len.saturating_mul(element_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_out_is_inside() {
+        let dim = |extent, out| Dim { extent, strides: [1, 1, out] };
+        let partial = Partial::new(&[vec![], vec![dim(4, -5)], vec![dim(5, 1)], vec![dim(100, 0)]]);
+        assert_eq!(partial, Partial { first: 15, len: 20 });
+    }
+
+    #[test]
+    fn deep_sums_are_halved_where_there_is_room() {
+        use crate::local_plan::{Caches, Family, Isa};
+        let target =
+            Target { isa: Isa::Generic, family: Family::Own, caches: Caches { l1: 32 << 10, l2: 1 << 20 }, threads: 1 };
+        let halves = |len, boxes| Partial { first: 0, len }.halves(boxes, 1, 0, Dtype::Float32, &target);
+        assert_eq!(halves(64, 20), (20, 0));
+        assert_eq!(halves(64, 33), (17, 1));
+        assert_eq!(halves(64, 200_000), (25, 13));
+        assert_eq!(halves(1 << 21, 100), (100, 0), "no room");
+        assert_eq!(halves(1 << 19, 100), (25, 2), "room for two partial sums");
+        assert_eq!(halves(1 << 21, 1000), (125, 3), "or chains became too long");
+    }
+
+    #[test]
+    fn partial_sums_of_a_large_out_are_not_kept() {
+        let most = |len| Partial { first: 0, len }.most_parts(4, 2);
+        assert_eq!(most(184 * 184), 62);
+        assert_eq!(most(1 << 20), 3);
+        assert_eq!(most(10_000 * 10_000), 1);
+    }
+}

@@ -1,0 +1,32 @@
+//! The sizes of micro-kernels.
+
+use crate::local_plan::{Family, Isa};
+
+/// The most columns of any tile.
+pub const MOST_COLUMNS: usize = 48;
+
+/// Tiles of out that fit the registers, as vectors (along rows) by columns; kernels with fewer columns exist too.
+///
+/// LIBXSMM cuts its products into register tiles itself, and is best at those of up to about 64 in every direction.
+pub const fn register_tiles(isa: Isa, family: Family, complex: bool) -> &'static [(usize, usize)] {
+    if matches!(family, Family::Xsmm) {
+        return &[(1, MOST_COLUMNS), (2, MOST_COLUMNS), (3, MOST_COLUMNS), (4, MOST_COLUMNS)];
+    }
+    match (isa, complex) {
+        (Isa::Avx512, false) => &[(1, 16), (2, 12), (3, 8)],
+        (Isa::Avx512, true) => &[(1, 12), (2, 6), (3, 4)],
+        (Isa::Avx2, false) => &[(1, 8), (2, 6), (3, 4)],
+        (Isa::Avx2, true) => &[(1, 6), (2, 3)],
+        (Isa::Neon, false) => &[(1, 12), (2, 12), (3, 8)],
+        (Isa::Neon, true) => &[(1, 8), (2, 6)],
+        (Isa::Generic, false) => &[(1, 4), (2, 4)],
+        (Isa::Generic, true) => &[(1, 4), (2, 2)],
+    }
+}
+
+/// Cycles of one step of the sum in a tile of so many vectors by so many real numbers of columns: two multiply-adds or
+/// two loads each, but no fewer than a multiply-add takes; loads are in the way a little even if they are not the most.
+pub(super) fn cycles_of_step(vectors: usize, columns: usize) -> f64 {
+    let (multiply_adds, loads) = ((vectors * columns) as f64, (vectors + columns) as f64);
+    (multiply_adds / 2.0).max(loads / 2.0).max(4.0) + loads / 10.0
+}

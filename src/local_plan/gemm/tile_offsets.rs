@@ -1,0 +1,129 @@
+//! Where the register tiles of a box lie, one for each panel of rows: a micro-kernel goes through many of them at once.
+//!
+//! Invariant: the tiles of a group differ in their places only.
+
+use super::{Panel, Table};
+
+/// Where one tile lies, as offsets in real numbers: a complex element is two.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spot {
+    /// In the rows' operand, if that is read in place.
+    pub left: isize,
+    /// In the columns' operand.
+    pub right: isize,
+    /// In out, or in the dense copy of a box of it.
+    pub out: isize,
+    /// Of each vector's first row from the tile's; the vector's other rows lie beside it.
+    pub vectors: [isize; 3],
+}
+
+impl Spot {
+    /// At offset 0, with vectors of so many real numbers side by side.
+    pub fn dense(lanes: usize) -> Spot {
+        Spot { vectors: [0, 1, 2].map(|vector| vector * lanes as isize), ..Spot::default() }
+    }
+}
+
+/// How the rows of a tile lie in out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowLayout {
+    /// Side by side.
+    Dense,
+    /// Those of each vector side by side.
+    Vectors,
+    /// Otherwise: the tile goes through a register tile in memory.
+    Scattered,
+}
+
+/// Neighbouring panels of as many rows, which lie alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Group {
+    /// Number of the first panel.
+    pub first: usize,
+    pub count: usize,
+    /// Rows of each, in elements.
+    pub rows: usize,
+    pub lie: RowLayout,
+}
+
+/// The panels of a box of rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowTiles {
+    pub panels: Vec<Panel>,
+    pub spots: Vec<Spot>,
+    pub groups: Vec<Group>,
+}
+
+impl RowTiles {
+    /// Panels of at most `lanes` times `vectors` rows. `in_place`: whether the operand is; `buffered`: whether out is a
+    /// dense copy; `parts`: real numbers of an element.
+    pub(super) fn new(
+        rows: &Table,
+        [lanes, vectors]: [usize; 2],
+        parts: usize,
+        in_place: bool,
+        buffered: bool,
+    ) -> RowTiles {
+        let panels = rows.panels(lanes * vectors);
+        let mut tiles = RowTiles { panels, spots: Vec::new(), groups: Vec::new() };
+        for panel in &tiles.panels {
+            let (lie, vectors) = if buffered { (RowLayout::Dense, dense(lanes)) } else { lie(rows, *panel, lanes) };
+            let out = if buffered { panel.first as isize } else { rows.offsets[1][panel.first] };
+            let left = if in_place { rows.offsets[0][panel.first] } else { 0 };
+            let reals = |offset: isize| offset * parts as isize;
+            tiles.spots.push(Spot { left: reals(left), right: 0, out: reals(out), vectors: vectors.map(reals) });
+            match tiles.groups.last_mut() {
+                Some(group) if (group.rows, group.lie) == (panel.len, lie) => group.count += 1,
+                _ => tiles.groups.push(Group { first: panel.number, count: 1, rows: panel.len, lie }),
+            }
+        }
+        tiles.spots.shrink_to_fit();
+        tiles.groups.shrink_to_fit();
+        tiles
+    }
+}
+
+fn dense(lanes: usize) -> [isize; 3] {
+    Spot::dense(lanes).vectors
+}
+
+/// How the rows of a panel lie in out, and where its vectors begin, in elements.
+fn lie(rows: &Table, panel: Panel, lanes: usize) -> (RowLayout, [isize; 3]) {
+    if rows.is_dense(1, panel.first, panel.len) {
+        return (RowLayout::Dense, dense(lanes));
+    }
+    let mut vectors = [0; 3];
+    if panel.len > vectors.len() * lanes {
+        return (RowLayout::Scattered, vectors);
+    }
+    for (vector, offset) in vectors.iter_mut().enumerate().take(panel.len.div_ceil(lanes)) {
+        let first = panel.first + vector * lanes;
+        if !rows.is_dense(1, first, lanes.min(panel.len - vector * lanes)) {
+            return (RowLayout::Scattered, [0; 3]);
+        }
+        *offset = rows.offsets[1][first] - rows.offsets[1][panel.first];
+    }
+    (RowLayout::Vectors, vectors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local_plan::{Axis, AxisDim};
+
+    #[test]
+    fn vectors_may_lie_apart_and_rows_of_one_not() {
+        let dim = |extent, out| AxisDim { extent, tile: extent, strides: [1, out] };
+        let axis = Axis::new(vec![dim(4, 1), dim(3, 10)], [false; 2]);
+        let of = |vectors, lanes| RowTiles::new(&axis.tables()[0], [lanes, vectors], 1, true, false);
+        let spot = |left, out, vectors| Spot { left, right: 0, out, vectors };
+        let group = |first, rows, lie| Group { first, count: 1, rows, lie };
+        let tiles = of(2, 4);
+        assert_eq!(tiles.spots, [spot(0, 0, [0, 10, 0]), spot(2, 20, [0, 4, 8])]);
+        assert_eq!(tiles.groups, [group(0, 8, RowLayout::Vectors), group(1, 4, RowLayout::Dense)]);
+        let tiles = of(3, 2);
+        assert_eq!(tiles.spots, [spot(0, 0, [0, 2, 10]), spot(3, 12, [0, 8, 10])]);
+        assert_eq!(tiles.groups, [Group { first: 0, count: 2, rows: 6, lie: RowLayout::Vectors }]);
+        assert_eq!(of(2, 3).groups, [Group { first: 0, count: 2, rows: 6, lie: RowLayout::Scattered }]);
+    }
+}

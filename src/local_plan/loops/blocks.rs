@@ -1,0 +1,163 @@
+//! Long sums in blocks: the nest of a share adds up one block after the other, each in a dense buffer, and halves of the
+//! blocks are added to halves. So rounding errors grow with the length of a block and the logarithm of the number of
+//! blocks (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
+//!
+//! Invariants: blocks visit each index of the sum once; all of them but the last along the loop that is cut have the same
+//! nest. The lengths are those that [`crate::local_plan::longest_chain`] promises.
+
+use super::choose::{Choice, Loop};
+use super::{ALIGN, Nest, OUT, Partials, dense};
+use crate::dtype::Dtype;
+use crate::local_plan::Dim;
+
+/// Terms of a block of a line, up to 8 of which reach out at once.
+const LINE: usize = 512;
+/// Vectors of a block of dot products, whose sums end every 64 of them: as many as the 128 sums that are added one after the
+/// other then have, and their bytes for every instruction set.
+const DOTS_VECTORS: usize = 64 * 128;
+const SHORTEST_VECTOR: usize = 16;
+/// Terms of a block of single elements.
+const ANY: usize = 256;
+
+/// SumBlocks begin at multiples of these where they are longer.
+const GRAIN: usize = 64;
+
+/// A sum in blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SumBlocks {
+    /// Loops of the sum of which a block has one index, outermost first.
+    pub outer: Vec<Dim<3>>,
+    /// The loop that blocks cut, and how many indices of it they have.
+    pub cut: Dim<3>,
+    pub tile: usize,
+    /// The nest of a block at the end of the loop that is cut, if that is a shorter one.
+    pub last: Option<Nest>,
+    /// From a buffer to where the share's sums go.
+    pub sums: Partials,
+    /// Where the share's buffers begin in the workspace, and how many there are, each `sums.step` elements apart.
+    pub at: usize,
+    pub buffers: usize,
+}
+
+impl SumBlocks {
+    /// If the sum of these loops is long: cuts them down to a block, with dense steps in out.
+    pub(super) fn new(loops: &mut [Loop], choice: &Choice, dtype: Dtype, at: usize) -> Option<SumBlocks> {
+        let most = terms_of_block(loops, choice, dtype);
+        // The loop that the nest runs inside comes first, then the nearest.
+        let inner = match *choice {
+            Choice::Line { terms, .. } => terms,
+            Choice::Dots { lanes, .. } => Some(lanes),
+            Choice::Any => None,
+        };
+        let nearest = (0..loops.len()).rev().filter(|&i| loops[i].sum && Some(i) != inner);
+        let order: Vec<usize> = inner.into_iter().chain(nearest).collect();
+        let mut inside = 1usize;
+        let cut = order.iter().position(|&i| {
+            let fits = inside.saturating_mul(loops[i].dim.extent) <= most;
+            inside *= if fits { loops[i].dim.extent } else { 1 };
+            !fits
+        })?;
+        let sums = dense(loops, 0);
+        let mut outer: Vec<Dim<3>> = order[cut + 1..].iter().map(|&i| loops[i].dim).collect();
+        outer.reverse();
+        order[cut + 1..].iter().for_each(|&i| loops[i].dim.extent = 1);
+        let whole = loops[order[cut]].dim;
+        let room = (most / inside).max(1);
+        let even = whole.extent.div_ceil(whole.extent.div_ceil(room));
+        let tile = if even > GRAIN { even.next_multiple_of(GRAIN).min(room) } else { even };
+        let rest = whole.extent % tile;
+        let last = (rest > 0).then(|| {
+            loops[order[cut]].dim.extent = rest;
+            choice.nest(loops, dtype.size())
+        });
+        loops[order[cut]].dim.extent = tile;
+        let mut blocks = SumBlocks { outer, cut: whole, tile, last, sums, at, buffers: 1 };
+        blocks.buffers += blocks.count().next_power_of_two().trailing_zeros() as usize;
+        Some(blocks)
+    }
+
+    /// How many blocks there are.
+    pub fn count(&self) -> usize {
+        self.pieces() * self.outer.iter().map(|d| d.extent).product::<usize>()
+    }
+
+    fn pieces(&self) -> usize {
+        self.cut.extent.div_ceil(self.tile)
+    }
+
+    /// Where a block begins in both operands: those of one piece of the loop that is cut follow each other, so that cache lines
+    /// across it are used while they are there. And whether it is one at the end of the loop that is cut.
+    pub fn start(&self, block: usize) -> ([isize; 2], bool) {
+        let (piece, mut rest) = (block / (self.count() / self.pieces()), block % (self.count() / self.pieces()));
+        let mut start = [0, 1].map(|t| self.cut.strides[t] * (piece * self.tile) as isize);
+        for dim in self.outer.iter().rev() {
+            (0..2).for_each(|t| start[t] += dim.strides[t] * (rest % dim.extent) as isize);
+            rest /= dim.extent;
+        }
+        (start, piece + 1 == self.pieces())
+    }
+
+    /// Elements of the share's buffers.
+    pub fn workspace_elements(&self) -> usize {
+        self.buffers * self.sums.step
+    }
+}
+
+/// Most terms of a block.
+fn terms_of_block(loops: &[Loop], choice: &Choice, dtype: Dtype) -> usize {
+    match choice {
+        Choice::Line { .. } => LINE,
+        Choice::Dots { lanes, .. } => {
+            // What is left of a line when its whole vectors are gone takes an addition as well.
+            let line = loops[*lanes].dim.extent;
+            DOTS_VECTORS.saturating_mul(line) / line.div_ceil(SHORTEST_VECTOR / dtype.size()).max(1)
+        }
+        Choice::Any if loops.iter().any(|l| !l.sum && l.dim.extent > 1) => ANY,
+        // One number: the nest has blocks of its own.
+        Choice::Any => usize::MAX,
+    }
+}
+
+/// Elements of a buffer, such that buffers share no cache line.
+pub(super) fn step(elements: usize) -> usize {
+    elements.next_multiple_of(ALIGN)
+}
+
+/// Out's step, for the dense one.
+pub(super) fn kept(dim: &mut Dim<3>, elements: usize) -> Dim<2> {
+    let kept = Dim { extent: dim.extent, strides: [elements as isize, dim.strides[OUT]] };
+    dim.strides[OUT] = elements as isize;
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan_loops;
+    use super::*;
+
+    fn blocks(dims: [Vec<Dim<3>>; 4]) -> SumBlocks {
+        plan_loops(&dims, Dtype::Float32, 1).shares.remove(0).blocks.expect("a long sum")
+    }
+
+    #[test]
+    fn blocks_visit_every_index_of_the_sum_once() {
+        let dim = |extent, strides| Dim { extent, strides };
+        let cases = [
+            ([vec![], vec![], vec![], vec![dim(100_003, [1, 1, 0])]], 1),
+            ([vec![], vec![dim(3, [1, 0, 1])], vec![], vec![dim(1_000, [300, 100, 0]), dim(100, [3, 1, 0])]], 3),
+            ([vec![], vec![dim(3, [1, 0, 1])], vec![], vec![dim(500, [1500, 1, 0]), dim(500, [3, 500, 0])]], 3),
+        ];
+        for (dims, elements) in cases {
+            let blocks = blocks(dims.clone());
+            let terms: usize = dims[3].iter().map(|d| d.extent).product();
+            let mut starts: Vec<[isize; 2]> = (0..blocks.count()).map(|block| blocks.start(block).0).collect();
+            assert!(blocks.count() > 1 && blocks.count() <= 1 << (blocks.buffers - 1), "{blocks:?}");
+            starts.sort_unstable();
+            starts.dedup();
+            assert_eq!(starts.len(), blocks.count(), "{blocks:?}");
+            let outer: usize = blocks.outer.iter().map(|d| d.extent).product();
+            assert_eq!(terms % (outer * blocks.cut.extent), 0, "{blocks:?}");
+            assert!(blocks.sums.step >= elements);
+        }
+    }
+}

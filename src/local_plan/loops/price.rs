@@ -1,0 +1,108 @@
+//! What loops should cost, in nanoseconds of a present-day core: arithmetic, starting loops, moving memory.
+//!
+//! Fitted to one machine with 32-byte vectors in mind; within a factor of two elsewhere is good enough to choose by.
+
+use super::choose::{Choice, Loop, TERMS, TILE};
+use super::{Dim, Nest, OUT};
+use crate::dtype::Dtype;
+use crate::local_plan::CACHE_LINE;
+
+/// One vector multiplied and added; one loaded, or stored, from the first-level cache.
+const VECTOR_STEP: f64 = 0.2;
+const VECTOR_TOUCH: f64 = 0.15;
+/// A vector of complex numbers multiplied and added, in those of real ones.
+const COMPLEX: f64 = 2.5;
+const VECTOR_BYTES: usize = 32;
+/// Beginning a line or a tile; adding the lanes of one vector.
+const START: f64 = 4.0;
+const ACROSS: f64 = 4.0;
+/// One step of a loop of single elements.
+const STEP: f64 = 0.6;
+/// The call itself.
+const CALL: f64 = 15.0;
+/// Moving a byte from or to the second-level cache, and memory.
+const BYTE_NEAR: f64 = 0.02;
+const BYTE_FAR: f64 = 0.09;
+const NEAR: f64 = 32.0 * 1024.0;
+const FAR: f64 = 1024.0 * 1024.0;
+/// Waking another thread and waiting for it.
+const THREAD: f64 = 4_000.0;
+/// What a thread must have to do.
+const WORTH_A_THREAD: f64 = 12_000.0;
+/// Adding an element of a partial result.
+const ADDING: f64 = 1.0;
+
+/// How many of the threads are worth it for work of a price.
+pub(super) fn worth(price: f64, threads: usize) -> usize {
+    threads.min((price / WORTH_A_THREAD) as usize).max(1)
+}
+
+/// The price on so many threads, with the elements of all partial results.
+pub(super) fn shared(price: f64, threads: usize, added: usize) -> f64 {
+    let threads_start = if threads > 1 { THREAD } else { 0.0 };
+    price / threads as f64 + threads_start + added as f64 * ADDING
+}
+
+/// The price on one thread; the loops' operands are not exchanged yet.
+pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> f64 {
+    let element_bytes = dtype.size();
+    let step = VECTOR_STEP * if dtype.is_complex() { COMPLEX } else { 1.0 };
+    let vectors = |lanes: usize| (lanes * element_bytes).div_ceil(VECTOR_BYTES) as f64;
+    let product = |dims: &[Dim<3>]| dims.iter().map(|d| d.extent as f64).product::<f64>();
+    let mut loops = loops.to_vec();
+    if choice.swapped() {
+        loops.iter_mut().for_each(|l| l.dim.strides.swap(0, 1));
+    }
+    let (outer, work) = match choice.nest(&loops, element_bytes) {
+        Nest::Line(line) => {
+            let shares_first = line.rows.strides[0] == 0;
+            let tiled = if shares_first { line.rows.extent / TILE } else { 0 };
+            let single = line.rows.extent - tiled * TILE;
+            let groups = |terms: usize| line.terms.extent.div_ceil(terms) as f64;
+            let lanes = vectors(line.lanes.extent);
+            let pass = |terms: usize, rows: f64| {
+                let touches = rows * groups(terms) * 2.0 + line.terms.extent as f64;
+                let factors = rows * line.terms.extent as f64;
+                groups(terms) * START + factors * 0.5 + lanes * (touches * VECTOR_TOUCH + factors * step)
+            };
+            let block = tiled as f64 * pass(TILE, TILE as f64) + single as f64 * pass(TERMS, 1.0);
+            let blocks = product(&line.outer) * product(&line.sum);
+            (line.outer, blocks * (START + block))
+        }
+        Nest::Dots(dots) => {
+            let (rows, cols) = (dots.rows.extent.min(TILE) as f64, dots.cols.extent.min(3) as f64);
+            let tiles = (dots.rows.extent as f64 / rows) * (dots.cols.extent as f64 / cols) * product(&dots.outer);
+            let chunks = dots.lanes.extent.div_ceil(dots.chunk) as f64;
+            let steps = vectors(dots.lanes.extent) * product(&dots.sum);
+            let each = rows * cols * step + (rows + cols) * VECTOR_TOUCH;
+            let ends = chunks * (START + rows * cols * ACROSS) + product(&dots.sum) * START;
+            (dots.outer, tiles * (ends + steps * each))
+        }
+        Nest::Any(any) => {
+            let steps: f64 = loops.iter().map(|l| l.dim.extent as f64).product();
+            let inner = any.blocked[2].extent.min(any.sizes[2]) as f64;
+            (Vec::new(), steps * (STEP + 3.0 * START / inner))
+        }
+    };
+    CALL + work + memory(&loops, &outer, element_bytes)
+}
+
+/// What moving the tensors costs: each once, or once for every index of outer loops that do not move it.
+fn memory(loops: &[Loop], outer: &[Dim<3>], element_bytes: usize) -> f64 {
+    let bytes = |t: usize| -> f64 {
+        let moving = loops.iter().filter(|l| l.dim.strides[t] != 0);
+        let elements: f64 = moving.clone().map(|l| l.dim.extent as f64).product();
+        let step = moving.map(|l| l.dim.strides[t].unsigned_abs()).min().unwrap_or(1);
+        let whole = elements * (element_bytes * step.min((CACHE_LINE / element_bytes).max(1))) as f64;
+        let moving_outer: f64 = outer.iter().filter(|d| d.strides[t] != 0).map(|d| d.extent as f64).product();
+        let again: f64 = outer.iter().filter(|d| d.strides[t] == 0).map(|d| d.extent as f64).product();
+        let again = if whole / moving_outer > FAR { again } else { 1.0 };
+        whole * again * if t == OUT { 2.0 } else { 1.0 }
+    };
+    let bytes: f64 = (0..3).map(bytes).sum();
+    match bytes {
+        near if near <= NEAR => 0.0,
+        middle if middle <= FAR => middle * BYTE_NEAR,
+        far => far * BYTE_FAR,
+    }
+}

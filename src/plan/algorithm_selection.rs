@@ -1,0 +1,403 @@
+//! Chooses the algorithms of a whole tree: dynamic programming over where intermediates may lie.
+//!
+//! Leaves first, each node has a table: for every distribution that some algorithm leaves its tensor in, the cheapest way to
+//! get there, redistributions of intermediates below it included. The root's cheapest entry, with what it takes to bring it
+//! to where the result is wanted, decides; its trace says which algorithm every contraction below has.
+//!
+//! Invariant: of all ways to combine candidates the cheapest by [`Cost`], as long as tables are not cut short: in trees of
+//! more than [`MANY`] steps only the best few entries of a table are kept, in very large ones a single one, which is
+//! choosing node by node. Deliberately absent: ranks in groups ([`super::groups`]), and pipelines.
+
+use super::context::PlanningContext;
+use super::cost::Cost;
+use super::{Candidate, PlanError};
+use crate::algorithm::{Algorithm, carried};
+use crate::dims::{Kinds, Label};
+use crate::distribution::Distribution;
+use crate::tree::{NodeId, Step, Tree};
+
+/// Steps of a tree up to which tables have all entries, and up to which they have [`FEW`].
+const MANY: usize = 64;
+const VERY_MANY: usize = 4096;
+const FEW: usize = 8;
+/// Candidates of a contraction that are kept to be shown.
+const SHOWN: usize = 8;
+
+/// One way to get a tensor.
+#[derive(Debug, Clone)]
+struct Entry {
+    distribution: Distribution,
+    /// Seconds of the node and of all below it.
+    seconds: f64,
+    /// Of these, those of the node itself.
+    own: f64,
+    algorithm: Option<Algorithm>,
+    /// The entries of its inputs, which are 0 for operands that lie as one likes.
+    inputs: [usize; 2],
+}
+
+/// Where a tensor may lie; operands and unary steps over them lie as their consumer likes.
+enum Table {
+    Free,
+    Entries(Vec<Entry>),
+}
+
+/// What became of a contraction.
+#[derive(Clone, Default)]
+pub struct Choice {
+    /// `None` for other steps.
+    pub algorithm: Option<Algorithm>,
+    /// The cheapest candidates, for people.
+    pub considered: Vec<Candidate>,
+}
+
+/// The quickest way to a tensor.
+pub struct Cheapest {
+    pub seconds: f64,
+    pub lies: Distribution,
+    /// All contractions of the subtree.
+    pub contractions: Vec<(NodeId, Choice)>,
+}
+
+/// What there is for each node of a tree.
+pub struct Tables {
+    tables: Vec<Table>,
+    considered: Vec<Vec<Candidate>>,
+}
+
+impl Tables {
+    /// Leaves first.
+    ///
+    /// # Errors
+    /// As [`PlanningContext::candidates`].
+    pub fn new(choices: &PlanningContext) -> Result<Tables, PlanError> {
+        let PlanningContext { tree, cost, .. } = choices;
+        let keep = match tree.nodes.len() {
+            steps if steps <= MANY => usize::MAX,
+            steps if steps <= VERY_MANY => FEW,
+            _ => 1,
+        };
+        let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
+        let mut all_considered = Vec::with_capacity(tree.nodes.len());
+        for node in 0..tree.nodes.len() {
+            let search = Search { tree, cost, choices, tables: &tables };
+            let (table, shown) = match search.table(node)? {
+                Table::Entries(mut entries) => {
+                    entries.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+                    let priced =
+                        entries.iter().filter_map(|entry| Some((entry.algorithm.as_ref()?, entry.own, entry.seconds)));
+                    let shown = considered(tree, priced);
+                    let alone = |a: &Entry, b: &Entry| a.own.total_cmp(&b.own);
+                    let contracts = matches!(tree.nodes[node].step, Step::Contract { .. });
+                    let kept = if contracts && choices.options.step_by_step {
+                        entries.into_iter().min_by(alone).into_iter().collect()
+                    } else {
+                        best(entries, keep)
+                    };
+                    (Table::Entries(kept), shown)
+                }
+                Table::Free => (Table::Free, Vec::new()),
+            };
+            tables.push(table);
+            all_considered.push(shown);
+        }
+        Ok(Tables { tables, considered: all_considered })
+    }
+
+    /// The quickest way to a node's tensor; `None` for what takes no contraction.
+    pub fn cheapest(&self, tree: &Tree, node: NodeId) -> Option<Cheapest> {
+        let Table::Entries(entries) = &self.tables[node] else { return None };
+        // They are in order.
+        let first = entries.first()?;
+        let (seconds, lies) = (first.seconds, first.distribution.clone());
+        Some(Cheapest { seconds, lies, contractions: self.chosen(tree, node, 0) })
+    }
+
+    /// The contractions behind an entry of a node.
+    fn chosen(&self, tree: &Tree, node: NodeId, entry: usize) -> Vec<(NodeId, Choice)> {
+        let mut chosen = Vec::new();
+        let mut open: Vec<(NodeId, usize)> = vec![(node, entry)];
+        while let Some((node, entry)) = open.pop() {
+            let Table::Entries(entries) = &self.tables[node] else { continue };
+            let Entry { algorithm, inputs, .. } = &entries[entry];
+            if let Some(algorithm) = algorithm {
+                let how = describe(tree, algorithm);
+                let mut considered = self.considered[node].clone();
+                considered.iter_mut().for_each(|candidate| candidate.chosen = candidate.how == how);
+                chosen.push((node, Choice { algorithm: Some(algorithm.clone()), considered }));
+            }
+            match tree.nodes[node].step {
+                Step::Leaf { .. } => {}
+                Step::Unary { input, .. } => open.push((input, inputs[0])),
+                Step::Contract { left, right, .. } => open.extend([(left, inputs[0]), (right, inputs[1])]),
+            }
+        }
+        chosen
+    }
+}
+
+/// The algorithm of each contraction, and what else there was.
+///
+/// # Errors
+/// As [`PlanningContext::candidates`].
+pub fn algorithms(choices: &PlanningContext) -> Result<Vec<Choice>, PlanError> {
+    let PlanningContext { tree, cost, options, .. } = choices;
+    let tables = Tables::new(choices)?;
+    let root = tree.root();
+    let mut chosen: Vec<Choice> = tree.nodes.iter().map(|_| Choice::default()).collect();
+    let Table::Entries(entries) = &tables.tables[root] else { return Ok(chosen) };
+    let labels = &tree.nodes[root].labels;
+    let whole = |entry: &Entry| {
+        let wanted = options.fixed.output.as_ref();
+        entry.seconds + wanted.map_or(0.0, |wanted| cost.redistribution(labels, &entry.distribution, wanted))
+    };
+    if let Some(entry) = (0..entries.len()).min_by(|&a, &b| whole(&entries[a]).total_cmp(&whole(&entries[b]))) {
+        for (node, choice) in tables.chosen(tree, root, entry) {
+            chosen[node] = choice;
+        }
+    }
+    Ok(chosen)
+}
+
+/// Of entries, the cheapest first, the first of each distribution, and of these so many.
+fn best(entries: Vec<Entry>, keep: usize) -> Vec<Entry> {
+    let mut kept: Vec<Entry> = Vec::new();
+    for entry in entries {
+        if kept.len() < keep && kept.iter().all(|other| other.distribution != entry.distribution) {
+            kept.push(entry);
+        }
+    }
+    kept
+}
+
+fn describe(tree: &Tree, algorithm: &Algorithm) -> String {
+    algorithm.describe(|label| tree.name(label).to_owned())
+}
+
+/// The first of some algorithms with the seconds of the contraction and of all, for people: those of one algorithm with the same
+/// cuts once.
+pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, f64, f64)>) -> Vec<Candidate> {
+    let mut considered: Vec<Candidate> = Vec::new();
+    for (algorithm, contraction, whole) in priced {
+        let how = describe(tree, algorithm);
+        if considered.len() < SHOWN && considered.iter().all(|other| other.how != how) {
+            considered.push(Candidate { how, contraction, whole, chosen: false });
+        }
+    }
+    considered
+}
+
+struct Search<'a> {
+    tree: &'a Tree,
+    cost: &'a Cost<'a>,
+    choices: &'a PlanningContext<'a>,
+    tables: &'a [Table],
+}
+
+impl Search<'_> {
+    fn labels(&self, node: NodeId) -> &[Label] {
+        &self.tree.nodes[node].labels
+    }
+
+    fn table(&self, node: NodeId) -> Result<Table, PlanError> {
+        Ok(match &self.tree.nodes[node].step {
+            Step::Leaf { .. } => match self.choices.fixed(node) {
+                Some(distribution) => Table::Entries(vec![Entry {
+                    distribution,
+                    seconds: 0.0,
+                    own: 0.0,
+                    algorithm: None,
+                    inputs: [0; 2],
+                }]),
+                None => Table::Free,
+            },
+            Step::Unary { input, .. } => match &self.tables[*input] {
+                Table::Free => Table::Free,
+                Table::Entries(entries) => Table::Entries(self.unary(node, *input, entries)),
+            },
+            Step::Contract { left, right, kinds } => Table::Entries(self.contract(node, [*left, *right], kinds)?),
+        })
+    }
+
+    /// A unary step carries what it can; the rest is brought to where such tensors lie before it, and sums after it.
+    fn unary(&self, node: NodeId, input: NodeId, entries: &[Entry]) -> Vec<Entry> {
+        let (from, out) = (self.labels(input), self.labels(node));
+        let step = |(at, entry): (usize, &Entry)| {
+            let (mut lies, mut seconds) = (entry.distribution.clone(), entry.seconds);
+            if carried(&lies, from, out).is_none() {
+                let wanted = self.choices.preferred(from);
+                seconds += self.cost.redistribution(from, &lies, &wanted);
+                lies = wanted;
+            }
+            let mut distribution = carried(&lies, from, out).unwrap_or_else(Distribution::single);
+            seconds += self.cost.unary(from, out, &distribution);
+            if distribution.summands() > 1 {
+                let wanted = self.choices.preferred(out);
+                seconds += self.cost.redistribution(out, &distribution, &wanted);
+                distribution = wanted;
+            }
+            Entry { distribution, seconds, own: seconds - entry.seconds, algorithm: None, inputs: [at, 0] }
+        };
+        entries.iter().enumerate().map(step).collect()
+    }
+
+    fn contract(&self, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Result<Vec<Entry>, PlanError> {
+        // Where inputs lie cheapest: what algorithms that take them anywhere begin with.
+        let lies = inputs.map(|input| match &self.tables[input] {
+            Table::Free => None,
+            Table::Entries(entries) => entries.first().map(|entry| &entry.distribution),
+        });
+        let mut ways: [Vec<(Distribution, f64, usize)>; 2] = [Vec::new(), Vec::new()];
+        let mut entries = Vec::new();
+        for algorithm in self.choices.candidates(node, kinds)? {
+            let (needs, own) = self.choices.contraction(node, inputs, &algorithm, lies);
+            let mut seconds = own;
+            let mut from = [0; 2];
+            for (side, wanted) in [needs.left, needs.right].into_iter().enumerate() {
+                let way = match ways[side].iter().find(|(known, ..)| *known == wanted) {
+                    Some((_, seconds, entry)) => (*seconds, *entry),
+                    None => {
+                        let (seconds, entry) = self.bring(inputs[side], &wanted);
+                        ways[side].push((wanted, seconds, entry));
+                        (seconds, entry)
+                    }
+                };
+                seconds += way.0;
+                from[side] = way.1;
+            }
+            entries.push(Entry { distribution: needs.out, seconds, own, algorithm: Some(algorithm), inputs: from });
+        }
+        Ok(entries)
+    }
+
+    /// The cheapest way to have a tensor lie so: seconds, and from which entry.
+    fn bring(&self, input: NodeId, wanted: &Distribution) -> (f64, usize) {
+        let Table::Entries(entries) = &self.tables[input] else { return (0.0, 0) };
+        let labels = self.labels(input);
+        let seconds = |entry: &Entry| entry.seconds + self.cost.redistribution(labels, &entry.distribution, wanted);
+        let all = entries.iter().map(seconds).enumerate();
+        all.min_by(|(_, a), (_, b)| a.total_cmp(b)).map_or((0.0, 0), |(at, seconds)| (seconds, at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use einsum_parser::Span;
+
+    use super::*;
+    use crate::algorithm::Distributions;
+    use crate::dims::classify;
+    use crate::machine::Machine;
+    use crate::plan::Options;
+    use crate::tree::Node;
+
+    /// Numbers that look random, from 0 to `below`.
+    struct Numbers(u64);
+
+    impl Numbers {
+        fn below(&mut self, below: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 33) as usize % below
+        }
+    }
+
+    /// A tree of so many contractions of tensors with up to three of six dimensions.
+    fn random_tree(numbers: &mut Numbers, contractions: usize) -> Tree {
+        let extents: Vec<usize> = (0..6).map(|_| 1 + numbers.below(300)).collect();
+        let mut nodes: Vec<Node> = Vec::new();
+        let mut open: Vec<NodeId> = Vec::new();
+        for operand in 0..=contractions {
+            let mut labels: Vec<Label> = Vec::new();
+            for _ in 0..1 + numbers.below(3) {
+                let label = Label(numbers.below(6) as u32);
+                if !labels.contains(&label) {
+                    labels.push(label);
+                }
+            }
+            open.push(nodes.len());
+            nodes.push(Node { labels, step: Step::Leaf { operand }, span: Span { start: 0, end: 0 } });
+        }
+        while open.len() > 1 {
+            let left = open.swap_remove(numbers.below(open.len()));
+            let right = open.swap_remove(numbers.below(open.len()));
+            let (l, r) = (nodes[left].labels.clone(), nodes[right].labels.clone());
+            let wanted = |label: &Label| open.iter().any(|&other| nodes[other].labels.contains(label));
+            let mut labels: Vec<Label> = l.iter().copied().filter(|x| !r.contains(x) || wanted(x)).collect();
+            labels.extend(r.iter().copied().filter(|x| !l.contains(x)));
+            let kinds = classify(&l, &r, &labels).unwrap();
+            open.push(nodes.len());
+            nodes.push(Node { labels, step: Step::Contract { left, right, kinds }, span: Span { start: 0, end: 0 } });
+        }
+        let names = ["a", "b", "c", "d", "e", "f"].map(str::to_owned).to_vec();
+        Tree { names, extents, nodes, operands: contractions + 1 }
+    }
+
+    /// The candidates of every contraction, with where they have their tensors and what they take.
+    fn candidates(choices: &PlanningContext) -> Vec<Vec<(Algorithm, Distributions, f64)>> {
+        let of = |node: usize| match &choices.tree.nodes[node].step {
+            Step::Contract { left, right, kinds } => {
+                let all = choices.candidates(node, kinds).unwrap().into_iter();
+                all.map(|algorithm| {
+                    let (needs, seconds) = choices.contraction(node, [*left, *right], &algorithm, [None, None]);
+                    (algorithm, needs, seconds)
+                })
+                .collect()
+            }
+            _ => Vec::new(),
+        };
+        (0..choices.tree.nodes.len()).map(of).collect()
+    }
+
+    /// What one choice of an algorithm for each contraction takes.
+    fn whole(choices: &PlanningContext, all: &[Vec<(Algorithm, Distributions, f64)>], picked: &[usize]) -> f64 {
+        let mut seconds = 0.0;
+        for (node, step) in choices.tree.nodes.iter().enumerate() {
+            let Step::Contract { left, right, .. } = step.step else { continue };
+            let (_, needs, own) = &all[node][picked[node]];
+            seconds += own;
+            for (input, wanted) in [(left, &needs.left), (right, &needs.right)] {
+                if let Some((_, lies, _)) = all[input].get(picked[input]) {
+                    seconds += choices.cost.redistribution(&choices.tree.nodes[input].labels, &lies.out, wanted);
+                }
+            }
+        }
+        seconds
+    }
+
+    #[test]
+    fn no_other_choice_takes_less() {
+        let (machine, options) = ([2, 4, 6].map(|ranks| Machine::new(ranks, 1)), Options::default());
+        let mut numbers = Numbers(3);
+        let (mut trees, mut not_local) = (0, 0);
+        while trees < 200 {
+            let contractions = 1 + numbers.below(5);
+            let tree = random_tree(&mut numbers, contractions);
+            let machine = &machine[numbers.below(3)];
+            let cost = Cost { machine, dtype: options.dtype, extents: &tree.extents };
+            let choices = PlanningContext { tree: &tree, machine, options: &options, cost, uncut: &[] };
+            let all = candidates(&choices);
+            let ways: f64 = all.iter().map(|ways| ways.len().max(1) as f64).product();
+            if ways > 2e4 {
+                continue;
+            }
+            let mut picked = vec![0; all.len()];
+            let mut least = f64::INFINITY;
+            // Counts through all of them.
+            loop {
+                least = least.min(whole(&choices, &all, &picked));
+                let Some(next) = (0..all.len()).find(|&node| picked[node] + 1 < all[node].len()) else { break };
+                picked[next] += 1;
+                picked[..next].fill(0);
+            }
+            let chosen: Vec<_> = algorithms(&choices).unwrap().into_iter().map(|choice| choice.algorithm).collect();
+            let picked: Vec<usize> = (0..all.len())
+                .map(|node| all[node].iter().position(|(a, ..)| Some(a) == chosen[node].as_ref()).unwrap_or(0))
+                .collect();
+            let seconds = whole(&choices, &all, &picked);
+            assert!(seconds <= least * (1.0 + 1e-9), "{seconds} of {least}: {tree:?}");
+            trees += 1;
+            not_local += usize::from(chosen.iter().flatten().any(|algorithm| *algorithm != Algorithm::Local));
+        }
+        assert!(not_local > 20, "{not_local}");
+    }
+}

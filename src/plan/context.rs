@@ -1,0 +1,112 @@
+//! What there is to choose from when a tree is planned, and what each choice takes.
+
+use super::candidates::Candidates;
+use super::cost::Cost;
+use super::{AlgorithmName, Options, PlanError};
+use crate::algorithm::{Algorithm, Distributions, Tensor};
+use crate::dims::{Kinds, Label};
+use crate::distribution::Distribution;
+use crate::machine::Machine;
+use crate::tree::{NodeId, Step, Tree};
+
+/// A tree on a machine, and what the user has fixed.
+pub struct PlanningContext<'a> {
+    pub tree: &'a Tree,
+    pub machine: &'a Machine,
+    pub options: &'a Options,
+    pub cost: Cost<'a>,
+    /// Dimensions that no rank is to have a part of.
+    pub uncut: &'a [Label],
+}
+
+impl PlanningContext<'_> {
+    fn labels(&self, node: NodeId) -> &[Label] {
+        &self.tree.nodes[node].labels
+    }
+
+    /// Where an operand is said to lie.
+    pub fn fixed(&self, node: NodeId) -> Option<Distribution> {
+        match self.tree.nodes[node].step {
+            Step::Leaf { operand } => self.options.fixed.operands.get(operand).cloned().flatten(),
+            _ => None,
+        }
+    }
+
+    /// A distribution for a tensor that nothing else decides: cut along its longest dimension that is no diagonal.
+    pub fn preferred(&self, labels: &[Label]) -> Distribution {
+        let once = |label: &Label| labels.iter().filter(|&l| l == label).count() == 1;
+        let alone = self.machine.ranks == 1 || self.options.algorithm == Some(AlgorithmName::Local);
+        let longest = (0..labels.len())
+            .filter(|&dim| once(&labels[dim]) && !self.uncut.contains(&labels[dim]))
+            // The first of equals: blocks of an outer dimension are dense.
+            .min_by_key(|&dim| std::cmp::Reverse(self.tree.extent(labels[dim])));
+        match longest {
+            Some(dim) if !alone => Distribution::cut(dim, self.machine.ranks),
+            _ => Distribution::single(),
+        }
+    }
+
+    /// What could contract a node.
+    ///
+    /// # Errors
+    /// Something was asked for that the node does not have.
+    pub fn candidates(&self, node: NodeId, kinds: &Kinds) -> Result<Vec<Algorithm>, PlanError> {
+        let PlanningContext { tree, machine, options, uncut, .. } = *self;
+        let (names, extents) = (tree.names.as_slice(), tree.extents.as_slice());
+        let candidates = Candidates { options, names, extents, machine, uncut };
+        candidates.of(&tree.step_text(node), kinds, self.labels(node))
+    }
+
+    /// Where an algorithm has its tensors, and the seconds of the contraction, given where its inputs lie (`None`: anywhere). The
+    /// first contractions of a tree are where ranks begin to wait for each other.
+    pub fn contraction(
+        &self,
+        node: NodeId,
+        inputs: [NodeId; 2],
+        algorithm: &Algorithm,
+        lies: [Option<&Distribution>; 2],
+    ) -> (Distributions, f64) {
+        let (needs, seconds) = self.by_itself(node, inputs, algorithm, lies);
+        let first = inputs.into_iter().all(|input| self.is_given(input)) && *algorithm != Algorithm::Local;
+        (needs, if first { seconds + self.machine.sync_overhead } else { seconds })
+    }
+
+    /// Whether a node takes no contraction.
+    fn is_given(&self, mut node: NodeId) -> bool {
+        while let Step::Unary { input, .. } = self.tree.nodes[node].step {
+            node = input;
+        }
+        matches!(self.tree.nodes[node].step, Step::Leaf { .. })
+    }
+
+    fn by_itself(
+        &self,
+        node: NodeId,
+        [left, right]: [NodeId; 2],
+        algorithm: &Algorithm,
+        inputs: [Option<&Distribution>; 2],
+    ) -> (Distributions, f64) {
+        let needs =
+            algorithm.distributions(self.labels(left), self.labels(right), self.labels(node), self.machine.ranks);
+        if let Some(needs) = needs {
+            return (needs, self.cost.contraction(algorithm, self.labels(left), self.labels(right), self.labels(node)));
+        }
+        // Where they lie if nobody moves them, as final values.
+        let lies = |input: NodeId, at: Option<&Distribution>| {
+            at.filter(|at| at.summands() == 1).cloned().unwrap_or_else(|| self.preferred(self.labels(input)))
+        };
+        let fixed = self.options.fixed.output.clone().filter(|at| node == self.tree.root() && at.summands() == 1);
+        let out = fixed.unwrap_or_else(|| self.preferred(self.labels(node)));
+        let needs = Distributions { left: lies(left, inputs[0]), right: lies(right, inputs[1]), out };
+        let tensors = [(left, &needs.left), (right, &needs.right), (node, &needs.out)];
+        let tensors = tensors.map(|(node, distribution)| self.tensor(node, distribution));
+        let seconds = self.cost.slicing(algorithm, &tensors);
+        (needs, seconds)
+    }
+
+    fn tensor(&self, node: NodeId, distribution: &Distribution) -> Tensor {
+        let labels = self.tree.nodes[node].labels.clone();
+        let shape = self.tree.shape(&labels);
+        Tensor { node, labels, shape, distribution: distribution.clone(), buffer: None, window: None }
+    }
+}

@@ -1,0 +1,130 @@
+//! What is in the buffers of a rank: pieces of tensors, and which products their sums hold.
+
+use std::ops::Range;
+
+use super::Fault;
+use crate::distribution::{Bounds, Region, is_empty, volume, without};
+use crate::schedule::View;
+
+/// The user's values in an output that is added onto.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prior {
+    /// Not in this sum.
+    Absent,
+    /// As the user gave them.
+    Raw,
+    /// Beta times.
+    Scaled,
+}
+
+/// What a box of a buffer holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// The tensor (a value without its redistributions); `None` for zeros that belong to no place yet.
+    pub value: Option<usize>,
+    /// The indices of the tensor, stored densely; no dimensions for zeros that no place is known of.
+    pub at: Region,
+    /// The summed products: disjoint regions of the summed dimensions, in the order in which they were added. Neighbours are one
+    /// where the order can be told from where that begins.
+    pub sum: Vec<Region>,
+    pub prior: Prior,
+    /// Alpha has been applied.
+    pub alpha: bool,
+}
+
+/// A box of a buffer and what it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    pub bounds: Bounds,
+    pub content: Content,
+}
+
+impl Piece {
+    /// The part of it in a box of the buffer.
+    pub fn part(&self, bounds: &[Range<usize>]) -> Piece {
+        let bounds = intersect(&self.bounds, bounds);
+        if bounds == self.bounds {
+            return self.clone();
+        }
+        let inside =
+            bounds.iter().zip(&self.bounds).map(|(part, whole)| part.start - whole.start..part.end - whole.start);
+        let at = inside.zip(self.content.at.dims()).map(|(inside, dim)| dim.select(&inside)).collect::<Vec<_>>();
+        Piece { bounds, content: Content { at: Region::from(at), ..self.content.clone() } }
+    }
+}
+
+/// The buffers of one rank. Invariant: pieces of one buffer are disjoint; what no piece covers was never written.
+#[derive(Debug, Default)]
+pub struct Contents(pub Vec<Vec<Piece>>);
+
+pub fn intersect(a: &[Range<usize>], b: &[Range<usize>]) -> Bounds {
+    a.iter().zip(b).map(|(a, b)| a.start.max(b.start)..a.end.min(b.end)).collect()
+}
+
+impl Contents {
+    /// The pieces in a box.
+    ///
+    /// # Errors
+    /// An element of it was never written.
+    pub fn read(&self, view: &View) -> Result<Vec<Piece>, Fault> {
+        let meets = |piece: &&Piece| !is_empty(&intersect(&piece.bounds, &view.bounds));
+        let parts: Vec<Piece> =
+            self.0[view.buffer].iter().filter(meets).map(|piece| piece.part(&view.bounds)).collect();
+        let written: usize = parts.iter().map(|piece| volume(&piece.bounds)).sum();
+        if written == view.elements() { Ok(parts) } else { Err(Fault::Unwritten(view.buffer)) }
+    }
+
+    /// Puts a piece into a buffer, over what was there.
+    pub fn write(&mut self, buffer: usize, piece: Piece) {
+        if is_empty(&piece.bounds) {
+            return;
+        }
+        let pieces = &mut self.0[buffer];
+        let mut kept = Vec::with_capacity(pieces.len() + 1);
+        for old in pieces.drain(..) {
+            let hole = intersect(&old.bounds, &piece.bounds);
+            if is_empty(&hole) {
+                kept.push(old);
+            } else {
+                let rest = without(&old.bounds, &hole);
+                kept.extend(rest.into_iter().map(|bounds| old.part(&bounds)));
+            }
+        }
+        kept.push(piece);
+        *pieces = kept;
+    }
+}
+
+/// Appends `more` to a sum; `follows` says whether its first products may come after the last ones. Those of `more` were found
+/// in order where they were added up, which may be another rank with an order of its own. With `joins` neighbours become one.
+///
+/// # Errors
+/// The sum has some of it already, or it comes out of order.
+pub fn add(
+    sum: &mut Vec<Region>,
+    more: &[Region],
+    joins: bool,
+    follows: impl Fn(&Region, &Region) -> bool,
+) -> Result<(), Fault> {
+    let more: Vec<&Region> = more.iter().filter(|products| !products.is_empty()).collect();
+    if more.iter().any(|products| sum.iter().any(|have| have.meets(products))) {
+        return Err(Fault::Twice);
+    }
+    if let (Some(last), Some(next)) = (sum.last(), more.first())
+        && !follows(last, next)
+    {
+        return Err(Fault::Order);
+    }
+    for next in more {
+        match sum.last_mut() {
+            Some(last) if joins && let Some(both) = last.joined(next) => *last = both,
+            _ => sum.push(next.clone()),
+        }
+    }
+    Ok(())
+}
+
+/// How many products a sum holds.
+pub fn products(sum: &[Region]) -> usize {
+    sum.iter().map(Region::volume).sum()
+}

@@ -1,0 +1,327 @@
+//! What each kind of work does to the contents of a rank's buffers.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::provenance::{Content, Contents, Piece, Prior, add, products};
+use super::{Facts, Fault, Origin};
+use crate::dims::Label;
+use crate::distribution::{Bounds, Intervals, Region};
+use crate::schedule::{Accumulate, Buffer, Factor, Home, Schedule, View, Work};
+
+pub struct Meaning<'a> {
+    pub facts: &'a Facts,
+    pub schedule: &'a Schedule,
+}
+
+impl Meaning<'_> {
+    /// What operands, and an output that is added onto, hold at the start.
+    pub fn initial(&self) -> Contents {
+        let pieces = self.schedule.buffers.iter().map(|buffer| {
+            let given = match buffer.home {
+                Home::Operand(_) => Prior::Absent,
+                Home::Output if self.facts.accumulate => Prior::Raw,
+                _ => return Vec::new(),
+            };
+            self.placed(buffer, given).into_iter().collect()
+        });
+        Contents(pieces.collect())
+    }
+
+    fn placed(&self, buffer: &Buffer, prior: Prior) -> Option<Piece> {
+        let place = buffer.place.as_ref().filter(|place| !place.region.is_empty())?;
+        let (summand, summands) = place.summand;
+        let sum = match (prior, summands) {
+            (Prior::Absent, 2..) => vec![Region::from(vec![Intervals::from(summand..summand + 1)])],
+            (Prior::Absent, _) => vec![Region::from(Vec::<Range<usize>>::new())],
+            _ => Vec::new(),
+        };
+        let bounds = buffer.extents.iter().map(|&extent| 0..extent).collect();
+        let (value, at) = (Some(self.facts.tensor(buffer.node)), place.region.clone());
+        Some(Piece { bounds, content: Content { value, at, sum, prior, alpha: prior != Prior::Absent } })
+    }
+
+    /// Follows one work task.
+    pub fn work(&self, contents: &mut Contents, work: &Work) -> Result<(), Fault> {
+        match work {
+            Work::Contract { left, right, out, accumulate } => self.contract(contents, left, right, out, *accumulate),
+            Work::Unary { input, out } => self.unary(contents, input, out),
+            Work::Add { input, out } => self.add(contents, input, out),
+            Work::Fill { out } => {
+                contents.write(out.buffer, self.zeros(out));
+                Ok(())
+            }
+            Work::Update { input, out } => self.update(contents, input, out),
+            Work::Scale { out, factor: Factor::Beta } => self.change(contents, out, |piece| beta(&mut piece.content)),
+            Work::Scale { out, factor: Factor::Alpha } => self.change(contents, out, |piece| {
+                let fits = piece.content.value.is_none_or(|value| self.facts.is_result(value) && !piece.content.alpha);
+                piece.content.alpha = true;
+                if fits { Ok(()) } else { Err(Fault::Scaling) }
+            }),
+        }
+    }
+
+    fn buffer(&self, view: &View) -> &Buffer {
+        &self.schedule.buffers[view.buffer]
+    }
+
+    /// Rewrites every piece of a box.
+    fn change(
+        &self,
+        contents: &mut Contents,
+        view: &View,
+        mut change: impl FnMut(&mut Piece) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        for mut piece in contents.read(view)? {
+            change(&mut piece)?;
+            contents.write(view.buffer, piece);
+        }
+        Ok(())
+    }
+
+    /// Zeros in a box, which are of no tensor yet; with where the box is, if its buffer has a place.
+    fn zeros(&self, out: &View) -> Piece {
+        let placed = self.placed(self.buffer(out), Prior::Absent).map(|piece| piece.part(&out.bounds).content.at);
+        let at = placed.unwrap_or_else(|| Region::from(Vec::<Intervals>::new()));
+        let content = Content { value: None, at, sum: Vec::new(), prior: Prior::Absent, alpha: true };
+        Piece { bounds: out.bounds.clone(), content }
+    }
+
+    /// The finished part of `value` that a box holds, per dimension.
+    fn finished(&self, contents: &Contents, view: &View, value: usize) -> Result<Vec<Intervals>, Fault> {
+        let needed: usize = self.facts.summed(value).1.iter().product();
+        let pieces = contents.read(view)?;
+        for Piece { content, .. } in &pieces {
+            match content.value {
+                Some(held) if held == self.facts.tensor(value) => {}
+                Some(_) => return Err(Fault::WrongInput(view.buffer)),
+                // Sums of nothing.
+                None if needed == 0 && content.at.dims().len() == view.bounds.len() => {}
+                None => return Err(Fault::Unfinished(view.buffer)),
+            }
+            if products(&content.sum) != needed || content.prior != Prior::Absent {
+                return Err(Fault::Unfinished(view.buffer));
+            }
+        }
+        let dims = (0..view.bounds.len()).map(|dim| along(&pieces, dim));
+        dims.collect::<Option<_>>().ok_or(Fault::WrongInput(view.buffer))
+    }
+
+    fn contract(
+        &self,
+        contents: &mut Contents,
+        left: &View,
+        right: &View,
+        out: &View,
+        accumulate: Accumulate,
+    ) -> Result<(), Fault> {
+        let value = self.facts.tensor(self.buffer(out).node);
+        let Origin::Contract { left: l, right: r } = self.facts.values[value].origin else { return Err(Fault::Shape) };
+        // Where there is nothing to multiply, schedules fill or scale instead.
+        if left.elements() == 0 || right.elements() == 0 {
+            return Err(Fault::Shape);
+        }
+        let mut ranges: HashMap<Label, Intervals> = HashMap::new();
+        for (view, input) in [(left, l), (right, r)] {
+            let labels = &self.facts.values[input].labels;
+            if &self.buffer(view).labels != labels {
+                return Err(Fault::WrongInput(view.buffer));
+            }
+            let held = self.finished(contents, view, input)?;
+            for (&label, range) in labels.iter().zip(held) {
+                if ranges.insert(label, range.clone()).is_some_and(|other| other != range) {
+                    return Err(Fault::WrongInput(view.buffer));
+                }
+            }
+        }
+        let product = self.product_box(value, &ranges);
+        let content = self.written(value, out, &ranges, vec![product])?;
+        let content = Content { alpha: self.facts.is_result(value), ..content };
+        self.accumulate(contents, Piece { bounds: out.bounds.clone(), content }, out, accumulate)
+    }
+
+    /// The summed products that the indices of all labels span.
+    fn product_box(&self, value: usize, ranges: &HashMap<Label, Intervals>) -> Region {
+        let labels = self.facts.summed(value).0;
+        Region::from(labels.iter().map(|label| ranges.get(label).cloned().unwrap_or_default()).collect::<Vec<_>>())
+    }
+
+    /// The content that a step leaves in `out`, whose dimensions have the indices of its labels.
+    fn written(
+        &self,
+        value: usize,
+        out: &View,
+        ranges: &HashMap<Label, Intervals>,
+        sum: Vec<Region>,
+    ) -> Result<Content, Fault> {
+        let labels = &self.facts.values[value].labels;
+        if &self.buffer(out).labels != labels {
+            return Err(Fault::Shape);
+        }
+        let mut at = Vec::with_capacity(labels.len());
+        for (label, bounds) in labels.iter().zip(&out.bounds) {
+            let indices = ranges.get(label).ok_or(Fault::Shape)?;
+            if indices.len() != bounds.len() {
+                return Err(Fault::Shape);
+            }
+            at.push(indices.clone());
+        }
+        Ok(Content { value: Some(value), at: Region::from(at), sum, prior: Prior::Absent, alpha: false })
+    }
+
+    fn accumulate(&self, contents: &mut Contents, new: Piece, out: &View, accumulate: Accumulate) -> Result<(), Fault> {
+        match accumulate {
+            Accumulate::Overwrite => {
+                contents.write(out.buffer, new);
+                Ok(())
+            }
+            Accumulate::Add => self.change(contents, out, |piece| self.combine(piece, &new)),
+            Accumulate::Beta => self.change(contents, out, |piece| {
+                beta(&mut piece.content)?;
+                self.combine(piece, &new)
+            }),
+        }
+    }
+
+    fn unary(&self, contents: &mut Contents, input: &View, out: &View) -> Result<(), Fault> {
+        let value = self.facts.tensor(self.buffer(out).node);
+        if value == self.facts.tensor(self.buffer(input).node) {
+            return self.copy(contents, input, out);
+        }
+        let Origin::Unary { input: source } = self.facts.values[value].origin else { return Err(Fault::Shape) };
+        let labels = &self.facts.values[source].labels;
+        if &self.buffer(input).labels != labels || input.elements() == 0 {
+            return Err(Fault::WrongInput(input.buffer));
+        }
+        let mut ranges: HashMap<Label, Intervals> = HashMap::new();
+        for (&label, range) in labels.iter().zip(self.finished(contents, input, source)?) {
+            if ranges.insert(label, range.clone()).is_some_and(|other| other != range) {
+                return Err(Fault::WrongInput(input.buffer));
+            }
+        }
+        let product = self.product_box(value, &ranges);
+        let content = self.written(value, out, &ranges, vec![product])?;
+        contents.write(out.buffer, Piece { bounds: out.bounds.clone(), content });
+        Ok(())
+    }
+
+    fn copy(&self, contents: &mut Contents, input: &View, out: &View) -> Result<(), Fault> {
+        if input.bounds.iter().map(Range::len).ne(out.bounds.iter().map(Range::len)) {
+            return Err(Fault::Shape);
+        }
+        for piece in contents.read(input)? {
+            contents.write(out.buffer, carry(piece, input, out));
+        }
+        Ok(())
+    }
+
+    fn add(&self, contents: &mut Contents, input: &View, out: &View) -> Result<(), Fault> {
+        if input.bounds.iter().map(Range::len).ne(out.bounds.iter().map(Range::len)) {
+            return Err(Fault::Shape);
+        }
+        for more in contents.read(input)? {
+            let more = carry(more, input, out);
+            let target = View { buffer: out.buffer, bounds: more.bounds.clone() };
+            self.change(contents, &target, |piece| self.combine(piece, &more))?;
+        }
+        Ok(())
+    }
+
+    fn update(&self, contents: &mut Contents, input: &View, out: &View) -> Result<(), Fault> {
+        self.change(contents, out, |piece| beta(&mut piece.content))?;
+        self.add(contents, input, out)
+    }
+
+    /// Whether the output of this rank is what the expression asks for.
+    pub fn result(&self, contents: &Contents) -> Result<(), Fault> {
+        let needed: usize = self.facts.summed(self.facts.output).1.iter().product();
+        let value = &self.facts.values[self.facts.output];
+        let block = value.distribution.block(&value.shape, self.schedule.rank);
+        let outputs = self.schedule.buffers.iter().enumerate();
+        let outputs: Vec<_> = outputs.filter(|(_, b)| b.home == Home::Output).collect();
+        let [(id, buffer)] = outputs.as_slice() else {
+            return if block.is_none() && outputs.is_empty() { Ok(()) } else { Err(Fault::Result) };
+        };
+        let bounds: Bounds = buffer.extents.iter().map(|&extent| 0..extent).collect();
+        let view = View { buffer: *id, bounds };
+        let placed = self.placed(buffer, Prior::Absent);
+        let prior = if self.facts.accumulate { Prior::Scaled } else { Prior::Absent };
+        // Of an output in summands, the first is the tensor and the others are zeros.
+        let zeros = value.distribution.summand(self.schedule.rank) != Some(0);
+        for piece in contents.read(&view)? {
+            let content = &piece.content;
+            if zeros && content.value.is_none() && prior == Prior::Absent && buffer.node == self.facts.output {
+                continue;
+            }
+            let here = content.value.is_none_or(|value| {
+                value == self.facts.tensor(self.facts.output)
+                    && placed.as_ref().is_some_and(|placed| placed.part(&piece.bounds).content.at == content.at)
+            });
+            let whole = products(&content.sum) == needed && content.prior == prior && content.alpha;
+            if zeros || !here || !whole || buffer.node != self.facts.output {
+                return Err(Fault::Result);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the content of one place to another: the same element of the same tensor, or zeros.
+    fn combine(&self, piece: &mut Piece, more: &Piece) -> Result<(), Fault> {
+        let more = &more.part(&piece.bounds).content;
+        let content = &mut piece.content;
+        if more.value.is_none() {
+            return Ok(());
+        }
+        if content.value.is_none() {
+            *content = more.clone();
+            return Ok(());
+        }
+        if content.value != more.value || content.at != more.at {
+            return Err(Fault::Shape);
+        }
+        if more.prior != Prior::Absent || content.alpha != more.alpha || content.prior == Prior::Raw {
+            return Err(Fault::Scaling);
+        }
+        let (value, place) = (content.value.unwrap_or_default(), (self.schedule.rank, &content.at));
+        let joins = self.facts.values[value].order.joins();
+        add(&mut content.sum, &more.sum, joins, |last, next| self.facts.follows(value, place, last, next))
+    }
+}
+
+/// The indices along one dimension of a box that the pieces fill together; `None` where they are not the same everywhere, or
+/// do not ascend.
+fn along(pieces: &[Piece], dim: usize) -> Option<Intervals> {
+    let mut ends: Vec<usize> = pieces.iter().flat_map(|p| [p.bounds[dim].start, p.bounds[dim].end]).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for pair in ends.windows(2) {
+        let mut holding = pieces.iter().filter(|p| p.bounds[dim].start <= pair[0] && pair[1] <= p.bounds[dim].end);
+        let indices = |p: &Piece| {
+            let start = p.bounds[dim].start;
+            p.content.at.dims()[dim].select(&(pair[0] - start..pair[1] - start))
+        };
+        let first = indices(holding.next()?);
+        if holding.any(|other| indices(other) != first) {
+            return None;
+        }
+        ranges.extend(first.ranges().iter().cloned());
+    }
+    ranges.windows(2).all(|pair| pair[0].end <= pair[1].start).then(|| Intervals::ascending(ranges))
+}
+
+/// A piece read from `from`, as it lies in `to` after a copy: both boxes have one shape.
+pub fn carry(piece: Piece, from: &View, to: &View) -> Piece {
+    let moved = |(at, (from, to)): (&Range<usize>, (&Range<usize>, &Range<usize>))| {
+        at.start - from.start + to.start..at.end - from.start + to.start
+    };
+    let bounds = piece.bounds.iter().zip(from.bounds.iter().zip(&to.bounds)).map(moved).collect();
+    Piece { bounds, content: piece.content }
+}
+
+/// Applies beta to values of the user that nothing has been added to.
+fn beta(content: &mut Content) -> Result<(), Fault> {
+    let raw = content.prior == Prior::Raw && content.sum.is_empty();
+    content.prior = Prior::Scaled;
+    if raw { Ok(()) } else { Err(Fault::Scaling) }
+}

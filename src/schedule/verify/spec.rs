@@ -1,0 +1,140 @@
+//! What a correct run must do, said independently of any schedule: the tensors of a plan and where they come from.
+
+use std::ops::Range;
+
+use crate::dims::Label;
+use crate::distribution::{Distribution, Intervals, Region};
+
+/// Where a tensor comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The operand with this index.
+    Operand(usize),
+    Contract {
+        left: usize,
+        right: usize,
+    },
+    Unary {
+        input: usize,
+    },
+    /// The same tensor in another distribution.
+    Same {
+        input: usize,
+    },
+}
+
+/// Products that are added to elements of a tensor at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summand {
+    /// The elements.
+    pub of: Region,
+    /// Indices of the summed dimensions, in the order of [`Facts::summed`].
+    pub products: Region,
+}
+
+/// In which order products are added to an element: a plan promises bits, so it promises an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Order {
+    /// Ascending along the summed dimensions.
+    Ascending,
+    /// Down along one summed dimension, from 0 on to its end: what partial sums meet on a ring.
+    RingDown(Label),
+    /// By rank on which they are added: this list. Of all that is on it, an element gets what has to do with it.
+    Listed(Vec<Vec<Summand>>),
+}
+
+impl Order {
+    /// Whether what comes next is told by where products begin: one region then stands for all that followed each other.
+    pub fn joins(&self) -> bool {
+        !matches!(self, Order::Listed(_))
+    }
+}
+
+/// A tensor of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Value {
+    pub labels: Vec<Label>,
+    pub shape: Vec<usize>,
+    pub distribution: Distribution,
+    pub origin: Origin,
+    pub order: Order,
+}
+
+/// All tensors of a plan. Invariant: a value's inputs come before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    pub values: Vec<Value>,
+    /// The value that the run is for.
+    pub output: usize,
+    /// The output's buffer holds values of the user that count beta times.
+    pub accumulate: bool,
+}
+
+impl Facts {
+    /// The value without its redistributions.
+    pub fn tensor(&self, mut value: usize) -> usize {
+        while let Origin::Same { input } = self.values[value].origin {
+            value = input;
+        }
+        value
+    }
+
+    /// The extents of the dimensions that a value is a sum over: k of a contraction, summed dimensions, or the summands of
+    /// an operand that lies as partial sums; with the labels, where there are any.
+    pub fn summed(&self, value: usize) -> (Vec<Label>, Vec<usize>) {
+        let value = &self.values[self.tensor(value)];
+        let input = match value.origin {
+            Origin::Operand(_) => {
+                let summands = value.distribution.summands();
+                return (Vec::new(), if summands > 1 { vec![summands] } else { Vec::new() });
+            }
+            Origin::Contract { left, .. } => left,
+            Origin::Unary { input } | Origin::Same { input } => input,
+        };
+        let input = &self.values[input];
+        let mut labels: Vec<Label> = Vec::new();
+        let mut extents = Vec::new();
+        for (&label, &extent) in input.labels.iter().zip(&input.shape) {
+            if !value.labels.contains(&label) && !labels.contains(&label) {
+                labels.push(label);
+                extents.push(extent);
+            }
+        }
+        (labels, extents)
+    }
+
+    /// Whether products of elements `at` of `value` may be added next on a rank, after `last`.
+    pub fn follows(&self, value: usize, (rank, at): (usize, &Region), last: &Region, next: &Region) -> bool {
+        match &self.values[self.tensor(value)].order {
+            Order::Listed(by_rank) => {
+                let place = |products: &Region| {
+                    by_rank.get(rank)?.iter().position(|s| &s.products == products && s.of.meets(at))
+                };
+                place(last).zip(place(next)).is_some_and(|(last, next)| last < next)
+            }
+            Order::Ascending => {
+                let starts = |products: &Region| products.dims().iter().map(|dim| span(dim).start).collect::<Vec<_>>();
+                starts(last) < starts(next)
+            }
+            Order::RingDown(label) => {
+                let (labels, extents) = self.summed(value);
+                labels.iter().position(|l| l == label).is_some_and(|dim| {
+                    let (last, next) = (span(&last.dims()[dim]), span(&next.dims()[dim]));
+                    let wraps = last.start == 0 && next.end == extents[dim];
+                    next.end == last.start || wraps
+                })
+            }
+        }
+    }
+
+    /// Whether `value` is the tensor whose tasks apply alpha.
+    pub fn is_result(&self, value: usize) -> bool {
+        self.tensor(value) == self.tensor(self.output)
+    }
+}
+
+/// From the first index of a set to the last.
+fn span(set: &Intervals) -> Range<usize> {
+    let ranges = set.ranges();
+    ranges.first().map_or(0, |first| first.start)..ranges.last().map_or(0, |last| last.end)
+}
