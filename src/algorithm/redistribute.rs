@@ -145,7 +145,7 @@ mod tests {
     use crate::dims::Label;
     use crate::distribution::{Axis, Distribution, Owners};
     use crate::schedule::verify::{self, Facts, Order, Origin, Value};
-    use crate::schedule::{Buffer, Factor, Home, Place, Schedule};
+    use crate::schedule::{Buffer, BufferPlacement, Factor, Home, Schedule};
 
     /// Schedules of all ranks, proved.
     fn proved(shape: &[usize], from: &Distribution, to: &Distribution, ranks: usize) -> Vec<Schedule> {
@@ -163,7 +163,7 @@ mod tests {
                 let buffer = distribution.block(&shape, rank).map(|region| {
                     let summand = (distribution.summand(rank).unwrap_or(0), distribution.summands());
                     let (labels, extents) = (labels.clone(), region.extents());
-                    let (within, place) = (extents.clone(), Some(Place { region, summand }));
+                    let (within, place) = (extents.clone(), Some(BufferPlacement { region, summand }));
                     builder.declare(Buffer { node, labels, extents, within, home: homes[node], place })
                 });
                 Tensor { node, labels, shape, distribution, buffer, window: None }

@@ -9,20 +9,20 @@
 
 use super::error::Rank;
 use super::{Error, Result, World, affinity, host, memory_limits};
-use crate::machine::{Place, Topology};
+use crate::machine::{RankPlacement, Topology};
 use crate::memory::probe;
 use crate::sync::{ThreadPool, ThreadPoolBuilder};
 
 /// The workers of one rank of this process.
 pub(super) struct Crew {
     pub(super) pool: ThreadPool,
-    pub(super) place: Place,
+    pub(super) place: RankPlacement,
 }
 
 impl Crew {
     /// # Errors
     /// Threads cannot be started.
-    pub(super) fn new(rank: usize, workers: usize, place: Place) -> Result<Crew> {
+    pub(super) fn new(rank: usize, workers: usize, place: RankPlacement) -> Result<Crew> {
         let theirs = place.clone();
         let builder = ThreadPoolBuilder::new().num_threads(workers).start_handler(move |worker| {
             // Of a crew for another plan with more workers than were placed, none has a core of its own.
@@ -83,10 +83,10 @@ pub fn start_threads(threads: usize) -> Result<()> {
 }
 
 /// What [`World::place`] has decided.
-pub(super) struct Placed {
+pub(super) struct AgreedPlacement {
     pub(super) workers: usize,
     /// Of the local ranks.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<RankPlacement>,
 }
 
 /// Ranks of this host that may use the same cores as this process.
@@ -141,7 +141,7 @@ impl World {
         if let (false, [mine]) = (self.local_ranks().len() == self.ranks(), &places[..]) {
             affinity::bind(&mine.units);
         }
-        *self.shared().placed.borrow_mut() = Some(Placed { workers, places });
+        *self.shared().placed.borrow_mut() = Some(AgreedPlacement { workers, places });
         Ok(())
     }
 
@@ -166,11 +166,11 @@ impl World {
     ///
     /// # Errors
     /// As [`World::place`].
-    pub fn places(&self) -> Result<Vec<Place>> {
+    pub fn places(&self) -> Result<Vec<RankPlacement>> {
         self.expect_size(1)?;
-        let mine: Vec<Place> = (0..self.local_ranks().len()).map(|rank| self.shared().place_of(rank)).collect();
+        let mine: Vec<RankPlacement> = (0..self.local_ranks().len()).map(|rank| self.shared().place_of(rank)).collect();
         let all = self.all_gather(&serde_json::to_vec(&mine).unwrap_or_default())?;
-        let read = all.iter().map(|bytes| serde_json::from_slice::<Vec<Place>>(bytes).unwrap_or_default());
+        let read = all.iter().map(|bytes| serde_json::from_slice::<Vec<RankPlacement>>(bytes).unwrap_or_default());
         Ok(read.flatten().collect())
     }
 
@@ -225,7 +225,7 @@ mod tests {
     fn threads_stay_where_they_are_placed() {
         let units = host::cpus();
         let (Some(&first), Some(&last)) = (units.first(), units.last()) else { return };
-        let place = Place {
+        let place = RankPlacement {
             domains: vec![0],
             units: units.clone(),
             workers: vec![last, first],
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(crew(1).pool.broadcast(|_| own_cores()), [vec![last]]);
         // More workers than were placed share the cores.
         assert!(crew(3).pool.broadcast(|_| own_cores()).iter().all(|mine| *mine == units));
-        let spare = Crew::new(0, 1, Place { communication: Some(last), ..place.clone() }).expect("threads");
+        let spare = Crew::new(0, 1, RankPlacement { communication: Some(last), ..place.clone() }).expect("threads");
         for (crew, cores) in [(spare, vec![last]), (crew(1), units.clone())] {
             let bound = std::thread::spawn(move || {
                 crew.bind_communication();

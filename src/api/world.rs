@@ -10,12 +10,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::error::Rank;
-use super::placement::{Crew, Placed};
+use super::placement::{AgreedPlacement, Crew};
 use super::{Error, Program, Result, host, memory_limits};
 use crate::exec::{Moved, RunOptions};
 use crate::io::output::remove_temporaries;
 use crate::kernel::Element;
-use crate::machine::{Machine, Place};
+use crate::machine::{Machine, RankPlacement};
 use crate::plan::Plan;
 
 #[cfg(feature = "mpi")]
@@ -48,7 +48,7 @@ pub(super) struct Shared {
     pub(super) members: Members,
     crews: RefCell<BTreeMap<usize, Rc<Vec<Crew>>>>,
     /// What [`World::place`] has given to each local rank.
-    pub(super) placed: RefCell<Option<Placed>>,
+    pub(super) placed: RefCell<Option<AgreedPlacement>>,
     pub(super) options: RunOptions,
     moved: Cell<Moved>,
     not_send: PhantomData<*const ()>,
@@ -387,13 +387,17 @@ impl World {
 
 impl Shared {
     /// Where a local rank computes: the cores of its process, unless it has some of them for itself.
-    pub(super) fn place_of(&self, rank: usize) -> Place {
+    pub(super) fn place_of(&self, rank: usize) -> RankPlacement {
         if let Some(place) = self.placed.borrow().as_ref().and_then(|placed| placed.places.get(rank)) {
             return place.clone();
         }
         let units = host::cpus();
         let domains = host::allowed().map(|topology| topology.domains).unwrap_or_default();
-        Place { domains: domains.iter().map(|domain| domain.number).collect(), units, ..Place::default() }
+        RankPlacement {
+            domains: domains.iter().map(|domain| domain.number).collect(),
+            units,
+            ..RankPlacement::default()
+        }
     }
 
     /// Whether local ranks have cores of their own from [`World::place`].

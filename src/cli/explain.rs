@@ -1,6 +1,6 @@
 //! `--explain` and `--simulate`: the plan, its proof and how it is played, for as many ranks as plans are made for; no data.
 
-use einsum_dist::machine::{Place, Placement, Topology, listed};
+use einsum_dist::machine::{Placement, RankPlacement, Topology, listed};
 use einsum_dist::plan::{Classes, MOST_WHOLE, Step};
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Error, Plan, World};
@@ -60,7 +60,7 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
 }
 
 /// A line about a host, and one for each of its ranks.
-pub fn where_ranks_are(host: &Topology, places: &[Place]) -> String {
+pub fn where_ranks_are(host: &Topology, places: &[RankPlacement]) -> String {
     let heads = std::iter::once("placement ").chain(std::iter::repeat("          "));
     let ranks = heads.zip(listed(places)).map(|(head, line)| format!("{head}{line}\n"));
     format!("topology  {host}\n{}", ranks.collect::<String>())

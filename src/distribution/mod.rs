@@ -14,17 +14,17 @@
 //! differ on a cutting axis are disjoint. Deliberately absent: blocks that are no product of sets of indices.
 
 mod cut;
-mod distribution;
 mod error;
 mod intervals;
 mod owners;
+mod rank_grid;
 mod region;
 mod tile;
 
 pub use cut::Cut;
-pub use distribution::{Axis, Distribution, Role};
 pub use error::GridError;
 pub use intervals::Intervals;
 pub use owners::Owners;
+pub use rank_grid::{Axis, Distribution, Role};
 pub use region::{Bounds, Region, is_empty, volume, without};
 pub use tile::tile_bounds;

@@ -42,19 +42,23 @@ pub(super) unsafe fn sum<T: Element>(plan: &Sum, isa: Isa, from: *const T, to: *
     // SAFETY: the caller's promise: an element is one or two reals of the type that its dtype says.
     unsafe {
         match T::DTYPE {
-            Dtype::Float32 => Share::<f32> { plan, isa, parts: 1, from: Const(from.cast()), to: Mut(to.cast()) }.run(),
-            Dtype::Float64 => Share::<f64> { plan, isa, parts: 1, from: Const(from.cast()), to: Mut(to.cast()) }.run(),
+            Dtype::Float32 => {
+                SumShare::<f32> { plan, isa, parts: 1, from: Const(from.cast()), to: Mut(to.cast()) }.run()
+            }
+            Dtype::Float64 => {
+                SumShare::<f64> { plan, isa, parts: 1, from: Const(from.cast()), to: Mut(to.cast()) }.run()
+            }
             Dtype::Complex64 => {
-                Share::<f32> { plan, isa, parts: 2, from: Const(from.cast()), to: Mut(to.cast()) }.run()
+                SumShare::<f32> { plan, isa, parts: 2, from: Const(from.cast()), to: Mut(to.cast()) }.run()
             }
             Dtype::Complex128 => {
-                Share::<f64> { plan, isa, parts: 2, from: Const(from.cast()), to: Mut(to.cast()) }.run()
+                SumShare::<f64> { plan, isa, parts: 2, from: Const(from.cast()), to: Mut(to.cast()) }.run()
             }
         }
     }
 }
 
-struct Share<'a, R> {
+struct SumShare<'a, R> {
     plan: &'a Sum,
     isa: Isa,
     parts: usize,
@@ -62,7 +66,7 @@ struct Share<'a, R> {
     to: Mut<R>,
 }
 
-impl<R: Real> Share<'_, R> {
+impl<R: Real> SumShare<'_, R> {
     /// # Safety
     /// As [`sum`].
     unsafe fn run(&self) {
@@ -166,7 +170,7 @@ impl<R: Real> Share<'_, R> {
 
 /// Some steps of a unit.
 struct Steps<'a, R> {
-    share: &'a Share<'a, R>,
+    share: &'a SumShare<'a, R>,
     from: *const R,
     count: usize,
     range: std::ops::Range<usize>,
@@ -180,7 +184,7 @@ impl<R: Real> RealBody<R> for Steps<'_, R> {
     /// The instructions exist, and the source of the steps may be read.
     #[inline(always)]
     unsafe fn run<S: Simd<R>>(self) {
-        let Steps { share: &Share { plan, parts, .. }, from, count, range, total } = self;
+        let Steps { share: &SumShare { plan, parts, .. }, from, count, range, total } = self;
         let stride = plan.line.strides[0];
         let at = |step: usize| from.wrapping_offset(plan.step(step).0 * parts as isize);
         // SAFETY: the caller's promise.

@@ -32,7 +32,7 @@ pub use gemm::{
 };
 pub use isa::Isa;
 pub use layout::{Layout, key, row_major};
-pub use loops::{Any, Dots, Line, LoopPlan, Nest, Partials, Share, SumBlocks, plan_loops};
+pub use loops::{Any, Dots, Line, LoopPlan, Nest, Partials, SumBlocks, ThreadShare, plan_loops};
 pub use permute::{BUFFER_BYTES, Blocks, LONGEST, Moves, Permute, Side};
 pub use products::ProductsPlan;
 pub use sum::{Sum, UNIT};

@@ -16,7 +16,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 pub use limits::{MOST_RANKS, MOST_WORKERS};
-pub use placement::{Place, Placement, Warning, listed};
+pub use placement::{Placement, RankPlacement, Warning, listed};
 pub use synthetic::Synthetic;
 pub use topology::{Cache, Domain, Topology};
 

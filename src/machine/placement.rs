@@ -28,7 +28,7 @@ const LISTED: usize = 64;
 
 /// Where one rank computes. Numbers of units and domains are those of the system.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Place {
+pub struct RankPlacement {
     /// NUMA domains; several where the rank straddles them.
     pub domains: Vec<usize>,
     /// Processing units that its threads may use, in ascending order; none where nothing is bound.
@@ -45,7 +45,7 @@ pub struct Place {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Placement {
     /// In order of ranks.
-    pub places: Vec<Place>,
+    pub places: Vec<RankPlacement>,
     /// What is not as it should be, in order of ranks.
     pub warnings: Vec<Warning>,
 }
@@ -86,13 +86,13 @@ impl fmt::Display for Warning {
 }
 
 /// A line for each rank, of many the first ones.
-pub fn listed(places: &[Place]) -> impl Iterator<Item = String> {
+pub fn listed(places: &[RankPlacement]) -> impl Iterator<Item = String> {
     let more = places.len().saturating_sub(LISTED);
     let lines = places.iter().take(LISTED).enumerate().map(|(rank, place)| format!("rank {rank}: {place}"));
     lines.chain((more > 0).then(|| format!("and {more} more")))
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RankPlacement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.domains.as_slice() {
             [] => return f.write_str("where the system likes"),
@@ -124,7 +124,7 @@ fn ranges(numbers: &[usize]) -> String {
 }
 
 /// What one rank has of a topology.
-struct Share<'a> {
+struct RankShare<'a> {
     domains: &'a [Domain],
     cores: Vec<&'a Vec<usize>>,
     /// Cores that each rank of its domains has at least.
@@ -184,9 +184,12 @@ impl Topology {
     /// Where ranks that share it compute, each with so many workers, and one thread more if they `communicate`.
     pub fn place(&self, ranks: usize, workers: usize, communicate: bool) -> Placement {
         let mut placement = Placement::default();
-        for (rank, Share { domains, cores, least }) in self.shares(ranks).into_iter().enumerate() {
+        for (rank, RankShare { domains, cores, least }) in self.shares(ranks).into_iter().enumerate() {
             let (starved, threads) = (least < workers, workers + usize::from(communicate));
-            let mut place = Place { domains: domains.iter().map(|domain| domain.number).collect(), ..Place::default() };
+            let mut place = RankPlacement {
+                domains: domains.iter().map(|domain| domain.number).collect(),
+                ..RankPlacement::default()
+            };
             place.units = units_of(&if starved { cores_of(domains) } else { cores.clone() });
             place.spare = !starved && communicate && threads <= cores.len();
             if starved {
@@ -225,36 +228,36 @@ impl Topology {
     }
 
     /// The domains of each rank, and its cores of them.
-    fn shares(&self, ranks: usize) -> Vec<Share<'_>> {
+    fn shares(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let (within, even) = (self.shares_within(ranks), self.cores() / ranks.max(1));
         if 4 * least_of(&within) >= 3 * even { within } else { self.shares_across(ranks) }
     }
 
     /// All cores in order, evenly.
-    fn shares_across(&self, ranks: usize) -> Vec<Share<'_>> {
+    fn shares_across(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let cores = cores_of(&self.domains);
         let owners: Vec<usize> =
             self.domains.iter().enumerate().flat_map(|(at, domain)| vec![at; domain.cores.len()]).collect();
         let share = |rank: usize| {
             let part = rank * cores.len() / ranks..(rank + 1) * cores.len() / ranks;
             let domains = &self.domains[owners[part.start]..=owners[part.end - 1]];
-            Share { domains, cores: cores[part].to_vec(), least: cores.len() / ranks }
+            RankShare { domains, cores: cores[part].to_vec(), least: cores.len() / ranks }
         };
         (0..ranks).map(share).collect()
     }
 
     /// Whole domains, or parts of one.
-    fn shares_within(&self, ranks: usize) -> Vec<Share<'_>> {
+    fn shares_within(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let count = self.domains.len();
         if ranks < count {
             let share = |domains| {
                 let cores = cores_of(domains);
-                Share { domains, least: cores.len(), cores }
+                RankShare { domains, least: cores.len(), cores }
             };
             return self.runs(ranks).into_iter().map(|run| share(&self.domains[run])).collect();
         }
         if count == 0 {
-            return (0..ranks).map(|_| Share { domains: &[], cores: Vec::new(), least: 0 }).collect();
+            return (0..ranks).map(|_| RankShare { domains: &[], cores: Vec::new(), least: 0 }).collect();
         }
         let mut members = vec![1; count];
         for _ in count..ranks {
@@ -268,14 +271,14 @@ impl Topology {
             let cores = cores_of(domains);
             (0..members).map(move |rank| {
                 let part = rank * cores.len() / members..(rank + 1) * cores.len() / members;
-                Share { domains, cores: cores[part].to_vec(), least: cores.len() / members }
+                RankShare { domains, cores: cores[part].to_vec(), least: cores.len() / members }
             })
         });
         shares.collect()
     }
 }
 
-fn least_of(shares: &[Share<'_>]) -> usize {
+fn least_of(shares: &[RankShare<'_>]) -> usize {
     shares.iter().map(|share| share.cores.len()).min().unwrap_or(0)
 }
 
@@ -552,7 +555,7 @@ mod tests {
 
     #[test]
     fn of_many_ranks_some_are_listed() {
-        let places = vec![Place::default(); LISTED + 3];
+        let places = vec![RankPlacement::default(); LISTED + 3];
         let lines: Vec<String> = listed(&places).collect();
         assert_eq!((lines.len(), lines[LISTED].as_str()), (LISTED + 1, "and 3 more"));
         assert_eq!(listed(&places[..LISTED]).count(), LISTED);

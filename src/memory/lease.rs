@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ndarray::{ArrayViewD, ArrayViewMutD, Axis, IxDyn, ShapeBuilder};
 
-use super::stream::Placed;
+use super::stream::Located;
 use super::{Slot, Store, Strided};
 use crate::dtype::Dtype;
 use crate::kernel::{Element, Tensor, TensorMut};
@@ -29,7 +29,7 @@ pub enum LeaseError {
 
 /// Where a box lies: its first element in elements behind that of the buffer, and its shape.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct BoxLocation {
     pub buffer: usize,
     pub offset: isize,
     /// `None`: it is the whole buffer.
@@ -41,7 +41,7 @@ pub(super) struct Place {
 struct Lease {
     store: Arc<Store>,
     id: u64,
-    place: Place,
+    place: BoxLocation,
 }
 
 impl Drop for Lease {
@@ -131,7 +131,7 @@ pub struct WriteLease(Lease);
 
 macro_rules! placed {
     ($lease:ty) => {
-        impl Placed for $lease {
+        impl Located for $lease {
             fn start(&self) -> *mut u8 {
                 self.0.start()
             }
@@ -151,7 +151,7 @@ placed!(ReadLease);
 placed!(WriteLease);
 
 impl ReadLease {
-    pub(super) fn new(store: Arc<Store>, id: u64, place: Place) -> ReadLease {
+    pub(super) fn new(store: Arc<Store>, id: u64, place: BoxLocation) -> ReadLease {
         ReadLease(Lease { store, id, place })
     }
 
@@ -205,7 +205,7 @@ impl ReadLease {
 }
 
 impl WriteLease {
-    pub(super) fn new(store: Arc<Store>, id: u64, place: Place) -> WriteLease {
+    pub(super) fn new(store: Arc<Store>, id: u64, place: BoxLocation) -> WriteLease {
         WriteLease(Lease { store, id, place })
     }
 

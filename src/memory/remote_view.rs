@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use super::Aligned;
 use super::segment::{Known, Mapping, Segment};
-use super::stream::{Outgoing, Placed};
+use super::stream::{Located, Outgoing};
 use super::strided::Strided;
 
 /// A box in a segment of its owner.
@@ -38,7 +38,7 @@ pub struct Remote {
 impl Outgoing {
     /// Where the boxes lie for others to read, before the first step; `None` if any of them does not.
     pub fn lend(&self) -> Option<Vec<ExportedView>> {
-        let lend = |placed: &dyn Placed| {
+        let lend = |placed: &dyn Located| {
             let (segment, offset) = Segment::find(placed.start() as usize)?;
             let lent = ExportedView { segment, offset, element: placed.element(), strided: placed.strided().clone() };
             lent.is_inside().then_some(lent)
@@ -74,7 +74,7 @@ impl Remote {
     }
 }
 
-impl Placed for Remote {
+impl Located for Remote {
     fn start(&self) -> *mut u8 {
         // SAFETY: the offset lies inside of the mapping, which `new` has checked.
         unsafe { self.mapping.start().as_ptr().add(self.offset) }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
-use super::lease::{LeaseError, Place, ReadLease, WriteLease};
+use super::lease::{BoxLocation, LeaseError, ReadLease, WriteLease};
 use super::{Aligned, Strided};
 use crate::distribution::Bounds;
 use crate::dtype::Dtype;
@@ -193,11 +193,11 @@ impl Store {
     }
 
     /// Where a box lies; without a shape of its own if it is the whole buffer.
-    fn locate(&self, buffer: usize, bounds: &[Range<usize>]) -> Result<Place, LeaseError> {
+    fn locate(&self, buffer: usize, bounds: &[Range<usize>]) -> Result<BoxLocation, LeaseError> {
         let slot = self.slots.get(buffer).and_then(Option::as_ref).ok_or(LeaseError::NoBuffer { buffer })?;
         let extents = &slot.strided.extents;
         if bounds.len() == extents.len() && bounds.iter().zip(extents).all(|(b, &e)| b.start == 0 && b.end == e) {
-            return Ok(Place { buffer, offset: 0, part: None });
+            return Ok(BoxLocation { buffer, offset: 0, part: None });
         }
         let inside =
             bounds.len() == extents.len() && bounds.iter().zip(extents).all(|(b, &e)| b.start <= b.end && b.end <= e);
@@ -205,10 +205,10 @@ impl Store {
             return Err(LeaseError::Outside { buffer });
         }
         let (offset, part) = slot.strided.slice(bounds);
-        Ok(Place { buffer, offset, part: Some(Box::new(part)) })
+        Ok(BoxLocation { buffer, offset, part: Some(Box::new(part)) })
     }
 
-    fn enter(&self, place: &Place, bounds: &[Range<usize>], write: bool) -> Result<u64, LeaseError> {
+    fn enter(&self, place: &BoxLocation, bounds: &[Range<usize>], write: bool) -> Result<u64, LeaseError> {
         let buffer = place.buffer;
         let overlaps =
             |other: &[Range<usize>]| bounds.iter().zip(other).all(|(a, b)| a.start < b.end && b.start < a.end);

@@ -77,7 +77,7 @@ impl Runs {
 }
 
 /// A box somewhere.
-pub(super) trait Placed {
+pub(super) trait Located {
     /// Its first element, in bytes of this process.
     fn start(&self) -> *mut u8;
 
@@ -96,7 +96,7 @@ struct Steps<L> {
     left: usize,
 }
 
-impl<L: Placed> Steps<L> {
+impl<L: Located> Steps<L> {
     fn new(boxes: Vec<L>) -> Steps<L> {
         let left = boxes.iter().map(|placed| placed.strided().elements() * placed.element()).sum();
         Steps { boxes: boxes.into_iter(), runs: None, left }

@@ -80,7 +80,7 @@ impl Tables {
         let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
         let mut all_considered = Vec::with_capacity(tree.nodes.len());
         for node in 0..tree.nodes.len() {
-            let search = Search { tree, cost, choices, tables: &tables };
+            let search = AlgorithmSearch { tree, cost, choices, tables: &tables };
             let (table, shown) = match search.table(node)? {
                 Table::Entries(mut entries) => {
                     entries.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
@@ -187,14 +187,14 @@ pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, 
     considered
 }
 
-struct Search<'a> {
+struct AlgorithmSearch<'a> {
     tree: &'a Tree,
     cost: &'a Cost<'a>,
     choices: &'a PlanningContext<'a>,
     tables: &'a [Table],
 }
 
-impl Search<'_> {
+impl AlgorithmSearch<'_> {
     fn labels(&self, node: NodeId) -> &[Label] {
         &self.tree.nodes[node].labels
     }

@@ -24,7 +24,7 @@ const ALIKE: f64 = 1.05;
 
 /// Where a node's tensor is while planning.
 #[derive(Clone, Copy)]
-enum Placed {
+enum TensorPlacement {
     /// An operand, or unary steps over one: wherever its consumer wants it.
     Free,
     /// This value of the plan.
@@ -40,7 +40,7 @@ struct Planner<'a> {
     chosen: Vec<Choice>,
     /// Of each node, if not all ranks.
     groups: Vec<Option<Range<usize>>>,
-    placed: Vec<Placed>,
+    placed: Vec<TensorPlacement>,
     values: Vec<Value>,
 }
 
@@ -208,38 +208,40 @@ impl Planner<'_> {
     fn result(&mut self) -> Result<(), PlanError> {
         let root = self.tree.root();
         match (self.placed[root], self.options.fixed.output.clone()) {
-            (Placed::Free, wanted) => {
+            (TensorPlacement::Free, wanted) => {
                 let wanted = wanted.unwrap_or_else(|| self.choices.preferred(&self.tree.nodes[root].labels));
                 self.materialise(root, &wanted)?;
             }
-            (Placed::At(value), Some(wanted)) => {
+            (TensorPlacement::At(value), Some(wanted)) => {
                 self.redistribute(value, wanted, "the result")?;
             }
-            (Placed::At(_), None) => {}
+            (TensorPlacement::At(_), None) => {}
         }
         Ok(())
     }
 
-    fn node(&mut self, node: NodeId) -> Result<Placed, PlanError> {
+    fn node(&mut self, node: NodeId) -> Result<TensorPlacement, PlanError> {
         match &self.tree.nodes[node].step {
             Step::Leaf { operand } => match self.options.fixed.operands.get(*operand) {
                 Some(Some(fixed)) => {
                     let labels = self.tree.nodes[node].labels.clone();
-                    Ok(Placed::At(self.push(labels, fixed.clone(), Source::Operand(*operand), 0.0)))
+                    Ok(TensorPlacement::At(self.push(labels, fixed.clone(), Source::Operand(*operand), 0.0)))
                 }
-                _ => Ok(Placed::Free),
+                _ => Ok(TensorPlacement::Free),
             },
             Step::Unary { input, op } => match self.placed[*input] {
                 // A sum down to a number leaves nothing to cut: better cut what is summed.
-                Placed::Free if !self.tree.nodes[node].labels.is_empty() || self.machine.ranks == 1 => Ok(Placed::Free),
-                Placed::Free => {
+                TensorPlacement::Free if !self.tree.nodes[node].labels.is_empty() || self.machine.ranks == 1 => {
+                    Ok(TensorPlacement::Free)
+                }
+                TensorPlacement::Free => {
                     let wanted = self.choices.preferred(&self.tree.nodes[*input].labels);
                     let value = self.materialise(*input, &wanted)?;
-                    self.unary(node, value, *op).map(Placed::At)
+                    self.unary(node, value, *op).map(TensorPlacement::At)
                 }
-                Placed::At(value) => self.unary(node, value, *op).map(Placed::At),
+                TensorPlacement::At(value) => self.unary(node, value, *op).map(TensorPlacement::At),
             },
-            Step::Contract { left, right, .. } => self.contract(node, *left, *right).map(Placed::At),
+            Step::Contract { left, right, .. } => self.contract(node, *left, *right).map(TensorPlacement::At),
         }
     }
 
@@ -330,8 +332,8 @@ impl Planner<'_> {
             unreachable!("every contraction has an algorithm")
         };
         let lies = [left, right].map(|input| match self.placed[input] {
-            Placed::Free => None,
-            Placed::At(value) => Some(&self.values[value].distribution),
+            TensorPlacement::Free => None,
+            TensorPlacement::At(value) => Some(&self.values[value].distribution),
         });
         let group = self.groups[node].clone();
         let (needs, seconds) = match &group {
@@ -356,8 +358,8 @@ impl Planner<'_> {
 
     fn bring(&mut self, node: NodeId, wanted: Distribution, consumer: &str) -> Result<usize, PlanError> {
         match self.placed[node] {
-            Placed::Free => self.materialise(node, &wanted),
-            Placed::At(value) => self.redistribute(value, wanted, consumer),
+            TensorPlacement::Free => self.materialise(node, &wanted),
+            TensorPlacement::At(value) => self.redistribute(value, wanted, consumer),
         }
     }
 }

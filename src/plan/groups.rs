@@ -61,7 +61,7 @@ impl<'a> Grouping<'a> {
         if matches!(pipeline, PipelineChoice::Of { .. }) || !(0..steps).any(|node| self.forks(node)) {
             return None;
         }
-        let mut search = Search { grouping: self, work: self.work(), planned: BTreeMap::new() };
+        let mut search = GroupSearch { grouping: self, work: self.work(), planned: BTreeMap::new() };
         let part = search.part(self.tree.root(), &(0..self.machine.ranks))?;
         if part.contractions.iter().all(|(_, ranks, _)| ranks.len() == self.machine.ranks) {
             return None;
@@ -116,14 +116,14 @@ impl<'a> Grouping<'a> {
     }
 }
 
-struct Search<'a> {
+struct GroupSearch<'a> {
     grouping: &'a Grouping<'a>,
     work: Vec<f64>,
     /// The tree on so many ranks.
     planned: BTreeMap<usize, Tables>,
 }
 
-impl Search<'_> {
+impl GroupSearch<'_> {
     /// The quicker way: all of a subtree on all of some ranks, or its own subtrees apart. `None`: something was asked for that there
     /// is not.
     fn part(&mut self, node: NodeId, ranks: &Range<usize>) -> Option<Part> {

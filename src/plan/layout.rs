@@ -31,7 +31,7 @@ pub type Prices = HashMap<Vec<isize>, Price>;
 
 /// Chooses orders; the tree as it is where nothing is gained.
 pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) -> Tree {
-    let mut search = Search { tree, dtype, target, prices };
+    let mut search = LayoutSearch { tree, dtype, target, prices };
     let total: f64 = (0..tree.nodes.len()).map(|node| tree.products(node)).sum();
     let least = if tree.nodes.len() > MANY { WORTH.max(total / MANY as f64) } else { WORTH };
     let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
@@ -86,14 +86,14 @@ struct Choice {
     inputs: [usize; 2],
 }
 
-struct Search<'a> {
+struct LayoutSearch<'a> {
     tree: &'a Tree,
     dtype: Dtype,
     target: &'a Target,
     prices: &'a mut Prices,
 }
 
-impl Search<'_> {
+impl LayoutSearch<'_> {
     fn table(&mut self, node: NodeId, orders: Vec<Vec<Label>>, tables: &[Table]) -> Table {
         let cheapest = |input: NodeId| {
             let costs = tables[input].choices.iter().map(|choice| choice.cost).enumerate();

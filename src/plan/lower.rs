@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::{Plan, ResultResidency, Source, Value};
 use crate::algorithm::{Contraction, Tensor, redistribute, unary};
 use crate::distribution::tile_bounds;
-use crate::schedule::{Buffer, BufferId, Builder, Factor, Home, Place, Schedule, View, Work};
+use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Factor, Home, Schedule, View, Work};
 
 /// Where a rank has its block of a value.
 #[derive(Clone, Copy)]
@@ -130,7 +130,14 @@ fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Optio
     };
     let summand = (value.distribution.summand(rank)?, value.distribution.summands());
     let (labels, extents) = (value.labels.clone(), region.extents());
-    Some(builder.declare(Buffer { node, labels, extents, within, home, place: Some(Place { region, summand }) }))
+    Some(builder.declare(Buffer {
+        node,
+        labels,
+        extents,
+        within,
+        home,
+        place: Some(BufferPlacement { region, summand }),
+    }))
 }
 
 /// A buffer for this rank's block of any batch of a value, of which the first is the largest.

@@ -71,14 +71,14 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
             return Ok(forgetful);
         }
     }
-    let search = Search { expression, tree, machine, options, limit, prices: &prices };
+    let search = MemoryFit { expression, tree, machine, options, limit, prices: &prices };
     let quickest = search.fitted(whole);
     if machine.ranks == 1 || quickest.as_ref().is_ok_and(|plan| plan.slice_count() == 1) {
         return quickest;
     }
     // What is quickest may leave much on one rank, which then needs more slices than others would.
     let options = Options { spread: true, ..options.clone() };
-    let search = Search { options: &options, ..search };
+    let search = MemoryFit { options: &options, ..search };
     let Ok((whole, _)) = laid_out(expression, tree, machine, &options, &[], &mut prices.borrow_mut()) else {
         return quickest;
     };
@@ -128,7 +128,7 @@ fn priced(gflop: f64, slices: f64) -> f64 {
     gflop.max(f64::MIN_POSITIVE) * (1.0 + PER_SLICE * slices)
 }
 
-struct Search<'a> {
+struct MemoryFit<'a> {
     expression: &'a str,
     tree: &'a Tree,
     machine: &'a Machine,
@@ -154,7 +154,7 @@ impl Sliced {
     }
 }
 
-impl Search<'_> {
+impl MemoryFit<'_> {
     /// The plan, the one with leaner grids, or one in slices, that fits.
     fn fitted(&self, whole: Plan) -> Result<Plan, PlanError> {
         let whole = self.leaner(whole);

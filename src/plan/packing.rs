@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::{Plan, ResultResidency};
 use crate::local_plan::{key, plan_contract};
-use crate::schedule::{Buffer, Home, Place, Schedule, Work};
+use crate::schedule::{Buffer, BufferPlacement, Home, Schedule, Work};
 
 /// Finds the workspace of schedules of one plan, of contractions that are alike once.
 pub struct Packing<'a> {
@@ -55,7 +55,8 @@ impl<'a> Packing<'a> {
     /// The extents of the dense array that a buffer is a box of, where the user's tensors are whole.
     fn array(&self, buffer: &Buffer) -> Vec<usize> {
         // Blocks of several boxes are put together.
-        let one_box = |place: &Place| place.region.dims().iter().all(|intervals| intervals.ranges().len() <= 1);
+        let one_box =
+            |place: &BufferPlacement| place.region.dims().iter().all(|intervals| intervals.ranges().len() <= 1);
         let whole = match buffer.home {
             Home::Operand(index) => Some(self.plan.operand_shape(index)),
             Home::Output if self.plan.result == ResultResidency::Whole => Some(self.plan.output_shape()),

@@ -45,7 +45,7 @@ struct Weights {
 pub fn slices(model: &Model, target: f64, forbidden: &[Label], price: &Price) -> Vec<State> {
     let nodes = model.tree.nodes.len();
     let trials = TRIALS.min((VISITS / (VISITS_PER_NODE * nodes).max(1)).max(4) as u64);
-    let search = Search { model, target, forbidden, price };
+    let search = SliceSearch { model, target, forbidden, price };
     let mut found: Vec<(f64, State)> = Vec::new();
     for trial in 0..trials {
         // What no weights reach, noise does not either.
@@ -66,14 +66,14 @@ pub fn slices(model: &Model, target: f64, forbidden: &[Label], price: &Price) ->
     found.into_iter().map(|(_, state)| state).collect()
 }
 
-struct Search<'a> {
+struct SliceSearch<'a> {
     model: &'a Model<'a>,
     target: f64,
     forbidden: &'a [Label],
     price: &'a Price,
 }
 
-impl Search<'_> {
+impl SliceSearch<'_> {
     fn figures(&self, state: &State) -> Figures {
         self.model.figures(state, self.target)
     }

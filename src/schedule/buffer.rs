@@ -24,7 +24,7 @@ pub enum Home {
 
 /// What a buffer holds from the beginning (operands, an output that is added onto) or must hold in the end (output).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct BufferPlacement {
     /// The piece of the whole tensor, stored densely.
     pub region: Region,
     /// Which summand of the tensor it is, and of how many (`(0, 1)`: final values).
@@ -42,7 +42,7 @@ pub struct Buffer {
     pub within: Vec<usize>,
     pub home: Home,
     /// Set for operands and the output.
-    pub place: Option<Place>,
+    pub place: Option<BufferPlacement>,
 }
 
 impl Buffer {

@@ -29,7 +29,7 @@ mod task;
 mod uses;
 pub mod verify;
 
-pub use buffer::{Buffer, BufferId, Home, Place};
+pub use buffer::{Buffer, BufferId, BufferPlacement, Home};
 pub use builder::Builder;
 pub use laid_out::LaidOut;
 pub use reuse::ReuseScope;

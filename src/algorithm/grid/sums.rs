@@ -15,7 +15,7 @@ use crate::distribution::{Bounds, Region, is_empty, without};
 use crate::schedule::{Accumulate, Builder, View};
 
 /// Part of a tile of out.
-struct Place {
+struct OutPart {
     /// In coordinates of the tensor.
     bounds: Bounds,
     view: View,
@@ -25,7 +25,7 @@ struct Place {
 /// All of a rank's tile of out.
 pub struct Sums<'a> {
     contraction: &'a Contraction,
-    places: Vec<Place>,
+    places: Vec<OutPart>,
     in_place: bool,
 }
 
@@ -44,13 +44,13 @@ impl<'a> Sums<'a> {
         };
         if let Some((bounds, view)) = own {
             let first = if contraction.onto { Accumulate::Beta } else { Accumulate::Overwrite };
-            places.push(Place { bounds, view, first });
+            places.push(OutPart { bounds, view, first });
         }
         for bounds in others {
             let extents: Vec<usize> = bounds.iter().map(ExactSizeIterator::len).collect();
             let corner = extents.iter().map(|&extent| 0..extent).collect();
             let view = View { buffer: out.scratch(builder, extents), bounds: corner };
-            places.push(Place { bounds, view, first: Accumulate::Overwrite });
+            places.push(OutPart { bounds, view, first: Accumulate::Overwrite });
         }
         Sums { contraction, places, in_place }
     }
@@ -58,7 +58,7 @@ impl<'a> Sums<'a> {
     /// Adds the products of one round, in which the rank works on these pieces of left and of right.
     pub fn add(&self, builder: &mut Builder, operands: [(&Region, &View); 2], round: usize) {
         let Contraction { left, right, out, .. } = self.contraction;
-        for Place { bounds, view, first } in self.places.iter().filter(|place| !is_empty(&place.bounds)) {
+        for OutPart { bounds, view, first } in self.places.iter().filter(|place| !is_empty(&place.bounds)) {
             let [l, r] = [(left, operands[0]), (right, operands[1])]
                 .map(|(tensor, (piece, view))| restricted(tensor, piece, view, out, bounds));
             contract(builder, l, r, view.clone(), if round == 0 { *first } else { Accumulate::Add });
@@ -67,7 +67,7 @@ impl<'a> Sums<'a> {
 
     /// This rank's summand of what another has in the end.
     pub fn stored(&self, part: &Region) -> Option<View> {
-        self.places.iter().find_map(|Place { bounds: place, view, .. }| {
+        self.places.iter().find_map(|OutPart { bounds: place, view, .. }| {
             let of = bounds(part);
             let inside = of.iter().zip(place).all(|(of, place)| place.start <= of.start && of.end <= place.end);
             inside.then(|| {

@@ -14,16 +14,16 @@ const CHUNKS: usize = 4;
 
 /// The indices of each dimension that a rank works on.
 #[derive(Debug, Clone)]
-pub struct Share(Vec<(Label, Intervals)>);
+pub struct WorkShare(Vec<(Label, Intervals)>);
 
-impl Share {
+impl WorkShare {
     /// The indices of a dimension.
     pub fn of(&self, label: Label) -> &Intervals {
         let mine = self.0.iter().find(|(l, _)| *l == label);
         &mine.unwrap_or_else(|| panic!("a share has all dimensions of the contraction")).1
     }
 
-    fn with(&self, label: Label, indices: Intervals) -> Share {
+    fn with(&self, label: Label, indices: Intervals) -> WorkShare {
         let mut share = self.clone();
         for (_, mine) in share.0.iter_mut().filter(|(l, _)| *l == label) {
             mine.clone_from(&indices);
@@ -43,7 +43,7 @@ pub struct Geometry<'a> {
     pub stationary: Stationary,
     pub ranks: usize,
     /// By rank, what it works on, chunk by chunk.
-    pub chunks: Vec<Vec<Share>>,
+    pub chunks: Vec<Vec<WorkShare>>,
     /// The final blocks of left, right and out, by rank.
     blocks: [Vec<Option<Region>>; 3],
 }
@@ -114,7 +114,7 @@ impl<'a> Geometry<'a> {
     }
 
     /// What a rank works on: its block of the stationary tensor, and of the rest a share as one of the replicas.
-    fn share(&self, rank: usize, along: Option<Label>) -> Option<Share> {
+    fn share(&self, rank: usize, along: Option<Label>) -> Option<WorkShare> {
         let stays = self.stays();
         let block =
             stays.distribution.block(&stays.shape, rank).filter(|_| stays.distribution.summand(rank) == Some(0))?;
@@ -127,7 +127,7 @@ impl<'a> Geometry<'a> {
                 }
             }
         }
-        let share = Share(share);
+        let share = WorkShare(share);
         let (replicas, number) = (stays.distribution.replicas(), stays.distribution.replica(rank)?);
         // Where the stationary tensor has all dimensions, replicas divide the longest of their block.
         let Some(label) = along.or_else(|| self.longest(|_| true)) else { return (number == 0).then_some(share) };
@@ -168,11 +168,12 @@ impl<'a> Geometry<'a> {
     }
 
     /// A rank begins with the chunk of which it holds most (the iteration offset of section 4.1).
-    fn chunks_of(&self, rank: usize, along: Option<Label>, cells: &[Intervals]) -> Vec<Share> {
+    fn chunks_of(&self, rank: usize, along: Option<Label>, cells: &[Intervals]) -> Vec<WorkShare> {
         let Some(share) = self.share(rank, along) else { return Vec::new() };
         let Some(along) = along else { return vec![share] };
-        let elements = |chunk: &Share| self.moving().iter().map(|tensor| chunk.region(tensor).volume()).sum::<usize>();
-        let mut chunks: Vec<Share> = Vec::new();
+        let elements =
+            |chunk: &WorkShare| self.moving().iter().map(|tensor| chunk.region(tensor).volume()).sum::<usize>();
+        let mut chunks: Vec<WorkShare> = Vec::new();
         for cell in cells.iter().map(|cell| cell.intersect(share.of(along))).filter(|cell| !cell.is_empty()) {
             // Large ones in pieces, so that little has nothing to hide behind.
             let chunk = share.with(along, cell.clone());
@@ -187,18 +188,18 @@ impl<'a> Geometry<'a> {
     }
 
     /// Elements of a chunk's tensors that a rank has.
-    fn held(&self, rank: usize, chunk: &Share) -> usize {
+    fn held(&self, rank: usize, chunk: &WorkShare) -> usize {
         let here = |tensor: &&Tensor| {
             self.block(tensor, rank).map_or(0, |block| block.intersect(&chunk.region(tensor)).volume())
         };
         self.tensors().iter().map(here).sum()
     }
 
-    fn reordered(&self, rank: usize, list: Vec<Share>, chunks: Chunks) -> Vec<Share> {
+    fn reordered(&self, rank: usize, list: Vec<WorkShare>, chunks: Chunks) -> Vec<WorkShare> {
         if chunks.order == Reorder::Direct {
             return list;
         }
-        let effort = |chunk: &Share| {
+        let effort = |chunk: &WorkShare| {
             let all: usize = self.tensors().iter().map(|tensor| chunk.region(tensor).volume()).sum();
             let products: u64 = chunk.0.iter().map(|(_, indices)| indices.len() as u64).product();
             Effort { comes: (all - self.held(rank, chunk)) as u64 * chunks.balance.max(1), computes: products }

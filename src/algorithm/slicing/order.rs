@@ -1,6 +1,6 @@
 //! In which order summands meet on every rank: what the verifier compares schedules with.
 
-use super::geometry::{Geometry, Share};
+use super::geometry::{Geometry, WorkShare};
 use super::{Chunks, REPLICAS, Stationary};
 use crate::algorithm::contraction::Contraction;
 use crate::algorithm::pieces::Rounds;
@@ -15,7 +15,7 @@ pub fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, 
     let geometry = Geometry::new(contraction, stationary, chunks, ranks);
     let summed: Vec<Label> =
         contraction.left.labels.iter().copied().filter(|label| !contraction.out.labels.contains(label)).collect();
-    let summand = |share: &Share| Summand {
+    let summand = |share: &WorkShare| Summand {
         of: share.region(&contraction.out),
         products: Region::from(summed.iter().map(|&label| share.of(label).clone()).collect::<Vec<Intervals>>()),
     };

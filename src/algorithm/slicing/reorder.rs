@@ -55,7 +55,7 @@ impl Reorder {
             Reorder::Direct => {}
             Reorder::Greedy => order.sort_by_key(|&at| chunks[at].comes > 0),
             Reorder::Exhaustive if chunks.len() <= MOST_TRIED => {
-                let mut search = Search { chunks, best: (seconds(chunks, &order), order.clone()) };
+                let mut search = OrderSearch { chunks, best: (seconds(chunks, &order), order.clone()) };
                 search.extend(&mut Vec::new(), 0);
                 order = search.best.1;
             }
@@ -98,12 +98,12 @@ fn by_cost(chunks: &[Effort]) -> Vec<usize> {
 }
 
 /// All orders, less those that begin worse than the best ends.
-struct Search<'a> {
+struct OrderSearch<'a> {
     chunks: &'a [Effort],
     best: (u64, Vec<usize>),
 }
 
-impl Search<'_> {
+impl OrderSearch<'_> {
     /// `spent`: until the last chunk so far is there.
     fn extend(&mut self, order: &mut Vec<usize>, spent: u64) {
         let last = order.last().map_or(0, |&at| self.chunks[at].computes);

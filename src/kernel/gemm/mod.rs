@@ -20,7 +20,7 @@ use super::Element;
 use super::permute::{Factors, permute};
 use super::pointer::{Const, Mut};
 use crate::local_plan::{Family, GemmPlan, Isa};
-use share::Share;
+use share::GemmShare;
 
 /// The tensors and factors of one run, in the order of the plan: rows' operand, columns' operand, out.
 #[derive(Debug, Clone, Copy)]
@@ -103,7 +103,7 @@ impl<T: Element> Deep<'_, T> {
             };
             // SAFETY: the caller's promise; shares are disjoint in out or in a partial sum, which has room for all that lies
             // as out does, and each has its part of the workspace.
-            unsafe { Share::new(plan, isa, family, arguments, workspace).run(number, depth) }
+            unsafe { GemmShare::new(plan, isa, family, arguments, workspace).run(number, depth) }
         };
         let shares = plan.grid.shares();
         if shares == 1 {

@@ -42,7 +42,7 @@ struct Product<'a, T: Element> {
     boxes: [BoxAt<'a>; 2],
 }
 
-pub(super) struct Share<'a, T: Element> {
+pub(super) struct GemmShare<'a, T: Element> {
     plan: &'a GemmPlan,
     isa: Isa,
     arguments: Arguments<T>,
@@ -57,7 +57,7 @@ pub(super) struct Share<'a, T: Element> {
     columns: [[isize; MOST_COLUMNS]; 2],
 }
 
-impl<'a, T: Element> Share<'a, T> {
+impl<'a, T: Element> GemmShare<'a, T> {
     pub fn new(plan: &'a GemmPlan, isa: Isa, family: Family, arguments: Arguments<T>, workspace: &'a mut [T]) -> Self {
         let mut rest = workspace;
         let parts = plan.share_elements().map(|elements| {
@@ -71,7 +71,7 @@ impl<'a, T: Element> Share<'a, T> {
         let columns = columns.map(|lead| std::array::from_fn(|i| (i * lead) as isize));
         let aligned = (arguments.out.at(0) as usize).is_multiple_of(CACHE_LINE);
         let streams = plan.streams && family == Family::Own && arguments.beta == T::ZERO && aligned;
-        Share { plan, isa, arguments, parts, held: None, multiply, streams, columns }
+        GemmShare { plan, isa, arguments, parts, held: None, multiply, streams, columns }
     }
 
     /// # Safety
@@ -207,7 +207,7 @@ impl<'a, T: Element> Share<'a, T> {
     /// The product of one box by way of a dense copy.
     ///
     /// # Safety
-    /// As [`Share::product`], for all slabs of out.
+    /// As [`GemmShare::product`], for all slabs of out.
     #[expect(clippy::too_many_arguments)]
     unsafe fn buffered(
         &mut self,
@@ -292,7 +292,7 @@ impl<'a, T: Element> Share<'a, T> {
     /// The tiles of some panels of rows and one of columns.
     ///
     /// # Safety
-    /// As [`Share::product`]; the panels are those of its boxes.
+    /// As [`GemmShare::product`]; the panels are those of its boxes.
     unsafe fn tiles(&mut self, product: &Product<'_, T>, group: Group, col: Panel) {
         let plan = self.plan;
         let buffered = plan.out == OutAccess::Buffered;

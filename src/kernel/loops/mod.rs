@@ -27,7 +27,7 @@ use super::Element;
 use super::pointer::{Const, Mut};
 use super::simd::{Body, Both, dispatch};
 use crate::dtype::Dtype;
-use crate::local_plan::{Dots, Isa, Line, LoopPlan, Nest, Partials, Share};
+use crate::local_plan::{Dots, Isa, Line, LoopPlan, Nest, Partials, ThreadShare};
 use update::{Factors, Visit};
 use walk::Walk;
 
@@ -78,7 +78,7 @@ pub(super) unsafe fn run<T: Element>(
 /// # Safety
 /// As for [`run`], where the shares' loops visit disjoint elements of out; the shares' buffers are in `room`.
 unsafe fn shares<T: Element>(
-    list: &[Share],
+    list: &[ThreadShare],
     isa: Isa,
     factors: Factors<T>,
     tensors: (Const<T>, Const<T>, Mut<T>),
@@ -103,7 +103,7 @@ unsafe fn shares<T: Element>(
 /// # Safety
 /// As for [`run`], with the loops of one share.
 unsafe fn share<T: Element>(
-    share: &Share,
+    share: &ThreadShare,
     isa: Isa,
     factors: Factors<T>,
     (first, second, out): (Const<T>, Const<T>, Mut<T>),

@@ -17,7 +17,7 @@ use num_complex::Complex;
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512};
-use super::simd::{Generic, Place, Real, Simd, Store, Sum, prefetch as ask};
+use super::simd::{Generic, Real, Simd, Store, Sum, TileDestination, prefetch as ask};
 use crate::local_plan::{CACHE_LINE, Isa, Spot};
 
 /// What a micro-kernel is called with, beside the spots of the tiles that it computes one after the other. Counts and
@@ -152,12 +152,12 @@ unsafe fn quick<S: Simd<R>, R: Real, const V: usize, const N: usize, const PARTS
         Some(store) => {
             let [_, second, third] = spot.vectors;
             let out = call.out.wrapping_offset(spot.out);
-            Place { out, columns: call.columns, vectors: [second, third], store }
+            TileDestination { out, columns: call.columns, vectors: [second, third], store }
         }
         None => {
             let columns = const { &columns_of(V * S::LANES) };
             let vectors = [1, 2].map(|vector| (vector * S::LANES) as isize);
-            Place { out: sums, columns: columns.as_ptr(), vectors, store: Store::Over }
+            TileDestination { out: sums, columns: columns.as_ptr(), vectors, store: Store::Over }
         }
     };
     let column = if PACKED { PARTS as isize } else { call.right_column };

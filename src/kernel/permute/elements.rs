@@ -3,11 +3,11 @@
 //! The blocks are small squares, so that cache lines on either side are still there when their next element is needed.
 
 use super::super::Element;
-use super::{Factors, Share, walk};
+use super::{Factors, PermuteShare, walk};
 
 /// # Safety
 /// As [`super::permute`] for one share.
-pub(super) unsafe fn share<T: Element>(share: Share<T>, Factors { alpha, beta }: Factors<T>) {
+pub(super) unsafe fn share<T: Element>(share: PermuteShare<T>, Factors { alpha, beta }: Factors<T>) {
     // SAFETY: the caller's promise; the destination is read only where beta is not 0.
     unsafe {
         if beta == T::ZERO {
@@ -27,7 +27,7 @@ pub(super) unsafe fn share<T: Element>(share: Share<T>, Factors { alpha, beta }:
 /// # Safety
 /// As [`share`]; `merge` may be called with every element of the destination.
 #[inline(always)]
-unsafe fn each<T: Element>(Share { plan, share, tensors, .. }: Share<T>, merge: impl Fn(*mut T, T)) {
+unsafe fn each<T: Element>(PermuteShare { plan, share, tensors, .. }: PermuteShare<T>, merge: impl Fn(*mut T, T)) {
     let wide = plan.widened();
     let scaled = |strides: [isize; 2]| strides.map(|stride| stride * wide as isize);
     let [along, across] = [&plan.blocks().cols, &plan.blocks().rows].map(|side| scaled(side.loops[0].strides));

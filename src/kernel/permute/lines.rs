@@ -3,12 +3,12 @@
 //! Invariant: a line that goes past the caches starts and ends with ordinary stores where it does not fill a cache line.
 
 use super::super::simd::{Merge, Real, RealBody, Simd, fence};
-use super::{Share, Tensors, walk};
+use super::{PermuteShare, Tensors, walk};
 use crate::local_plan::{CACHE_LINE, Moves};
 
 /// # Safety
 /// As [`super::permute`] for one share.
-pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: Share<R>, merge: M) {
+pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M) {
     let parts = share.parts();
     let (past_caches, spread) = match share.plan.body() {
         Moves::Lines { past_caches } => (past_caches, false),

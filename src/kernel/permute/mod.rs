@@ -50,7 +50,7 @@ pub(super) unsafe fn permute<T: Element>(plan: &Permute, isa: Isa, from: *const 
     let (from, to) = (Const(from.wrapping_offset(source)), Mut(to.wrapping_offset(target)));
     // SAFETY: the caller's promise for one share; shares have different blocks, and those different elements.
     let run = |share: usize| unsafe {
-        let share = Share { plan, share, isa, tensors: Tensors { from: from.at(0), to: to.at(0) } };
+        let share = PermuteShare { plan, share, isa, tensors: Tensors { from: from.at(0), to: to.at(0) } };
         if plan.body() == Moves::Elements { elements::share(share, factors) } else { share.run(factors) }
     };
     match plan.shares() {
@@ -76,17 +76,17 @@ impl<T> Tensors<T> {
 
 /// One share of a plan, of elements or of the reals that they are made of.
 #[derive(Debug, Clone, Copy)]
-struct Share<'a, T> {
+struct PermuteShare<'a, T> {
     plan: &'a Permute,
     share: usize,
     isa: Isa,
     tensors: Tensors<T>,
 }
 
-impl<'a, T: Element> Share<'a, T> {
-    fn cast<R>(self) -> Share<'a, R> {
-        let Share { plan, share, isa, tensors: Tensors { from, to } } = self;
-        Share { plan, share, isa, tensors: Tensors { from: from.cast(), to: to.cast() } }
+impl<'a, T: Element> PermuteShare<'a, T> {
+    fn cast<R>(self) -> PermuteShare<'a, R> {
+        let PermuteShare { plan, share, isa, tensors: Tensors { from, to } } = self;
+        PermuteShare { plan, share, isa, tensors: Tensors { from: from.cast(), to: to.cast() } }
     }
 
     /// # Safety
@@ -115,7 +115,7 @@ impl<'a, T: Element> Share<'a, T> {
     }
 }
 
-impl<R: Real> Share<'_, R> {
+impl<R: Real> PermuteShare<'_, R> {
     /// # Safety
     /// As [`permute`] for one share.
     unsafe fn blend<F: Factor<R> + Element>(self, [alpha, beta]: [F; 2]) {

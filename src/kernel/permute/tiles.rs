@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 
 use super::super::simd::{Merge, Real, RealBody, Simd, Size, fence, prefetch, transpose_square};
 use super::lines::{Lines, Starts};
-use super::{Share, Tensors, walk};
+use super::{PermuteShare, Tensors, walk};
 use crate::local_plan::{BUFFER_BYTES, LONGEST, Moves};
 
 /// Bytes between columns in the buffer: a cache line that keeps them from falling onto the same ones.
@@ -20,7 +20,7 @@ struct Buffer(MaybeUninit<[u8; BUFFER_BYTES]>);
 
 /// # Safety
 /// As [`super::permute`] for one share.
-pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: Share<R>, merge: M) {
+pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M) {
     let buffered = share.plan.body() == Moves::Tiles { buffered: true };
     // SAFETY: the caller's promise.
     unsafe { if buffered || !M::PUTS { through_buffer(share, merge, buffered) } else { direct(share) } }
@@ -28,7 +28,7 @@ pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: Share<R>, merge: M) {
 
 /// # Safety
 /// As [`share`], where nothing is merged.
-unsafe fn direct<R: Real>(share: Share<R>) {
+unsafe fn direct<R: Real>(share: PermuteShare<R>) {
     let words = Words::new(&share);
     let cols_to: [isize; LONGEST] = walk::offsets(&share.plan.blocks().cols, 1, words.parts);
     walk::blocks(share.plan, share.share, |offset, [cols, rows]| {
@@ -40,7 +40,7 @@ unsafe fn direct<R: Real>(share: Share<R>) {
 
 /// # Safety
 /// As [`share`].
-unsafe fn through_buffer<R: Real, M: Merge<R>>(share: Share<R>, merge: M, past_caches: bool) {
+unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M, past_caches: bool) {
     let parts = share.parts();
     let (cols, rows) = (&share.plan.blocks().cols, &share.plan.blocks().rows);
     let words = Words { ahead: past_caches, ..Words::new(&share) };
@@ -84,7 +84,7 @@ struct Words {
 }
 
 impl Words {
-    fn new<R: Real>(share: &Share<R>) -> Words {
+    fn new<R: Real>(share: &PermuteShare<R>) -> Words {
         let parts = share.parts() * size_of::<R>() / 4;
         let rows_from = walk::offsets(&share.plan.blocks().rows, 0, parts);
         Words { isa: share.isa, parts, rows_from, ahead: false }

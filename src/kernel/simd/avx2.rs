@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Place, Simd, Sum, x86_asm};
+use super::{Simd, Sum, TileDestination, x86_asm};
 
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx2;
@@ -114,7 +114,7 @@ macro_rules! avx2 {
             #[inline(always)]
             unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(
                 sum: &Sum<$real>,
-                place: &Place<$real>,
+                place: &TileDestination<$real>,
             ) -> bool {
                 // SAFETY: the trait's promise, and the caller's.
                 unsafe { x86_asm::$sums::<V, N, PARTS>(sum, place) }

@@ -24,7 +24,7 @@ use std::ops::{Add, Mul, Sub};
 
 pub(super) use generic::Generic;
 pub(super) use merge::{Blend, Factor, Merge, Plus, Put};
-pub(super) use sum::{Place, Store, Sum};
+pub(super) use sum::{Store, Sum, TileDestination};
 pub(super) use tile::transpose_tile;
 pub(super) use tile::{Size, transpose_square};
 
@@ -134,7 +134,7 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// # Safety
     /// As [`Sum`] says; whole vectors may be written to the place; the instructions exist.
     #[inline(always)]
-    unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(_: &Sum<R>, _: &Place<R>) -> bool {
+    unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(_: &Sum<R>, _: &TileDestination<R>) -> bool {
         false
     }
 

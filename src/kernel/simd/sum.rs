@@ -28,7 +28,7 @@ pub struct Sum<R> {
 /// # Safety
 /// Whoever adds up promises an offset for every column, and that whole vectors may be written there; those of the tile's
 /// vectors only, and with [`Store::Onto`] they hold values.
-pub struct Place<R> {
+pub struct TileDestination<R> {
     pub out: *mut R,
     pub columns: *const isize,
     /// Of the second and the third vector of each column.

@@ -13,7 +13,7 @@
 use std::arch::x86_64::_mm256_zeroupper;
 use std::mem::offset_of;
 
-use super::sum::{Place, Store, Sum};
+use super::sum::{Store, Sum, TileDestination};
 
 /// What lies side by side in right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,10 +209,10 @@ macro_rules! steps {
             next = inout(reg) $from.next => _,
             b0 = inout(reg) $from.right => _,
             place = in(reg) &raw const *$place,
-            out = const offset_of!(Place<$real>, out),
-            columns = const offset_of!(Place<$real>, columns),
-            vectors = const offset_of!(Place<$real>, vectors),
-            store = const offset_of!(Place<$real>, store),
+            out = const offset_of!(TileDestination<$real>, out),
+            columns = const offset_of!(TileDestination<$real>, columns),
+            vectors = const offset_of!(TileDestination<$real>, vectors),
+            store = const offset_of!(TileDestination<$real>, store),
             past = const Store::Past as u8,
             $($operand)*
             out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
@@ -254,7 +254,7 @@ macro_rules! sums {
         #[inline]
         pub(super) unsafe fn $avx2<const V: usize, const N: usize, const PARTS: usize>(
             sum: &Sum<$real>,
-            place: &Place<$real>,
+            place: &TileDestination<$real>,
         ) -> bool {
             let Some(order) = sum.order(PARTS) else { return false };
             let count = N * PARTS;
@@ -300,7 +300,7 @@ macro_rules! sums {
         #[inline]
         pub(super) unsafe fn $avx512<const V: usize, const N: usize, const PARTS: usize>(
             sum: &Sum<$real>,
-            place: &Place<$real>,
+            place: &TileDestination<$real>,
         ) -> bool {
             let Some(order) = sum.order(PARTS) else { return false };
             let count = N * PARTS;

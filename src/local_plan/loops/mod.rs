@@ -34,7 +34,7 @@ const ALIGN: usize = 16;
 pub struct LoopPlan {
     /// Whether the first operand of the nests is the right one.
     pub swapped: bool,
-    pub shares: Vec<Share>,
+    pub shares: Vec<ThreadShare>,
     /// Where the shares split the sum.
     pub partials: Option<Partials>,
     /// Picoseconds that this should take.
@@ -43,7 +43,7 @@ pub struct LoopPlan {
 
 /// The part of one thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Share {
+pub struct ThreadShare {
     /// Where its loops start: first operand, second operand, out (or its partial result).
     pub start: [isize; 3],
     /// All of it, or one block of a long sum.
@@ -141,9 +141,9 @@ pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> Loop
         }
         let blocks = SumBlocks::new(&mut loops, &choice, dtype, workspace);
         workspace += blocks.as_ref().map_or(0, SumBlocks::workspace_elements);
-        Share { start, nest: choice.nest(&loops, dtype.size()), blocks }
+        ThreadShare { start, nest: choice.nest(&loops, dtype.size()), blocks }
     });
-    let shares: Vec<Share> = shares.collect();
+    let shares: Vec<ThreadShare> = shares.collect();
     let added = partials.as_ref().map_or(0, |partials| parts * partials.step);
     let price = price::shared(price, parts, added);
     LoopPlan { swapped, shares, partials, price: (price * 1000.0) as u64 }

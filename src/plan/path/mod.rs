@@ -69,7 +69,7 @@ pub fn order(
     if tensors < 3 || options.path == PathChoice::LeftToRight {
         return Ok((left_to_right(tensors), None));
     }
-    let search = search::Search::new(network);
+    let search = search::PathSearch::new(network);
     Ok(match options.path {
         PathChoice::Greedy => greedy(&search, tensors, options.path_seconds),
         PathChoice::Optimal => optimal(&search, tensors, options.path_seconds.unwrap_or(OPTIMAL_SECONDS)),
@@ -80,7 +80,7 @@ pub fn order(
     })
 }
 
-fn greedy(search: &search::Search, tensors: usize, seconds: Option<f64>) -> (Order, Option<SearchLimit>) {
+fn greedy(search: &search::PathSearch, tensors: usize, seconds: Option<f64>) -> (Order, Option<SearchLimit>) {
     let all = search::patient_ties(tensors);
     let most = seconds.map_or(all.end, |seconds| search::ties_within(tensors, seconds).clamp(1, all.end));
     let limit = seconds.filter(|_| most < all.end);
@@ -89,7 +89,7 @@ fn greedy(search: &search::Search, tensors: usize, seconds: Option<f64>) -> (Ord
 }
 
 /// The best order, or the best of others if that cannot be found in so many seconds.
-fn optimal(search: &search::Search, tensors: usize, seconds: f64) -> (Order, Option<SearchLimit>) {
+fn optimal(search: &search::PathSearch, tensors: usize, seconds: f64) -> (Order, Option<SearchLimit>) {
     let greedy = search.greedy(search::patient_ties(tensors));
     let (found, proof) = search.optimal(&greedy, search::steps_within(seconds));
     let limit = match proof {
@@ -101,7 +101,7 @@ fn optimal(search: &search::Search, tensors: usize, seconds: f64) -> (Order, Opt
     (search.cheapest([greedy].into_iter().chain(annealed)), Some(limit))
 }
 
-fn anneal(search: &search::Search, tensors: usize, seconds: Option<f64>) -> (Order, Option<SearchLimit>) {
+fn anneal(search: &search::PathSearch, tensors: usize, seconds: Option<f64>) -> (Order, Option<SearchLimit>) {
     if tensors > search::MOST_ANNEALED {
         let greedy = search.greedy(search::patient_ties(tensors));
         return (greedy, Some(SearchLimit::TooMany { tensors, most: search::MOST_ANNEALED }));
@@ -116,7 +116,7 @@ fn anneal(search: &search::Search, tensors: usize, seconds: Option<f64>) -> (Ord
 }
 
 /// The cheapest of what can be found in a fraction of the time that contracting takes, or in the time that the options give.
-fn auto(network: &Network, search: &search::Search, machine: &Machine, options: &Options) -> Order {
+fn auto(network: &Network, search: &search::PathSearch, machine: &Machine, options: &Options) -> Order {
     let tensors = network.tensors.len();
     let price = |order: Order| (cost::log2_products(network, &order), order);
     let mut best = price(left_to_right(tensors));

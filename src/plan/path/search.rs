@@ -79,15 +79,15 @@ pub fn exhaustive_seconds(tensors: usize) -> f64 {
 }
 
 /// An einsum, its tensors reduced to labels that somebody else needs, once each.
-pub struct Search<'a> {
+pub struct PathSearch<'a> {
     network: &'a Network<'a>,
     /// Numbers of labels, as `omeco` wants them.
     tensors: Vec<Vec<u32>>,
     output: Vec<u32>,
 }
 
-impl<'a> Search<'a> {
-    pub fn new(network: &'a Network<'a>) -> Search<'a> {
+impl<'a> PathSearch<'a> {
+    pub fn new(network: &'a Network<'a>) -> PathSearch<'a> {
         let numbers = |labels: &[Label]| distinct(labels).into_iter().map(|label| label.0).collect::<Vec<u32>>();
         let mut tensors: Vec<Vec<u32>> = network.tensors.iter().map(|labels| numbers(labels)).collect();
         let output = numbers(network.output);
@@ -96,7 +96,7 @@ impl<'a> Search<'a> {
             *needed.entry(label).or_default() += 1;
         }
         tensors.iter_mut().for_each(|labels| labels.retain(|label| needed[label] > 1));
-        Search { network, tensors, output }
+        PathSearch { network, tensors, output }
     }
 
     fn extent(&self, label: u32) -> usize {

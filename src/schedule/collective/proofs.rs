@@ -4,7 +4,7 @@ use super::{Collective, CollectiveAlgorithm, Group, Parts, Pattern, append, list
 use crate::dims::Label;
 use crate::distribution::{Axis, Cut, Distribution, Intervals, Owners, Region, Role};
 use crate::schedule::verify::{self, Facts, Fault, Order, Origin, Summand, Value, VerifyError};
-use crate::schedule::{Buffer, BufferId, Builder, Factor, Home, Place, Schedule, View, Work};
+use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Factor, Home, Schedule, View, Work};
 
 const COLUMNS: usize = 3;
 const LABELS: [Label; 2] = [Label(0), Label(1)];
@@ -89,7 +89,7 @@ impl Case {
             let region = lies.block(&self.shape(), rank)?;
             let summand = (lies.summand(rank)?, lies.summands());
             let (extents, labels) = (region.extents(), LABELS.to_vec());
-            let (within, place) = (extents.clone(), Some(Place { region, summand }));
+            let (within, place) = (extents.clone(), Some(BufferPlacement { region, summand }));
             Some(builder.declare(Buffer { node, labels, extents, within, home: homes[node], place }))
         });
         let Some(group) = Group::new(self.ranks.clone(), rank) else { return builder.finish() };

@@ -7,7 +7,7 @@ use super::sharing::Sharing;
 use super::{Facts, Fault, Origin, VerifyError};
 use crate::distribution::Region;
 use crate::schedule::uses::{Use, Uses};
-use crate::schedule::{Action, Home, Lane, Place, ReuseScope, Schedule, Task, TaskId, View, Work};
+use crate::schedule::{Action, BufferPlacement, Home, Lane, ReuseScope, Schedule, Task, TaskId, View, Work};
 
 /// Per lane, how many of its tasks are complete.
 pub type Clock = [usize; 3];
@@ -90,7 +90,7 @@ fn buffer(schedule: &Schedule, facts: &Facts, id: usize) -> Result<(), Fault> {
     let expected = || {
         let region: Region = value.distribution.block(&value.shape, schedule.rank)?;
         let summand = (value.distribution.summand(schedule.rank)?, value.distribution.summands());
-        Some(Place { region, summand })
+        Some(BufferPlacement { region, summand })
     };
     let fits = buffer.labels == value.labels && buffer.extents.len() == value.labels.len();
     let placed = match &buffer.place {
