@@ -142,10 +142,10 @@ bench-ranks: packages
 	@mkdir -p target
 	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features $(FEATURES) --bench tasks > target/tasks.part
 	mv target/tasks.part $(TABLES)/tasks.txt
-	@program=$$($(BUILD) test -q --release --features $(FEATURES) --test mpi_transport \
-		--config "target.'cfg(all())'.runner = 'echo'" | grep "/mpi_transport-" | tail -n 1); \
+	@program=$$($(BUILD) test -q --release --features $(FEATURES) --test mpi \
+		--config "target.'cfg(all())'.runner = 'echo'" | grep "/mpi-" | tail -n 1); \
 	for route in shared message rma; do \
-		echo "$$route, $(MPIRUN) -n 2"; $(MPIRUN) -n 2 $$program bandwidth $$route || exit 1; \
+		echo "$$route, $(MPIRUN) -n 2"; $(MPIRUN) -n 2 $$program transport bandwidth $$route || exit 1; \
 	done > target/transports.part
 	mv target/transports.part $(TABLES)/transports.txt
 

@@ -148,7 +148,7 @@ step() {
 step "build with default features" build build --profile test
 step 'einsum-dist "mk,kn->mn"' build run -q --profile test -- "mk,kn->mn" --check
 step "unit tests of kernel and local_plan" build test --lib -- kernel:: local_plan:: "${skip[@]}"
-step "contractions and unary kernels" build test --test kernel_contract --test kernel_contract_fixed --test kernel_unary
+step "contractions and unary kernels" build test --test integration -- kernel::contract kernel::unary
 
 echo
 echo "$passed passed, $failed failed"

@@ -160,47 +160,44 @@ for mpi in mpich openmpi; do
     counter=$PWD/target/$mpi/pmpi_count.so
     mkdir -p target/$mpi
     step "byte counter, $mpi" "$(compiler $mpi)" -O2 -Wall -Werror -fPIC -shared -o "$counter" tests/pmpi/count.c
-    step "build, $mpi" with $mpi cargo test --no-run --features $full --test 'mpi_*'
-    path=$(binary $mpi mpi_transport)
+    step "build, $mpi" with $mpi cargo test --no-run --features $full --test mpi
+    path=$(binary $mpi mpi)
     for ranks in 1 2 3 4; do
         counts=$(mktemp -d)
         step "transfers, $mpi, $ranks ranks" timeout 300 "$run" -n $ranks \
-            env LD_PRELOAD="$counter" PMPI_COUNT_FILE="$counts/count" "$path"
+            env LD_PRELOAD="$counter" PMPI_COUNT_FILE="$counts/count" "$path" transport
         rm -r "$counts"
     done
     for route in shared rma mixed; do
         for ranks in 1 3 4; do
-            step "transfers by $route, $mpi, $ranks ranks" timeout 300 "$run" -n $ranks "$path" all $route
+            step "transfers by $route, $mpi, $ranks ranks" timeout 300 "$run" -n $ranks "$path" transport all $route
         done
     done
-    if [ -f tests/mpi_contractions.rs ]; then
-        contractions=$(binary $mpi mpi_contractions)
-        for ranks in 1 2 3 4 7; do
-            step "contractions and their bytes, $mpi, $ranks ranks" env RANKS=$ranks \
-                sh tests/pmpi/compare.sh "$run" "$(compiler $mpi)" "$contractions"
+    for ranks in 1 2 3 4 7; do
+        step "contractions and their bytes, $mpi, $ranks ranks" env RANKS=$ranks \
+            sh tests/pmpi/compare.sh "$run" "$(compiler $mpi)" "$path" contractions
+    done
+    for transport in shared rma; do
+        for ranks in 2 3 4 7; do
+            step "contractions by $transport, $mpi, $ranks ranks" "$run" -n $ranks "$path" contractions $transport
         done
-        for transport in shared rma; do
-            for ranks in 2 3 4 7; do
-                step "contractions by $transport, $mpi, $ranks ranks" "$run" -n $ranks "$contractions" $transport
-            done
+    done
+    for transport in message shared rma; do
+        for ranks in 3 4; do
+            step "random delays, $transport, $mpi, $ranks ranks" timeout 300 "$run" -n $ranks "$path" contractions $transport delays
         done
-        for transport in message shared rma; do
-            for ranks in 3 4; do
-                step "random delays, $transport, $mpi, $ranks ranks" timeout 300 "$run" -n $ranks "$contractions" $transport delays
-            done
-        done
-    fi
-    step "own use of MPI beside ours, $mpi" exits 0 "$run" -n 4 "$path" foreign
+    done
+    step "own use of MPI beside ours, $mpi" exits 0 "$run" -n 4 "$path" transport foreign
     for scenario in short long more fewer; do
         for route in message shared rma; do
-            step "transfers that do not match: $scenario, $route, $mpi" exits 3 "$run" -n 2 "$path" $scenario $route
+            step "transfers that do not match: $scenario, $route, $mpi" exits 3 "$run" -n 2 "$path" transport $scenario $route
         done
     done
-    step "a rank ends the run, $mpi" exits 3 "$run" -n 4 "$path" abort
+    step "a rank ends the run, $mpi" exits 3 "$run" -n 4 "$path" transport abort
     for route in message shared rma; do
-        step "a rank is late at the end, $route, $mpi" exits any "$run" -n 4 "$path" late $route
+        step "a rank is late at the end, $route, $mpi" exits any "$run" -n 4 "$path" transport late $route
     done
-    step "a rank panics, $mpi" exits any "$run" -n 4 "$path" panic
+    step "a rank panics, $mpi" exits any "$run" -n 4 "$path" transport panic
     step "example 05_mpi_communicator, $mpi, build" \
         with $mpi cargo build --profile test --features $full --example 05_mpi_communicator
     for ranks in 1 4; do
@@ -214,7 +211,7 @@ for mpi in mpich openmpi; do
     fi
     # Under MPICH these ran with all the other tests.
     if [ $mpi = openmpi ]; then
-        step "command line and faults, $mpi" with $mpi env EINSUM_DIST_MPIRUN="$run" cargo test --features $full --test cli_mpi --test faults
+        step "command line and faults, $mpi" with $mpi env EINSUM_DIST_MPIRUN="$run" cargo test --features $full --test integration cli_mpi::
     fi
 done
 

@@ -47,7 +47,7 @@ binary() {
 }
 
 compilers=("${MPICC:-mpicc.mpich}" "${OPENMPI_CC:-mpicc.openmpi}") launchers=("${MPIRUN:-mpirun.mpich}" "${OPENMPI_RUN:-mpirun.openmpi}")
-large=$(binary mpich "${compilers[0]}" large)
+large=$(binary mpich "${compilers[0]}" integration)
 step "a block of 2.2 billion elements, in process" 11 0 "$large" --ignored a_block_of_more
 step "a block of 5 GiB over a slow link, in process" 12 0 "$large" --ignored a_block_of_5_gib
 step "a file of 2.2 billion elements, ranks of one process" 2 1 "$large" --ignored a_file
@@ -59,13 +59,12 @@ for at in 0 1; do
         echo "$mpi skipped: no $compiler or $run"
         continue
     fi
-    transport=$(binary $mpi "$compiler" mpi_transport)
-    contractions=$(binary $mpi "$compiler" mpi_contractions)
-    step "blocks of 8.8 and 5.4 GB by message, $mpi" 22 0 "$run" -n 2 "$transport" huge message
+    program=$(binary $mpi "$compiler" mpi)
+    step "blocks of 8.8 and 5.4 GB by message, $mpi" 22 0 "$run" -n 2 "$program" transport huge message
     for route in shared rma; do
-        step "blocks of 8.8 and 8 GB by $route, $mpi" 19 0 "$run" -n 2 "$transport" huge $route
+        step "blocks of 8.8 and 8 GB by $route, $mpi" 19 0 "$run" -n 2 "$program" transport huge $route
     done
-    step "a file of 2.2 billion elements, 3 processes, $mpi" 2 1 "$run" -n 3 "$contractions" message file "$files/$mpi.npy"
+    step "a file of 2.2 billion elements, 3 processes, $mpi" 2 1 "$run" -n 3 "$program" contractions message file "$files/$mpi.npy"
     rm -f "$files/$mpi.npy"
 done
 

@@ -6,6 +6,7 @@ mod delays;
 mod grids;
 mod large;
 mod rng;
+pub mod special;
 mod trees;
 
 pub use delays::{batched, same_bits};

@@ -1,0 +1,74 @@
+//! An allocator that counts for all threads of this program.
+//!
+//! Invariant: a test that reads a counter holds [`ALONE`] from its start to its end.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+
+/// Held by each test, because the counters belong to the whole process.
+pub static ALONE: Mutex<()> = Mutex::new(());
+
+/// Allocations so far.
+pub static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+/// Bytes of all allocations so far.
+pub static BYTES: AtomicUsize = AtomicUsize::new(0);
+/// Bytes in use.
+pub static LIVE: AtomicUsize = AtomicUsize::new(0);
+/// The largest number of bytes in use since a test reset it.
+pub static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+/// The number of the pool whose threads count towards [`OF_POOL`]. The threads of an earlier pool may still allocate while they end.
+pub static POOL: AtomicUsize = AtomicUsize::new(0);
+/// Allocations of the threads of [`POOL`].
+pub static OF_POOL: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// The number of the pool that the thread belongs to.
+    pub static POOL_OF_THREAD: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+struct Counting;
+
+fn count(bytes: usize) {
+    ALLOCATIONS.fetch_add(1, Relaxed);
+    BYTES.fetch_add(bytes, Relaxed);
+    let live = LIVE.fetch_add(bytes, Relaxed) + bytes;
+    PEAK.fetch_max(live, Relaxed);
+    if POOL_OF_THREAD.try_with(Cell::get) == Ok(POOL.load(SeqCst)) {
+        OF_POOL.fetch_add(1, SeqCst);
+    }
+}
+
+// SAFETY: every call is passed to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(start, layout) }
+    }
+
+    unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // Both blocks exist while the contents move.
+        count(size);
+        LIVE.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(start, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;

@@ -1,0 +1,197 @@
+//! Memory of the rings: planned by the schedule, measured by the program, and seen by the allocator.
+//!
+//! | | beyond inputs and out, per rank |
+//! |---|---|
+//! | ring-mn | 2 travelling blocks (1 on two ranks, 0 on one) |
+//! | ring-k | 1 piece of a block of out: half of it at most, less where blocks are large; uneven blocks too |
+//! | ring-k onto an existing out | 1 block and 1 piece |
+//!
+//! On top of that come, in every rank with a worker: the workspace that a contraction packs into (counted in the measured
+//! peak, and bounded here), and small things.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::Relaxed;
+
+use einsum_dist::algorithm::Algorithm;
+use einsum_dist::plan::{AlgorithmName, Source};
+use einsum_dist::schedule::{View, Work};
+use einsum_dist::{DistTensor, Dtype, Machine, Options, Plan, Problem, World};
+
+use super::counting::{ALONE, LIVE, PEAK};
+use AlgorithmName::{RingK, RingMn};
+
+/// Per rank: threads, queues, schedules, metrics, leases, local plans without tables: of what grows with the extents, only
+/// panels of boxes, some 100 bytes for each of a dozen rows or more.
+const SMALL: usize = 64 << 10;
+
+/// What workers may pack a contraction into: a part of the columns' operand, and two thirds of the second-level cache for
+/// the rows' operand and a copy of out.
+fn packing_bytes(workers: usize) -> usize {
+    workers * ((4 << 20) + einsum_dist::kernel::host().caches.l2)
+}
+
+/// What the local plans of a rank hold at most: two offsets and two lengths for each index of a box, once for tasks alike.
+/// Plans share equal lists, so they hold less.
+fn table_bytes(plan: &Plan, rank: usize) -> usize {
+    let schedule = plan.schedule(rank);
+    // Of the box, and of the buffer that its strides are of.
+    let extents = |view: &View| -> (Vec<usize>, Vec<usize>) {
+        (view.bounds.iter().map(|range| range.len()).collect(), schedule.buffers[view.buffer].extents.clone())
+    };
+    let shapes = schedule.tasks.iter().filter_map(|task| match task.action.work() {
+        Some(Work::Contract { left, right, out, .. }) => Some([left, right, out].map(extents)),
+        _ => None,
+    });
+    let shapes: BTreeSet<_> = shapes.collect();
+    // Every label is in two of the three.
+    24 * shapes.iter().map(|shape| shape.iter().flat_map(|(extents, _)| extents).sum::<usize>() / 2).sum::<usize>()
+}
+
+/// Live bytes once the threads of an earlier world are gone, which end on their own.
+fn settled() -> usize {
+    let (mut live, mut quiet) = (LIVE.load(Relaxed), 0);
+    while quiet < 5 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        let now = LIVE.load(Relaxed);
+        quiet = if now == live { quiet + 1 } else { 0 };
+        live = now;
+    }
+    live
+}
+
+struct Run {
+    expression: &'static str,
+    shapes: [Vec<usize>; 2],
+    ranks: usize,
+    algorithm: AlgorithmName,
+    accumulate: bool,
+}
+
+impl Run {
+    fn plan(&self) -> Plan {
+        let options = Options {
+            dtype: Dtype::Float64,
+            algorithm: Some(self.algorithm),
+            accumulate: self.accumulate,
+            ..Options::default()
+        };
+        let shaped = Problem::parse(self.expression).unwrap().shapes(&self.shapes).unwrap();
+        shaped.plan(&Machine::new(self.ranks, 1), &options).unwrap()
+    }
+
+    /// Runs and compares; returns how many bytes beyond inputs and out the busiest rank plans, and a line to print.
+    fn check(&self, extra: impl Fn(&Plan, usize) -> u64) -> u64 {
+        let plan = self.plan();
+        let base = settled();
+        PEAK.store(base, Relaxed);
+        let world = World::in_process(self.ranks);
+        let tensor = |value: &einsum_dist::plan::Value, operand| {
+            DistTensor::<f64>::random(&world, &value.shape, &value.distribution, 1, operand)
+        };
+        let (left, right) = (tensor(plan.operand(0), 0), tensor(plan.operand(1), 1));
+        let mut out = tensor(plan.output(), 2);
+        let mut program = world.compile::<f64>(&plan).unwrap();
+        let beta = if self.accumulate { 0.5 } else { 0.0 };
+        for _ in 0..2 {
+            program.run_dist(1.0, &[&left, &right], beta, &mut out).unwrap();
+        }
+        let measured = program.measured().unwrap();
+        let seen = PEAK.load(Relaxed) - base;
+
+        let what = format!("{} {:?} {} on {}", self.expression, self.shapes, self.algorithm.name(), self.ranks);
+        // A single rank computes in the caller's pool.
+        let workers = if self.ranks == 1 { rayon::current_num_threads() } else { 1 };
+        let (mut planned, mut most, mut packing) = (0, 0, 0);
+        for (rank, measured) in measured.iter().enumerate() {
+            let values = [plan.operand(0), plan.operand(1), plan.output()];
+            let held: u64 = values.iter().map(|v| bytes(&v.distribution, &v.shape, rank)).sum();
+            let allowed = held + extra(&plan, rank);
+            let schedule = plan.schedule(rank).peak_bytes();
+            assert!(schedule <= allowed, "{what}: rank {rank} plans {schedule} bytes of {allowed}");
+            let packed = (measured.peak_bytes - schedule) as usize;
+            assert!(packed <= packing_bytes(workers), "{what}: rank {rank} packs into {packed} bytes");
+            packing += packed;
+            planned += schedule as usize;
+            most = most.max(schedule - held);
+        }
+        // What is packed into need not be there when most of the rest is.
+        let beyond = seen.saturating_sub(planned + packing);
+        let tables: usize = (0..self.ranks).map(|rank| table_bytes(&plan, rank)).sum();
+        let onto = if self.accumulate { ", onto" } else { "" };
+        println!("{what}{onto}: planned {planned}, {packing} to pack into, {tables} of tables, {beyond} beyond");
+        assert!(beyond <= self.ranks * SMALL + tables, "{what}: {beyond} bytes beyond plan, packing and tables");
+        most
+    }
+}
+
+fn bytes(distribution: &einsum_dist::distribution::Distribution, shape: &[usize], rank: usize) -> u64 {
+    8 * distribution.block_or_empty(shape, rank).volume() as u64
+}
+
+/// A rank's own buffers lie in one piece of memory, each from a cache line on.
+fn lines(bytes: u64) -> u64 {
+    bytes.next_multiple_of(64)
+}
+
+fn travelling(plan: &Plan) -> u64 {
+    let stays = plan.output().distribution == plan.operand(0).distribution;
+    let travels = plan.operand(usize::from(stays));
+    lines(bytes(&travels.distribution, &travels.shape, 0))
+}
+
+/// Bytes as a multiple of the largest block of out.
+fn blocks_of(run: &Run, most: u64) -> f64 {
+    let plan = run.plan();
+    most as f64 / bytes(&plan.output().distribution, &plan.output().shape, 0) as f64
+}
+
+/// Half of the largest block of out: rank 0 has it.
+fn half(plan: &Plan) -> u64 {
+    let shape = &plan.output().shape;
+    let Source::Contract { algorithm: Algorithm::RingK { split, .. }, .. } = plan.output().source else {
+        panic!("a ring-k")
+    };
+    let block = plan.output().distribution.largest_block(shape);
+    let dim = plan.output().labels.iter().position(|&label| label == split).unwrap();
+    let half = block.iter().enumerate().map(|(at, &e)| if at == dim { e.div_ceil(2) } else { e });
+    lines(8 * half.product::<usize>() as u64)
+}
+
+#[test]
+fn rings_take_the_memory_that_they_say() {
+    let _alone = ALONE.lock();
+    let matrices = |m, k, n| [vec![m, k], vec![k, n]];
+    let run =
+        |shapes, ranks, algorithm, accumulate| Run { expression: "mk,kn->mn", shapes, ranks, algorithm, accumulate };
+    for ranks in [1, 2, 3, 4, 8] {
+        let blocks = (ranks as u64 - 1).min(2);
+        // Travelling blocks count in full: n is much longer than what a worker packs.
+        for shapes in [matrices(384, 480, 4800), matrices(390, 481, 4805)] {
+            for accumulate in [false, true] {
+                let run = run(shapes.clone(), ranks, RingMn, accumulate);
+                let most = run.check(|plan, _| blocks * travelling(plan));
+                assert_eq!(most, blocks * travelling(&run.plan()));
+            }
+        }
+        let even = run(matrices(1920, 480, 1920), ranks, RingK, false);
+        let most = even.check(|plan, _| if ranks > 1 { half(plan) } else { 0 });
+        println!("ring-k on {ranks}: {most} bytes, {:.3} blocks", blocks_of(&even, most));
+        assert!(ranks == 1 || most > 0);
+
+        let uneven = run(matrices(1921, 481, 1923), ranks, RingK, false);
+        let most = uneven.check(|plan, _| if ranks > 1 { half(plan) } else { 0 });
+        println!("ring-k, uneven, on {ranks}: {most} bytes, {:.3} blocks", blocks_of(&uneven, most));
+
+        let onto = run(matrices(1920, 480, 1920), ranks, RingK, true);
+        let most = onto.check(|plan, _| if ranks > 1 { 3 * half(plan) } else { 0 });
+        println!("ring-k, onto, on {ranks}: {most} bytes, {:.3} blocks", blocks_of(&onto, most));
+    }
+    // A second dimension to halve, and blocks that do not divide.
+    let batched = [vec![6, 161, 200], vec![6, 200, 160]];
+    for ranks in [2, 3, 5] {
+        let run =
+            Run { expression: "cmk,ckn->cmn", shapes: batched.clone(), ranks, algorithm: RingK, accumulate: false };
+        let most = run.check(|plan, _| half(plan));
+        println!("ring-k, uneven blocks, on {ranks}: {:.3} blocks", blocks_of(&run, most));
+    }
+}

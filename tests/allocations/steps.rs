@@ -1,0 +1,128 @@
+//! Long trees cost in proportion to their steps: planning, proving, simulating, reporting, compiling and running.
+//!
+//! Counted are the bytes that all threads allocate, for a tree and for one that is twice as long while this test runs
+//! alone. Lists and maps that grow with the tree at each step would be found here; scans that allocate nothing are counted beside the
+//! code that could make them.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use einsum_dist::plan::AlgorithmName;
+use einsum_dist::{Dtype, Machine, Options, Problem, World};
+use ndarray::{ArrayD, IxDyn};
+
+use super::counting::{ALONE, BYTES};
+
+/// A tree of twice as many steps costs at most so many times as much.
+const MOST: f64 = 2.3;
+
+/// Trees above the numbers of steps up to which planning searches more.
+const STEPS: usize = 150;
+
+fn label(at: usize) -> char {
+    char::from_u32(0x4e00 + at as u32).unwrap()
+}
+
+/// `[[ab,bc->ac],cd->ad],..`
+fn left(steps: usize) -> String {
+    let step = |at: usize| format!(",{}{}->{}{}", label(at), label(at + 1), label(0), label(at + 1));
+    let tail: Vec<String> = (1..=steps).map(step).collect();
+    format!("{}{}{}{}", "[".repeat(steps - 1), label(0), label(1), tail.join("]"))
+}
+
+/// `ab,[bc,[cd,de->ce]->be]->ae`
+fn right(steps: usize) -> String {
+    let head: Vec<String> = (0..steps).map(|at| format!("{}{},", label(at), label(at + 1))).collect();
+    let tail: Vec<String> = (0..steps).rev().map(|at| format!("->{}{}", label(at), label(steps + 1))).collect();
+    format!("{}{}{}{}", head.join("["), label(steps), label(steps + 1), tail.join("]"))
+}
+
+/// `[ab,bc->ac],[cd,de->ce]->ae`
+fn balanced(steps: usize) -> String {
+    fn part(first: usize, end: usize) -> String {
+        if end - first == 1 {
+            return format!("{}{}", label(first), label(end));
+        }
+        let middle = first.midpoint(end);
+        let below = [(first, middle), (middle, end)].map(|(first, end)| {
+            let below = part(first, end);
+            if end - first > 1 { format!("[{below}]") } else { below }
+        });
+        format!("{}->{}{}", below.join(","), label(first), label(end))
+    }
+    part(0, steps + 1)
+}
+
+/// `[[ab,a->ab],b->ab],..`
+fn star(steps: usize) -> String {
+    let tail: Vec<String> = (0..steps).map(|at| format!(",{}->ab", if at % 2 == 0 { 'a' } else { 'b' })).collect();
+    format!("{}ab{}", "[".repeat(steps - 1), tail.join("]"))
+}
+
+/// `[[ab,bc->ac],cb->ab],..`: every bracket has a `b` or a `c` of its own.
+fn same_letters(steps: usize) -> String {
+    let step = |at: usize| if at.is_multiple_of(2) { ",bc->ac" } else { ",cb->ab" };
+    let tail: Vec<&str> = (0..steps).map(step).collect();
+    format!("{}ab{}", "[".repeat(steps - 1), tail.join("]"))
+}
+
+/// `[[ab,bc->ac]->ca],cd->ad`
+fn turned(steps: usize) -> String {
+    let step = |at: usize| {
+        let [before, now] = [at, at + 1].map(label);
+        let turned = if at < steps { format!("]->{now}{}]", label(0)) } else { String::new() };
+        format!(",{before}{now}->{}{now}{turned}", label(0))
+    };
+    let tail: Vec<String> = (1..=steps).map(step).collect();
+    format!("{}{}{}{}", "[".repeat(2 * (steps - 1)), label(0), label(1), tail.concat())
+}
+
+/// Bytes that everything allocates that is done with an expression.
+fn bytes(expression: &str, ranks: usize, options: &Options) -> usize {
+    let before = BYTES.load(Relaxed);
+    let problem = Problem::parse(expression).unwrap();
+    let shapes: Vec<Vec<usize>> = problem.expression().operands().map(|term| vec![6; term.labels().count()]).collect();
+    let plan = problem.shapes(&shapes).unwrap().plan(&Machine::new(ranks, 1), options).unwrap();
+    plan.verify().unwrap();
+    plan.verify_by_classes().unwrap();
+    assert!(plan.explain().to_string().len() > shapes.len());
+    assert!(plan.fingerprint() > 0);
+    let timeline = plan.simulate().unwrap();
+    assert!(timeline.trace().len() + timeline.svg("").len() > 0);
+    let world = World::in_process(ranks);
+    let mut program = world.compile::<f32>(&plan).unwrap();
+    let operands: Vec<ArrayD<f32>> = shapes.iter().map(|shape| ArrayD::from_elem(IxDyn(shape), 1.0 / 6.0)).collect();
+    let operands: Vec<_> = operands.iter().map(|operand| operand as &dyn einsum_dist::Operand<f32>).collect();
+    program.run(&operands).unwrap();
+    let report = plan.report(Some(&program.measured().unwrap()));
+    assert!(serde_json::to_string(&report).unwrap().len() > shapes.len());
+    assert!(program.timeline().unwrap().is_some());
+    BYTES.load(Relaxed) - before
+}
+
+#[test]
+fn twice_the_steps_cost_twice_as_much() {
+    let _alone = ALONE.lock();
+    let auto = Options { dtype: Dtype::Float32, ..Options::default() };
+    let forced = |algorithm| Options { algorithm: Some(algorithm), ..auto.clone() };
+    let limited = Options { memory_limit: Some(1 << 30), ..auto.clone() };
+    type Tree = fn(usize) -> String;
+    let trees: [(&str, Tree, usize, &Options); 11] = [
+        ("left", left, 1, &auto),
+        ("left", left, 3, &auto),
+        ("right", right, 3, &auto),
+        ("balanced", balanced, 3, &auto),
+        ("star", star, 3, &auto),
+        ("same letters", same_letters, 3, &auto),
+        ("turned", turned, 3, &auto),
+        ("left, limited", left, 3, &limited),
+        ("left, ring-k", left, 3, &forced(AlgorithmName::RingK)),
+        ("left, grid", left, 3, &forced(AlgorithmName::Grid)),
+        ("left, slicing", left, 3, &forced(AlgorithmName::Slicing)),
+    ];
+    // What is set up once.
+    bytes(&left(3), 3, &auto);
+    for (name, tree, ranks, options) in trees {
+        let [once, twice] = [STEPS, 2 * STEPS].map(|steps| bytes(&tree(steps), ranks, options) as f64);
+        assert!(twice <= MOST * once, "{name} on {ranks}: {once} bytes, {twice} for twice the steps");
+    }
+}

@@ -1,0 +1,9 @@
+//! Algorithms against the reference: results, bytes, proofs, mutations of schedules, and orders of events.
+
+mod algorithms;
+mod contractions;
+mod delays;
+mod mutation;
+mod rings;
+mod slicing;
+mod verify;

@@ -1,0 +1,318 @@
+//! Single mutations of correct schedules: the verifier rejects each, or it executes to the same bits.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::common::{Case, Rng, on_another_grid};
+use einsum_dist::algorithm::{Algorithm, Reorder};
+use einsum_dist::comm::{Endpoint, shared::Fabric};
+use einsum_dist::distribution::Bounds;
+use einsum_dist::exec::{Factors, RankProgram, ResolvedKernel, RunOptions, Team, run};
+use einsum_dist::memory::Slot;
+use einsum_dist::plan::{AlgorithmName, PipelineChoice, Source};
+use einsum_dist::schedule::collective::CollectiveAlgorithm;
+use einsum_dist::schedule::verify::{self, Facts};
+use einsum_dist::schedule::{Accumulate, Action, Home, Schedule, Task, View, Work};
+use einsum_dist::{Dtype, Machine, Options, Plan, Problem};
+use ndarray::ArrayD;
+
+const MUTATIONS: usize = 10_000;
+
+#[test]
+fn every_mutation_is_rejected_or_harmless() {
+    let mut rng = Rng::new(77);
+    let mut pools = Pools::default();
+    let mut tally: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut plans: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut tried = 0;
+    while tried < MUTATIONS {
+        let plan = random_plan(&mut rng);
+        features(&plan).into_iter().for_each(|feature| *plans.entry(feature).or_default() += 1);
+        let facts = plan.facts();
+        let schedules: Vec<Schedule> = (0..plan.ranks()).map(|rank| plan.schedule(rank)).collect();
+        verify::whole(&schedules, &facts, None)
+            .unwrap_or_else(|e| panic!("{e}: {}\n{:#?}", plan.explain(), schedules[e.rank]));
+        let expected = execute(&schedules, &facts, &plan, &mut pools).unwrap();
+        for _ in 0..20 {
+            let mut mutant = schedules.clone();
+            let Some(kind) = mutate(&mut rng, &mut mutant) else { continue };
+            if mutant == schedules {
+                continue;
+            }
+            tried += 1;
+            if let Err(error) = verify::whole(&mutant, &facts, None) {
+                *tally.entry((kind, "rejected")).or_default() += 1;
+                assert!(!error.to_string().is_empty());
+                continue;
+            }
+            let difference = || {
+                let ranks = schedules.iter().zip(&mutant).filter(|(a, b)| a != b);
+                ranks.map(|(a, b)| format!("{a:#?}\n=====\n{b:#?}")).collect::<String>()
+            };
+            match execute(&mutant, &facts, &plan, &mut pools) {
+                Ok(got) if got == expected => *tally.entry((kind, "same bits")).or_default() += 1,
+                Ok(_) => panic!("accepted `{kind}` with other bits: {}\n{}", plan.explain(), difference()),
+                Err(error) => panic!("accepted `{kind}` fails: {error}: {}\n{}", plan.explain(), difference()),
+            }
+        }
+    }
+    println!("{tally:#?} {plans:#?}");
+    let all = AlgorithmName::ALL.map(AlgorithmName::name).into_iter().chain(Reorder::ALL.map(Reorder::name));
+    let ways = ["grid by rings", "grid by trees", "grid directly", "grid in place"];
+    for feature in all.chain(ways).chain(["pipeline", "group", "redistribution"]) {
+        assert!(plans.get(feature).is_some_and(|&plans| plans > 1), "no plans with {feature}");
+    }
+    let rejected: usize = tally.iter().filter(|((_, what), _)| *what == "rejected").map(|(_, n)| n).sum();
+    assert!(rejected * 10 > tried * 7, "only {rejected} of {tried} were rejected");
+}
+
+/// A contraction by a forced algorithm, also on a grid that nobody would choose, or a tree with redistributions, on groups of ranks
+/// or in a pipeline; onto an existing output or not.
+fn random_plan(rng: &mut Rng) -> Plan {
+    loop {
+        let ranks = 1 + rng.below(6);
+        let e = |rng: &mut Rng| 1 + rng.below(7);
+        let algorithm = Some(AlgorithmName::ALL[rng.below(AlgorithmName::ALL.len())]).filter(|_| rng.below(4) > 0);
+        let mut options = Options {
+            dtype: Dtype::Float32,
+            algorithm,
+            accumulate: rng.below(2) == 0,
+            idle: rng.below(2) == 0,
+            reorder: Reorder::ALL[rng.below(4)],
+            ..Options::default()
+        };
+        // Where starting a transfer takes long, subtrees have ranks of their own.
+        let slow = Machine { flops: 2e4, link_latency: 1e-3, ..Machine::new(ranks, 1) };
+        let machine = if rng.below(2) == 0 { slow } else { Machine::new(ranks, 1) };
+        let (expression, shapes) = if rng.below(3) > 0 {
+            let case = Case::random(rng);
+            if case.extents.iter().product::<usize>() > 1 << 12 {
+                continue;
+            }
+            (case.expression(), vec![case.shape(&case.left), case.shape(&case.right)])
+        } else {
+            let (i, j, k, l) = (e(rng), e(rng), e(rng), e(rng));
+            match rng.below(5) {
+                0 => ("[ij,jk->ik],kl->li".to_owned(), vec![vec![i, j], vec![j, k], vec![k, l]]),
+                1 => ("[ij,jk->ik]->k".to_owned(), vec![vec![i, j], vec![j, k]]),
+                2 => ("[iij,jk->ik],kl->il".to_owned(), vec![vec![i, i, j], vec![j, k], vec![k, l]]),
+                3 => {
+                    let groups = 2;
+                    options.pipeline = PipelineChoice::Of { batches: 1 + rng.below(i), groups };
+                    options.algorithm = None;
+                    ("[[ij,jk->ik],kl->il],lj->ij".to_owned(), vec![vec![i, j], vec![j, k], vec![k, l], vec![l, j]])
+                }
+                _ => {
+                    options.algorithm = algorithm.filter(|_| rng.below(3) == 0);
+                    ("[ij,jk->ik],[kl,lj->kj]->ij".to_owned(), vec![vec![i, j], vec![j, k], vec![k, l], vec![l, j]])
+                }
+            }
+        };
+        let shaped = Problem::parse(&expression).unwrap().shapes(&shapes).unwrap();
+        let Ok(mut plan) = shaped.plan(&machine, &options) else { continue };
+        let one = matches!(plan.output().source, Source::Contract { .. }) && plan.values.len() == 3;
+        if one && options.algorithm == Some(AlgorithmName::Grid) {
+            on_another_grid(rng, &mut plan);
+        }
+        return plan;
+    }
+}
+
+/// What there is in a plan that not every plan has.
+fn features(plan: &Plan) -> Vec<&'static str> {
+    let mut found: Vec<&str> = Vec::new();
+    found.extend(plan.pipeline.is_some().then_some("pipeline"));
+    for value in &plan.values {
+        match &value.source {
+            Source::Contract { algorithm, group, .. } => {
+                found.push(algorithm.name());
+                let alone = group.as_ref().is_some_and(|group| group.len() < plan.ranks());
+                found.extend((alone && plan.pipeline.is_none()).then_some("group"));
+                if let Algorithm::Grid(grid) = algorithm {
+                    found.push(match grid.way {
+                        CollectiveAlgorithm::Ring => "grid by rings",
+                        CollectiveAlgorithm::Tree => "grid by trees",
+                        CollectiveAlgorithm::Direct => "grid directly",
+                    });
+                    found.extend(grid.in_place.then_some("grid in place"));
+                }
+                if let Algorithm::Slicing { chunks, .. } = algorithm {
+                    found.push(chunks.order.name());
+                }
+            }
+            Source::Redistribute { .. } => found.push("redistribution"),
+            Source::Operand(_) | Source::Unary { .. } => {}
+        }
+    }
+    found
+}
+
+/// Changes one thing in one schedule; says what.
+fn mutate(rng: &mut Rng, schedules: &mut [Schedule]) -> Option<&'static str> {
+    let ranks = schedules.len();
+    let schedule = &mut schedules[rng.below(ranks)];
+    let count = schedule.tasks.len();
+    if count == 0 {
+        return None;
+    }
+    let id = rng.below(count);
+    match rng.below(9) {
+        0 => {
+            schedule.tasks.remove(id);
+            for task in &mut schedule.tasks {
+                task.after.retain(|&t| t != id);
+                task.after.iter_mut().filter(|t| **t > id).for_each(|t| *t -= 1);
+            }
+            Some("task dropped")
+        }
+        1 => {
+            let copy = schedule.tasks[id].clone();
+            for task in &mut schedule.tasks {
+                task.after.iter_mut().filter(|t| **t > id).for_each(|t| *t += 1);
+            }
+            let after = copy.after.iter().copied().chain([id]).collect();
+            schedule.tasks.insert(id + 1, Task { after, ..copy });
+            Some("task doubled")
+        }
+        2 => {
+            let view = pick(rng, &mut schedule.tasks[id])?;
+            if view.bounds.is_empty() {
+                return None;
+            }
+            let dim = rng.below(view.bounds.len());
+            shift(rng, &mut view.bounds, dim);
+            Some("region shifted")
+        }
+        3 => {
+            let buffers = schedule.buffers.len();
+            let view = pick(rng, &mut schedule.tasks[id])?;
+            view.buffer = rng.below(buffers);
+            Some("wrong buffer")
+        }
+        4 => {
+            let after = &mut schedule.tasks[id].after;
+            if after.is_empty() {
+                return None;
+            }
+            after.remove(rng.below(after.len()));
+            Some("early reuse")
+        }
+        5 => {
+            let other = rng.below(count);
+            let (a, b) = (schedule.tasks[id].action.clone(), schedule.tasks[other].action.clone());
+            (schedule.tasks[id].action, schedule.tasks[other].action) = (b, a);
+            Some("order swapped")
+        }
+        6 => {
+            let other = rng.below(count);
+            schedule.tasks.swap(id, other);
+            Some("tasks swapped with edges")
+        }
+        7 => match &mut schedule.tasks[id].action {
+            Action::Send { peer, .. } | Action::Recv { peer, .. } => {
+                *peer = rng.below(ranks + 1);
+                Some("wrong peer")
+            }
+            Action::Work(_) => None,
+        },
+        _ => {
+            let Action::Work(work) = &mut schedule.tasks[id].action else { return None };
+            let Work::Contract { accumulate, .. } = work.as_mut() else { return None };
+            *accumulate = [Accumulate::Overwrite, Accumulate::Add, Accumulate::Beta][rng.below(3)];
+            Some("wrong accumulation")
+        }
+    }
+}
+
+fn shift(rng: &mut Rng, bounds: &mut Bounds, dim: usize) {
+    let range = &mut bounds[dim];
+    match rng.below(4) {
+        0 => *range = range.start + 1..range.end + 1,
+        1 => *range = range.start.saturating_sub(1)..range.end.saturating_sub(1),
+        2 => range.end += 1,
+        _ => range.end = range.end.saturating_sub(1).max(range.start),
+    }
+}
+
+fn pick<'a>(rng: &mut Rng, task: &'a mut Task) -> Option<&'a mut View> {
+    let mut views: Vec<&mut View> = match &mut task.action {
+        Action::Work(work) => match work.as_mut() {
+            Work::Contract { left, right, out, .. } => vec![left, right, out],
+            Work::Unary { input, out } | Work::Add { input, out } | Work::Update { input, out } => vec![input, out],
+            Work::Fill { out } | Work::Scale { out, .. } => vec![out],
+        },
+        Action::Send { from: views, .. } | Action::Recv { into: views, .. } => views.iter_mut().collect(),
+    };
+    let at = rng.below(views.len());
+    Some(views.swap_remove(at))
+}
+
+/// Pools of one worker each, kept: starting threads would be most of the time.
+#[derive(Default)]
+struct Pools(Vec<rayon::ThreadPool>);
+
+/// Runs the schedules of all ranks on random blocks; the output blocks of all ranks.
+fn execute(
+    schedules: &[Schedule],
+    facts: &Facts,
+    plan: &Plan,
+    pools: &mut Pools,
+) -> Result<Vec<Option<ArrayD<f32>>>, String> {
+    while pools.0.len() < schedules.len() {
+        pools.0.push(rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap());
+    }
+    let fabric = Fabric::new(schedules.len(), None);
+    let factors = Factors::new(1.5f32, -0.75);
+    let results: Vec<Result<Option<ArrayD<f32>>, String>> = std::thread::scope(|scope| {
+        let threads = schedules.iter().zip(&pools.0).map(|(schedule, pool)| {
+            let fabric = fabric.clone();
+            scope.spawn(move || {
+                let rank = schedule.rank;
+                let mut blocks: Vec<Option<ArrayD<f32>>> = schedule
+                    .buffers
+                    .iter()
+                    .map(|buffer| {
+                        let place = buffer.place.as_ref()?;
+                        let operand = match buffer.home {
+                            Home::Operand(index) => index as u32,
+                            Home::Output => 99,
+                            _ => return None,
+                        };
+                        let mut block = ArrayD::from_elem(buffer.extents.as_slice(), 0.0f32);
+                        let shape = &facts.values[buffer.node].shape;
+                        let bounds: Bounds =
+                            place.region.dims().iter().map(|d| d.ranges().first().cloned().unwrap_or(0..0)).collect();
+                        let bytes = einsum_dist::memory::bytes_of_mut(block.as_slice_mut().unwrap());
+                        einsum_dist::io::random::fill_block(Dtype::Float32, 5, operand, shape, &bounds, bytes);
+                        Some(block)
+                    })
+                    .collect();
+                let outcome = catch_unwind(AssertUnwindSafe(|| {
+                    let verified = verify::own(schedule.clone(), facts).map_err(|e| e.to_string())?;
+                    let contractor = ResolvedKernel::resolve(plan.kernel, plan.dtype).map_err(|e| e.to_string())?;
+                    let program = RankProgram::compile(verified, facts, plan.dtype, contractor, 1);
+                    let mut program = program.map_err(|e| e.to_string())?;
+                    let blocks = schedule.buffers.iter().zip(&mut blocks).enumerate();
+                    let slots = blocks.filter_map(|(id, (buffer, block))| match buffer.home {
+                        Home::Operand(_) => Some((id, Slot::borrowed(&block.as_ref()?.view()))),
+                        _ => Some((id, Slot::borrowed_mut(&mut block.as_mut()?.view_mut()))),
+                    });
+                    let slots = slots.collect();
+                    let mut endpoint = Endpoint::Shared(fabric.endpoint(rank));
+                    let options = RunOptions { window: 3, ..RunOptions::default() };
+                    let team = Team::Pool { pool, endpoint: &mut endpoint, on_failure: &mut |_| {} };
+                    run(&mut program, slots, factors, &options, team).map_err(|e| e.to_string()).map(|_| ())
+                }));
+                let outcome = outcome.unwrap_or_else(|_| Err("panicked".to_owned()));
+                if let Err(message) = &outcome {
+                    fabric.fail(rank, message);
+                }
+                let output = schedule.buffers.iter().position(|buffer| buffer.home == Home::Output);
+                outcome.map(|()| output.and_then(|at| blocks[at].take()))
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    results.into_iter().collect()
+}

@@ -1,0 +1,61 @@
+//! Blocks that travel a ring in pieces: along the outermost dimension, a run of memory each, or along the one that travels.
+
+use crate::common::Case;
+use einsum_dist::plan::AlgorithmName;
+use einsum_dist::schedule::{Action, Task, View};
+use einsum_dist::{Dtype, Machine, Options, Plan, Problem, World};
+
+/// A plan for links so slow that many pieces pay.
+fn plan(case: &Case, ranks: usize, cut: &str, accumulate: bool) -> Plan {
+    let options = Options {
+        dtype: Dtype::Float64,
+        algorithm: Some(AlgorithmName::RingMn),
+        cut: vec![cut.to_owned()],
+        accumulate,
+        ..Options::default()
+    };
+    let shapes = [case.shape(&case.left), case.shape(&case.right)];
+    let machine = Machine { link_bandwidth: 1e8, ..Machine::new(ranks, 1) };
+    Problem::parse(&case.expression()).unwrap().shapes(&shapes).unwrap().plan(&machine, &options).unwrap()
+}
+
+#[test]
+fn pieces_are_cut_along_the_outermost_dimension_where_they_are_deep_enough() {
+    // The dimension that stays cut, and the position of the one that blocks are cut along into pieces.
+    let cases: [(&str, [&[usize]; 2], &str, usize); 8] = [
+        ("mk,kn->mn", [&[9, 2100], &[2100, 71]], "m", 0),
+        ("km,kn->nm", [&[2100, 71], &[2100, 9]], "n", 0),
+        ("mlk,lkn->mn", [&[9, 1, 2100], &[1, 2100, 71]], "m", 1),
+        ("mkl,kln->mn", [&[9, 30, 70], &[30, 70, 71]], "m", 0),
+        ("mk,kn->mn", [&[9, 100], &[100, 2100]], "m", 1),
+        ("mk,kn->mn", [&[2100, 100], &[100, 9]], "n", 0),
+        ("cmk,ckn->cmn", [&[16, 9, 30], &[16, 30, 311]], "m", 0),
+        ("mk,akn->man", [&[9, 30], &[16, 30, 311]], "m", 0),
+    ];
+    for (number, (expression, shapes, cut, dim)) in cases.into_iter().enumerate() {
+        let case = Case::of(expression, shapes, true);
+        for (ranks, accumulate) in [(2, false), (2, true), (3, false), (3, true)] {
+            let plan = plan(&case, ranks, cut, accumulate);
+            let schedule = plan.schedule(0);
+            let received: Vec<&View> = schedule.tasks.iter().flat_map(received).collect();
+            let mut along: Vec<_> = received.iter().map(|view| view.bounds[dim].clone()).collect();
+            along.dedup();
+            let what = format!("{expression} {shapes:?} on {ranks}: {received:?}\n{}", plan.explain());
+            assert!(along.len() >= ranks, "{what}");
+            // Blocks that differ lie in buffers for the largest where several take turns.
+            for view in received.iter().filter(|_| ranks == 2) {
+                let within = &schedule.buffers[view.buffer].within;
+                let whole = |inner: usize| view.bounds[inner] == (0..within[inner]);
+                assert!((dim + 1..within.len()).all(whole), "{what}");
+            }
+            case.check(&World::in_process(ranks), &plan, number as u64, accumulate);
+        }
+    }
+}
+
+fn received(task: &Task) -> &[View] {
+    match &task.action {
+        Action::Recv { into, .. } => into,
+        Action::Work(_) | Action::Send { .. } => &[],
+    }
+}

@@ -1,0 +1,132 @@
+//! Runs of the program with less memory than they need: one message with the bytes that are missing, never a signal, a panic or
+//! a hang; and checks that cost little time and memory.
+
+use std::process::Command;
+use std::time::Duration;
+
+use crate::command::{Folder, PRODUCT, PROGRAM, Ran, TOO_LITTLE, product, program, ran};
+
+/// The program with a limit on its addresses, in units of 1024 bytes.
+fn limited(folder: &Folder, kilobytes: u64, arguments: &[&str]) -> Ran {
+    let mut shell = Command::new("timeout");
+    shell.args(["60", "sh", "-c", &format!("ulimit -v {kilobytes}; exec \"$@\""), "sh", PROGRAM]).args(arguments);
+    // With the same variables.
+    for (name, value) in program(folder, &[]).get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    ran(shell.current_dir(folder.path()))
+}
+
+/// Ended as it should: well, or with one message that names bytes or threads.
+#[track_caller]
+fn is_clean(ended: &Ran, what: &str) {
+    let errors = ended.err.lines().filter(|line| line.starts_with("error")).count();
+    match ended.code {
+        Some(0) => assert_eq!(errors, 0, "{what}: {}", ended.err),
+        Some(1 | 2) => {
+            assert_eq!(errors, 1, "{what}: {}", ended.err);
+            assert!(ended.err.contains(" bytes") || ended.err.contains(" threads"), "{what}: {}", ended.err);
+            assert!(!ended.err.contains("panicked") && ended.err.lines().count() == 1, "{what}: {}", ended.err);
+        }
+        // The dynamic loader had no room for the libraries.
+        Some(127) => assert!(ended.err.contains("shared object"), "{what}: {}", ended.err),
+        code => panic!("{what}: ended by a signal or not at all ({code:?}): {}", ended.err),
+    }
+}
+
+/// Products, dots, trees, several ranks, checks, files as operands and as result.
+const RUNS: &[&[&str]] = &[
+    &["mk,kn->mn", "-s", "20000"],
+    &["mk,kn->mn", "-s", "2000", "-n", "3"],
+    &["i,i->", "-s", "100000000", "--check"],
+    &["i,i->", "-s", "20000000"],
+    &["[ij,jk->ik],kl->il", "-s", "1500", "-n", "2"],
+    &["bqhd,bkhd->bhqk", "-s", "64,h=8"],
+    &["mk,kn->nm", "-s", "1200", "-o", "out.npy"],
+    &["mk,kn->mn", "left.npy", "right.npy", "--check"],
+    &["ab,bc,cd->ad", "-s", "400", "--check", "-n", "2"],
+    &["i,j->ij", "-s", "6000", "--dtype", "c128"],
+];
+
+fn sweep(limits: impl Iterator<Item = u64> + Clone) {
+    let folder = Folder::new("limits");
+    product(&folder);
+    for arguments in RUNS {
+        for limit in limits.clone() {
+            let arguments = [*arguments, &["-t1"]].concat();
+            let ended = limited(&folder, limit, &arguments);
+            is_clean(&ended, &format!("ulimit -v {limit}, {arguments:?}"));
+            let left = folder.files().into_iter().filter(|name| name.ends_with(".partial"));
+            assert_eq!(left.count(), 0, "ulimit -v {limit}, {arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn little_memory_is_one_message() {
+    // Hardly enough to start, and enough for some.
+    sweep([90_000, 400_000].into_iter());
+}
+
+/// As above, from where the program does not start up to where all but the largest runs fit.
+#[test]
+#[ignore = "takes minutes"]
+fn any_memory_is_one_message_or_enough() {
+    sweep((15..60).map(|step| (10_000.0 * 1.1f64.powi(step)) as u64));
+}
+
+#[test]
+fn what_is_missing_is_known_before_the_run() {
+    let folder = Folder::new("missing");
+    let ended = limited(&folder, 1_000_000, &["mk,kn->mn", "-s", "20000", "-t1", "--json"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.err);
+    let says = ["rank 0", " needs 48", " bytes, ", " more than the ", "ulimit -v"];
+    assert!(says.iter().all(|says| ended.err.contains(says)), "{}", ended.err);
+    assert_eq!(ended.json()["error"]["kind"], "memory");
+}
+
+#[test]
+fn threads_that_cannot_be_had_are_an_error() {
+    let folder = Folder::new("threads");
+    for arguments in [["-n", "1", "-t", "200"], ["-n", "4", "-t", "60"]] {
+        let ended = limited(&folder, 300_000, &[&["mk,kn->mn", "-s", "64"][..], &arguments].concat());
+        assert_eq!(ended.code, Some(1), "{arguments:?}: {}", ended.err);
+        assert!(ended.err.contains("threads"), "{arguments:?}: {}", ended.err);
+        is_clean(&ended, &format!("{arguments:?}"));
+    }
+}
+
+#[test]
+fn a_check_takes_no_more_than_the_limit_leaves() {
+    let folder = Folder::new("check-limit");
+    product(&folder);
+    for limit in [TOO_LITTLE, "60kB", "1MB"] {
+        let ended =
+            ran(&mut program(&folder, &[&PRODUCT[..], &["--check", "--json", "--memory-limit", limit]].concat()));
+        let report = ended.well().json();
+        assert_eq!((&report["check"]["ok"], &report["check"]["checked"]), (&true.into(), &19_200.into()), "{limit}");
+        let peak = &report["peak_bytes"];
+        assert_eq!(peak["planned"], peak["measured"], "{limit}");
+    }
+    // Operands alone have 17,920 bytes.
+    let ended = ran(&mut program(&folder, &[&PRODUCT[..], &["--check", "--memory-limit", "17950"]].concat()));
+    ended.refused(" bytes, ");
+}
+
+#[test]
+fn checks_of_networks_take_no_time() {
+    let folder = Folder::new("check-time");
+    for (expression, sizes) in [
+        ("abc,cdeb,efg,gahi,ijkd,klm,mnfj,nlh->hc", "9,b=8,d=8,g=10"),
+        ("abcd,cef,efgb,ghi,hjdka,ikl,jlm,mn->n", "8,a=10"),
+        ("[ab,bc->ac],[cd,de->ce]->ae", "400"),
+        ("ab,bc,cd,de,ef->", "120"),
+    ] {
+        let ended = ran(&mut program(&folder, &[expression, "-s", sizes, "--check", "--json", "-t1"])).well();
+        assert_eq!(ended.json()["check"]["ok"], true, "{expression}");
+        assert!(ended.took < Duration::from_secs(30), "{expression}: {:?}", ended.took);
+    }
+}

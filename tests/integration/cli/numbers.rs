@@ -1,0 +1,257 @@
+//! Numbers that cannot be meant, of every flag and file: each ends in one message, at once.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::command::{Folder, Ran, program, ran};
+
+/// What any value may be but should not.
+const LONG: usize = 100_000;
+
+/// Runs the product of two matrices with some more arguments.
+fn run(folder: &Folder, arguments: &[&OsStr]) -> Ran {
+    ran(program(folder, &["mk,kn->mn", "-s8"]).args(arguments))
+}
+
+/// Ended at once, with a single message of a few lines that says all of this.
+#[track_caller]
+fn refused(ended: &Ran, case: &str, says: &[&str]) {
+    assert_eq!(ended.code, Some(2), "{case}: {} {}", ended.out, ended.err);
+    assert_eq!(ended.err.matches("error: ").count(), 1, "{case}: {}", ended.err);
+    assert!(ended.err.len() < 5000 && ended.err.starts_with("error: "), "{case}: {} bytes", ended.err.len());
+    assert!(ended.took < Duration::from_secs(10), "{case}: {:?}", ended.took);
+    for says in says {
+        assert!(ended.err.contains(says), "{case}: {} without `{says}`", ended.err);
+    }
+}
+
+/// Flags that take a value, as the help lists them, each with the name of its value.
+fn flags(folder: &Folder) -> Vec<(String, String)> {
+    let help = ran(&mut program(folder, &["--help"])).well().out;
+    let long = |line: &str| {
+        let (flag, rest) = line[line.find("--")?..].split_once(" <")?;
+        Some((flag.to_owned(), rest.split_once('>')?.0.to_owned()))
+    };
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    lines.filter_map(long).collect()
+}
+
+/// Does something for all of these, a few at a time.
+fn each<T: Sync>(cases: &[T], work: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    work(case);
+                }
+            });
+        }
+    });
+}
+
+/// Values that a flag refuses, by the name of its value.
+fn bad_values(flag: &str, value_name: &str) -> Vec<OsString> {
+    let long = "9".repeat(LONG);
+    let number = ["", "-5", "1e400", "nan", "inf", "18446744073709551616", "\u{ff13}", long.as_str()];
+    let other: Vec<&str> = match (flag, value_name) {
+        ("--seed", _) => number.to_vec(),
+        ("--warmup", _) => [&number[..], &["9223372036854775808"]].concat(),
+        (_, "N" | "SECONDS") => [&number[..], &["0", "9223372036854775808"]].concat(),
+        ("--size", _) => [&number[..], &["m=-1", "m=1e3"]].concat(),
+        ("--memory-limit", _) => [&number[..], &["0", "-1GB", "1e400GB", "nanGB"]].concat(),
+        ("--transport", _) => {
+            vec![
+                "",
+                "-5",
+                "throttled:-1",
+                "throttled:nan",
+                "throttled:0",
+                "throttled:1e400",
+                "throttled:",
+                long.as_str(),
+            ]
+        }
+        ("--distribution", _) => vec![
+            "-5",
+            "m:-1",
+            "m:0",
+            "m:nan",
+            "m:18446744073709551616",
+            "m:6148914691236517206 k:3;*;*",
+            "m:4294967296 k:4294967296;*;*",
+            "m:9223372036854775808",
+            "m:cyclic(18446744073709551615,2) k:9223372036854775808",
+            "m:cyclic(0,2)",
+            "m:2 @18446744073709551615",
+            "m:2 @(0,18446744073709551615)",
+            "x18446744073709551615 x2",
+            long.as_str(),
+        ],
+        ("--path", _) => vec!["", "-5", "(0,-1)", "(0,18446744073709551615)", "(0,1e400)", "(nan,1)", long.as_str()],
+        (_, "FILE.npy" | "FILE.json" | "FILE.svg" | "FILE.toml") => vec!["", "-5", long.as_str()],
+        (_, _) => vec!["", "-5", "nan", long.as_str()],
+    };
+    let text = other.iter().map(OsString::from);
+    let not_text = OsStr::from_bytes(b"\xff7").to_owned();
+    let names_a_file = value_name.starts_with("FILE");
+    text.chain((!names_a_file).then_some(not_text)).collect()
+}
+
+#[test]
+fn every_flag_refuses_values_that_cannot_be_meant() {
+    let folder = Folder::new("values");
+    let flags = flags(&folder);
+    assert!(flags.len() >= 20, "{flags:?}");
+    let cases: Vec<(&str, &str, OsString)> = flags
+        .iter()
+        .flat_map(|(flag, name)| {
+            bad_values(flag, name).into_iter().map(move |value| (flag.as_str(), name.as_str(), value))
+        })
+        .collect();
+    each(&cases, |(flag, name, value)| {
+        let shown = value.to_string_lossy();
+        let case = format!("{flag} `{}`", shown.chars().take(60).collect::<String>());
+        let more: &[&str] = match *flag {
+            "--machine" => &["--explain"],
+            "--distribution" => &["-n4", "-t1"],
+            _ => &[],
+        };
+        // Completions are all that there is, then.
+        let ended = if *flag == "--completions" {
+            ran(program(&folder, &[]).arg(flag).arg(value))
+        } else {
+            let more: Vec<&OsStr> = more.iter().map(OsStr::new).collect();
+            run(&folder, &[&[OsStr::new(flag), value][..], &more].concat())
+        };
+        // A file is named by itself once there is one to speak of.
+        let says = if name.starts_with("FILE") && value.len() > 2 { &[][..] } else { &[*flag][..] };
+        refused(&ended, &case, says);
+        let quoted = shown.len() < 60 && !value.is_empty() && value.to_str().is_some();
+        assert!(
+            !quoted || shown.split(['=', ':', ' ', 'x']).any(|part| !part.is_empty() && ended.err.contains(part)),
+            "{case}: {}",
+            ended.err
+        );
+    });
+    assert_eq!(folder.files(), [""; 0]);
+}
+
+/// A value that was forgotten swallows no flag.
+#[test]
+fn a_missing_value_is_missed() {
+    let folder = Folder::new("missing");
+    let flags = flags(&folder);
+    each(&flags, |(flag, _)| {
+        if flag == "--completions" {
+            return;
+        }
+        let swallowed = run(&folder, &[OsStr::new(flag), OsStr::new("--json")]);
+        refused(&swallowed, flag, &[flag, "'--json'", "it looks like a flag; is the value missing?"]);
+        assert_eq!(swallowed.json()["error"]["kind"], "usage");
+        refused(&run(&folder, &[OsStr::new(flag)]), flag, &[flag, "a value is required"]);
+    });
+    for (given, says) in [
+        (&["-n", "-3"][..], "invalid value '-3' for '--ranks <N>': expected a whole number from 1 to"),
+        (&["-n-3"], "invalid value '-3' for '--ranks <N>'"),
+        (&["-t", "-1"], "invalid value '-1' for '--workers <N>'"),
+        (&["-o", "-x.npy"], "'--output <FILE.npy>'"),
+        (&["--memory-limit", "-5"], "--memory-limit: `-5` is no number of bytes"),
+        (&["--cut", "-5"], "--cut: there is no dimension `-5` to cut"),
+        (&["--repeat", "1000000001"], "'--repeat <N>': number too large, it may be 1 to 1000000000"),
+        (&["-n1", "--accumulate", "-1.npy"], "a file whose name begins with a hyphen is written ./-name"),
+        (&["--ranks", "5000"], "--ranks 5000 are more than the 4096 that run in one process"),
+        (
+            &["--workers", "70000", "--explain"],
+            "--workers 70000 are more than the 65536 workers that plans are made for",
+        ),
+    ] {
+        let given: Vec<&OsStr> = given.iter().map(OsStr::new).collect();
+        refused(&run(&folder, &given), says, &[says]);
+    }
+    assert_eq!(folder.files(), [""; 0]);
+}
+
+/// Grids of more places than there are ranks, also where their number is no number.
+#[test]
+fn grids_are_counted_before_they_are_used() {
+    let folder = Folder::new("grids");
+    let of = |spec: &str| {
+        let given = ["-n4", "-t1", "--distribution", spec].map(OsStr::new);
+        run(&folder, &given)
+    };
+    for (spec, says) in [
+        (
+            "m:6148914691236517206 k:3;*;*",
+            "it needs 6148914691236517206 x 3 ranks, more than 64 bits count; there are 4",
+        ),
+        (
+            "m:4294967296 k:4294967296;*;*",
+            "it needs 4294967296 x 4294967296 ranks, more than 64 bits count; there are 4",
+        ),
+        ("m:5", "it needs 5 ranks, and there are 4"),
+        ("m:2 k:2 x2", "it needs 8 ranks, and there are 4"),
+        ("m:9223372036854775807", "it needs 9223372036854775807 ranks, and there are 4"),
+        ("m:2 @3", "it needs 5 ranks, and there are 4"),
+        ("m:2 @18446744073709551614", "it begins at rank 18446744073709551614, and its 2 ranks end beyond"),
+        ("m:2 @(0,18446744073709551614)", "it needs 18446744073709551615 ranks, and there are 4"),
+    ] {
+        refused(&of(spec), spec, &["--distribution: distribution of operand 0: ", says]);
+    }
+    // Blocks and cuts beyond all indices leave some ranks nothing.
+    for spec in
+        ["m:cyclic(18446744073709551615,4)", "m:cyclic(9223372036854775808,2)", "m:at(0,5,18446744073709551615)"]
+    {
+        let given = ["-n4", "-t1", "--check", "--json", "--distribution", spec].map(OsStr::new);
+        assert_eq!(run(&folder, &given).well().json()["check"]["ok"], true, "{spec}");
+    }
+    let long = ["--size", "m=1099511627776,k=1,n=1", "-n2", "-t1", "--explain", "--distribution", "m:cyclic(1,2);*;*"];
+    let ended = ran(&mut program(&folder, &[&["mk,kn->mn"][..], &long].concat()));
+    refused(&ended, "cyclic", &["blocks of rank 0 would be 549755813888 separate pieces, 1048576 at most"]);
+}
+
+/// Machines out of files and topologies out of the environment.
+#[test]
+fn machines_are_within_reason() {
+    let folder = Folder::new("machines");
+    let cases = [
+        ("ranks = 100000", "ranks is 100000, and must be from 1 to 32768"),
+        ("ranks = 9223372036854775807", "ranks is 9223372036854775807, and must be from 1 to 32768"),
+        ("ranks = 9223372036854775808", "machine.toml: "),
+        ("ranks = 0", "ranks is 0, and must be from 1 to 32768"),
+        ("ranks = -1", "invalid value: integer `-1`"),
+        ("workers = 9223372036854775807", "workers is 9223372036854775807, and must be from 1 to 65536"),
+        ("ranks_per_node = 0", "ranks_per_node is 0"),
+        ("flops = nan", "flops is NaN, and must be from 0.001 to 1e24"),
+        ("flops = inf", "flops is inf, and must be"),
+        ("flops = 1e400", "machine.toml: "),
+        ("link_bandwidth = 1e-300", "link_bandwidth is 1e-300, and must be"),
+        ("link_latency = -1e-5", "link_latency is -1e-5, and must be from 0.0 to 1000000000.0"),
+        ("alone = 0.5", "alone is 0.5, and must be from 1.0"),
+        ("block_rates = [[16.0, nan]]", "block_rates are"),
+        ("speeds = [1.0, inf]\nranks = 2", "speeds are"),
+        ("topology = 'pack:4294967296 core:4294967296'", "a host has at most 65536 processing units"),
+        ("topology = 'numa:100000 core:1'", "a host has at most 512 NUMA domains"),
+        ("topology = 'core:-1'", "needs a number above 0"),
+    ];
+    for (text, says) in cases {
+        folder.write("machine.toml", text.as_bytes());
+        let given = ["--explain", "--machine", "machine.toml"].map(OsStr::new);
+        refused(&run(&folder, &given), text, &["--machine machine.toml: ", says]);
+    }
+    folder.write("machine.toml", "x".repeat(1 << 20).as_bytes());
+    let given = ["--explain", "--machine", "machine.toml"].map(OsStr::new);
+    refused(&run(&folder, &given), "a megabyte", &["--machine machine.toml: "]);
+    for (variable, value, says) in [
+        ("EINSUM_DIST_TOPOLOGY", "pack:4294967296 core:4294967296", "a host has at most 65536 processing units"),
+        ("EINSUM_DIST_TOPOLOGY", "core:18446744073709551616", "needs a number above 0 behind the colon"),
+        ("EINSUM_DIST_INJECT", "worker@18446744073709551616", "`18446744073709551616` is no rank"),
+        ("EINSUM_DIST_INJECT", "worker@7", "there is no rank 7 of 1 rank"),
+        ("EINSUM_DIST_INJECT", "silence18446744073709551615@0", "no fault `silence18446744073709551615`"),
+    ] {
+        let ended = ran(program(&folder, &["mk,kn->mn", "-s8"]).env(variable, value));
+        refused(&ended, value, &[variable, says]);
+    }
+}

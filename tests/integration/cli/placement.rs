@@ -1,0 +1,166 @@
+//! Where ranks compute: what the program does on hosts of several NUMA domains, and what it says of machines that are elsewhere.
+//!
+//! `EINSUM_DIST_TOPOLOGY` splits the cores of this host into domains, so that binding is real. Tests that need two cores do nothing
+//! where this process has one.
+
+use crate::command::{Folder, PROGRAM, Ran, program, ran};
+use einsum_dist::api::host;
+use serde_json::{Value, json};
+
+/// The program on a host that is said to be this one.
+fn on(topology: &str, folder: &Folder, arguments: &[&str]) -> Ran {
+    ran(program(folder, arguments).env("EINSUM_DIST_TOPOLOGY", topology))
+}
+
+/// Whether this process may use the first two units, of which the texts below make domains.
+fn two_cores() -> bool {
+    host::cpus().starts_with(&[0, 1])
+}
+
+/// The first two units that this process may use.
+fn two_units() -> Option<[usize; 2]> {
+    host::cpus().first_chunk().copied()
+}
+
+/// The program on the first two units only, each a domain with its number.
+fn on_two(folder: &Folder, arguments: &[&str]) -> Ran {
+    let [first, second] = two_units().unwrap();
+    let here = program(folder, arguments);
+    let mut bound = std::process::Command::new("taskset");
+    bound.args(["-c", &format!("{first},{second}"), PROGRAM]).args(arguments).current_dir(folder.path());
+    for (name, value) in here.get_envs() {
+        match value {
+            Some(value) => bound.env(name, value),
+            None => bound.env_remove(name),
+        };
+    }
+    ran(bound.env("EINSUM_DIST_TOPOLOGY", domains_of_one_core()))
+}
+
+/// A topology of as many domains of one core as this host has units.
+fn domains_of_one_core() -> String {
+    format!("numa:{} core:1", host::cpus().iter().max().unwrap() + 1)
+}
+
+fn of_ranks(report: &Value, what: &str) -> Vec<Value> {
+    report["per_rank"].as_array().unwrap().iter().map(|rank| rank[what].clone()).collect()
+}
+
+#[test]
+fn a_domain_has_a_rank_by_default() {
+    let folder = Folder::new("placement-default");
+    let asked = ["mk,kn->mn", "-s64", "--json", "--check"];
+    if two_cores() {
+        let cores = host::cpus();
+        let report = on(&domains_of_one_core(), &folder, &asked).well().json();
+        assert_eq!((report["ranks"].as_u64(), report["workers"].as_u64()), (Some(cores.len() as u64), Some(1)));
+        assert_eq!(of_ranks(&report, "cpus"), cores.iter().map(|core| json!([core])).collect::<Vec<_>>());
+        assert_eq!(of_ranks(&report, "numa"), cores.iter().map(|core| json!(core)).collect::<Vec<_>>());
+        assert_eq!(report["check"]["ok"], true);
+        // What nobody has asked for is no reason to refuse anything.
+        on(&domains_of_one_core(), &folder, &["i,i->", "-s1", "--check"]).well();
+        on(&domains_of_one_core(), &folder, &["i,i->", "-s1", "-n2", "--strict-ranks"])
+            .refused("2 ranks are more than the 1 element");
+        let strict = ["i,i->", "-s1", "--strict-ranks"];
+        on(&domains_of_one_core(), &folder, &strict).well();
+    }
+    let one = format!("numa:1 core:{}", host::cpus().iter().max().map_or(1, |last| last + 1));
+    let report = on(&one, &folder, &asked).well().json();
+    assert_eq!((report["ranks"].as_u64(), &of_ranks(&report, "numa")[..]), (Some(1), &[json!(0)][..]));
+    assert_eq!(of_ranks(&report, "cpus"), [json!(host::cpus())]);
+    // One rank of two workers has the cores of two domains.
+    let Some([first, second]) = two_units() else { return };
+    let report = on_two(&folder, &["mk,kn->mn", "-s64", "--json", "-n1"]).well().json();
+    assert_eq!((report["workers"].as_u64(), of_ranks(&report, "numa")), (Some(2), vec![Value::Null]));
+    assert_eq!(of_ranks(&report, "cpus"), [json!([first, second])]);
+}
+
+/// What this host is made of, as it tells itself.
+#[test]
+fn ranks_of_this_host_say_where_they_are() {
+    let folder = Folder::new("placement-here");
+    let topology = host::allowed().unwrap();
+    let here = |arguments: &[&str]| ran(program(&folder, arguments).env_remove("EINSUM_DIST_TOPOLOGY")).well();
+    let report = here(&["mk,kn->mn", "-s64", "-t1", "--json"]).json();
+    assert_eq!(report["ranks"].as_u64(), Some(topology.ranks() as u64));
+    let numbers: Vec<Value> = topology.domains.iter().map(|domain| json!(domain.number)).collect();
+    assert_eq!(of_ranks(&report, "numa"), numbers);
+    let said = here(&["mk,kn->mn", "-s64", "-n2", "-t1", "-v"]).err;
+    assert!(
+        said.contains(&format!("\ntopology  {}\nplacement rank 0: NUMA domain", host::topology().unwrap())),
+        "{said}"
+    );
+    assert!(said.contains("\n          rank 1: NUMA domain"), "{said}");
+}
+
+#[test]
+fn more_ranks_than_cores_share_them() {
+    let folder = Folder::new("placement-crowded");
+    let Some([first, second]) = two_units() else { return };
+    let ran = on_two(&folder, &["mk,kn->mn", "-s64", "-n3", "-t1", "-v", "--check", "--json"]).well();
+    let crowded = |rank: usize| format!("rank {rank}: NUMA domain {first}, all threads on {first}\n          ");
+    let said = format!("placement {}{}rank 2: NUMA domain {second}, workers on {second}\n", crowded(0), crowded(1));
+    assert!(ran.err.contains(&said), "{}", ran.err);
+    assert_eq!(of_ranks(&ran.json(), "numa"), [json!(first), json!(first), json!(second)]);
+}
+
+#[test]
+fn a_topology_that_is_none() {
+    let folder = Folder::new("placement-wrong");
+    let says = "error: EINSUM_DIST_TOPOLOGY: `cores` is no level of a topology (known: ";
+    on("cores:4", &folder, &["mk,kn->mn", "-s4"]).refused(says);
+    folder.write("machine.toml", b"topology = 'core:0'");
+    let arguments = ["mk,kn->mn", "-s4", "--explain", "--machine", "machine.toml"];
+    ran(&mut program(&folder, &arguments)).refused("`core:0` needs a number above 0 behind the colon");
+}
+
+/// Machines of files: ranks and workers that nobody says follow from the topology.
+#[test]
+fn a_topology_says_how_many_ranks_and_workers() {
+    let folder = Folder::new("placement-machine");
+    let counts = |text: &str, flags: &[&str]| {
+        folder.write("machine.toml", text.as_bytes());
+        let arguments = [&["mk,kn->mn", "-s64", "--explain", "--json", "--machine", "machine.toml"], flags].concat();
+        let report = ran(&mut program(&folder, &arguments)).well().json();
+        (report["ranks"].as_u64().unwrap(), report["workers"].as_u64().unwrap())
+    };
+    let grace = "topology = 'pack:2 numa:1 core:72 pu:1'";
+    assert_eq!(counts(grace, &[]), (2, 71));
+    assert_eq!(counts(grace, &["-n1"]), (1, 144));
+    assert_eq!(counts(grace, &["-n4"]), (4, 35));
+    assert_eq!(counts(grace, &["-n4", "-t8"]), (4, 8));
+    assert_eq!(counts(&format!("ranks = 8\nranks_per_node = 2\n{grace}"), &[]), (8, 71));
+    assert_eq!(counts(&format!("workers = 72\n{grace}"), &[]), (2, 72));
+    let explained = |flags: &[&str]| {
+        let arguments = [&["mk,kn->mn", "-s256", "--explain", "--machine", "machine.toml"], flags].concat();
+        ran(&mut program(&folder, &arguments)).well().out
+    };
+    let crowded = explained(&[]);
+    assert!(!crowded.contains("warning"), "{crowded}");
+    assert!(crowded.contains("rank 1: NUMA domain 1, workers on 72-143\n"), "{crowded}");
+    let starved = explained(&["-n3"]);
+    assert!(starved.contains("\nwarning   rank 0 has 72 workers and 36 cores of its own\n"), "{starved}");
+}
+
+/// What docs/placement.md shows is what the program prints, but for what is of the host that it runs on.
+#[test]
+fn the_documentation_shows_what_is_printed() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let folder = Folder::new("placement-docs");
+    std::os::unix::fs::symlink(format!("{root}/data"), folder.path().join("data")).unwrap();
+    let text = std::fs::read_to_string(format!("{root}/docs/placement.md")).unwrap();
+    let of_any_host = |line: &&str| !["memory ", "fingerprint ", "kernel "].iter().any(|name| line.starts_with(name));
+    let shown: Vec<&str> = text.split("```text\n").filter_map(|block| block.strip_prefix("$ einsum-dist ")).collect();
+    assert_eq!(shown.len(), 4);
+    for block in shown {
+        let (command, printed) = block.split_once('\n').unwrap();
+        let mut shell = std::process::Command::new("sh");
+        let bin = std::path::Path::new(PROGRAM).parent().unwrap().display();
+        shell.args(["-c", &format!("einsum-dist {command}")]).current_dir(folder.path());
+        shell.env("PATH", format!("{bin}:{}", std::env::var("PATH").unwrap()));
+        let out = ran(&mut shell).well().out;
+        let [printed, out] = [printed.split("```").next().unwrap(), &out].map(|text| text.lines().filter(of_any_host));
+        let [printed, out] = [printed, out].map(|lines| lines.collect::<Vec<_>>().join("\n"));
+        assert_eq!(out, printed, "einsum-dist {command}");
+    }
+}

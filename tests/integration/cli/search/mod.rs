@@ -1,0 +1,110 @@
+//! Searches for slices and for paths: they find what there is, and they end.
+
+use crate::command::{Folder, Ran, program, ran};
+use crate::networks::{complete, lattice, network};
+
+/// The edges of a graph in which each of `tensors` has `degree` neighbours, as circulant graphs do.
+fn circulant(tensors: usize, steps: &[usize]) -> Vec<(usize, usize)> {
+    (0..tensors).flat_map(|at| steps.iter().map(move |step| (at, (at + step) % tensors))).collect()
+}
+
+fn explained(folder: &Folder, expression: &str, size: &str, flags: &[&str]) -> Ran {
+    folder.write("network.txt", expression.as_bytes());
+    ran(&mut program(folder, &[&["@network.txt", "-s", size, "-t1", "--explain", "--json"], flags].concat()))
+}
+
+/// Several steps of equal peak: no dimension by itself lowers it.
+#[test]
+fn slices_are_found_where_steps_have_the_same_peak() {
+    let folder = Folder::new("same-peak");
+    let peps = network(144, &lattice(&[12, 12]));
+    let plan = |flags: &[&str]| explained(&folder, &peps, "2", flags).well().json();
+    let report = plan(&["--memory-limit", "105kB"]);
+    assert!(report["peak_bytes"]["planned"].as_u64() <= Some(105_000), "{report}");
+    // A sweep over the lattice has as large a tensor at nearly every step: it takes a label for each few steps.
+    assert!(report["slices"].as_u64() > Some(1), "{}", report["slices"]);
+}
+
+#[test]
+fn slices_are_found_for_other_networks() {
+    let folder = Folder::new("other-networks");
+    let networks = [
+        (network(27, &lattice(&[3, 3, 3])), "3"),
+        (network(40, &circulant(40, &[1, 7])), "2"),
+        (network(64, &lattice(&[8, 8])), "3"),
+    ];
+    for (expression, size) in networks {
+        let peak = |flags: &[&str]| {
+            let report = explained(&folder, &expression, size, flags).well().json();
+            (report["peak_bytes"]["planned"].as_u64().unwrap(), report["slices"].as_u64().unwrap())
+        };
+        let (whole, _) = peak(&[]);
+        for share in [2, 8] {
+            let limit = (whole / share).to_string();
+            let (planned, slices) = peak(&["--memory-limit", &limit]);
+            assert!(planned <= whole / share && slices > 1, "{expression:.60}: {planned} of {limit}");
+        }
+    }
+}
+
+/// Extents of which a product, or a square, is more than 64 bits count.
+#[test]
+fn slices_of_very_large_extents_are_counted() {
+    let folder = Folder::new("large-slices");
+    let cubes = "[[a,b,c->abc]->],[[d,e,f->def]->]->";
+    let ended = explained(&folder, cubes, "131072", &["--memory-limit", "100MB"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.err);
+    assert!(ended.err.contains("takes more than 1000000000000 slices"), "{}", ended.err);
+    for size in ["i=4294967296,j=4", "i=6000000000,j=4"] {
+        let report = explained(&folder, "[i,j->ij]->", size, &["--memory-limit", "60GB"]).well().json();
+        assert!(report["slices"].as_u64() > Some(1), "{size}: {report}");
+    }
+}
+
+#[test]
+fn the_best_path_of_a_ring_is_found() {
+    let folder = Folder::new("ring");
+    let ring: Vec<(usize, usize)> = (0..22).map(|at| (at, (at + 1) % 22)).collect();
+    let ended = explained(&folder, &network(22, &ring), "3", &["--path", "optimal"]).well();
+    assert_eq!(ended.err, "");
+    assert_eq!(ended.json()["path"].as_array().unwrap().len(), 21);
+}
+
+#[test]
+fn the_search_for_the_best_path_ends_in_time() {
+    let folder = Folder::new("complete");
+    let ended = explained(&folder, &network(14, &complete(14)), "2", &["--path", "optimal", "--path-time", "0.001"]);
+    assert!(
+        ended.err.starts_with("warning: --path optimal: not proved optimal: stopped after 0.001 s"),
+        "{}",
+        ended.err
+    );
+    assert_eq!(ended.err.matches("warning").count(), 1);
+    assert_eq!(ended.well().json()["path"].as_array().unwrap().len(), 13);
+    let quiet = explained(&folder, &network(14, &complete(14)), "2", &["--path=optimal", "--path-time=0.001", "-q"]);
+    assert_eq!(quiet.well().err, "");
+    for bad in ["0", "-1", "soon", "nan", "inf"] {
+        let flags = ["ab,bc,cd->ad", "-s2", "--path=optimal", &format!("--path-time={bad}")];
+        ran(&mut program(&folder, &flags)).refused("--path-time");
+    }
+}
+
+#[test]
+fn degenerate_networks_have_paths() {
+    let folder = Folder::new("degenerate");
+    let vectors = (0..60).map(|at| format!("[v{at}]")).collect::<Vec<_>>().join(",");
+    let networks = [
+        (format!("{}->", ",".repeat(299)), "2", 299),
+        (format!("{vectors}->[]"), "2", 59),
+        (format!("{}->a", vec!["a"; 300].join(",")), "2", 299),
+        (network(6, &complete(6)), "0", 5),
+        (network(6, &complete(6)), "1", 5),
+    ];
+    for path in ["auto", "greedy", "anneal", "optimal"] {
+        for (expression, size, steps) in &networks {
+            let flags = ["--path", path, "--path-time", "0.2"];
+            let report = explained(&folder, expression, size, &flags).well().json();
+            assert_eq!(report["path"].as_array().unwrap().len(), *steps, "{path}: {expression:.40}");
+        }
+    }
+}

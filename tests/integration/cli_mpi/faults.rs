@@ -1,0 +1,230 @@
+//! Whatever goes wrong on one rank ends all of them within seconds, with an exit code that is not 0, a message that says where, and no
+//! file that is half written.
+//!
+//! Ranks of one process and, where `EINSUM_DIST_MPIRUN` names a launcher and its options, processes of MPI by every transport.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::command::{Folder, PROGRAM, Ran, alone, launcher, program, ran};
+
+const SOON: Duration = Duration::from_secs(10);
+
+const TRANSPORTS: [&str; 3] = ["shared", "message", "rma"];
+
+/// Ends as a failed run does; nothing is left in the folder but `files`.
+#[track_caller]
+fn failed(ended: &Ran, folder: &Folder, files: &[&str]) {
+    assert!(ended.code != Some(0), "{}\n{}", ended.out, ended.err);
+    assert!(ended.took < SOON, "{:?}: {}", ended.took, ended.err);
+    assert_eq!(folder.files(), files, "{}", ended.err);
+}
+
+#[track_caller]
+fn says(ended: &Ran, who: &str, what: &str) {
+    let found = ended.err.lines().any(|line| line.contains(who) && line.contains(what));
+    assert!(found, "no line with `{who}` and `{what}`:\n{}", ended.err);
+}
+
+/// Whether a run left a part of its output beside the target at some time; what it printed.
+fn watched(command: &mut Command, folder: &Folder) -> (bool, Ran) {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut seen = false;
+            while !seen && !over.load(Ordering::Relaxed) {
+                seen = folder.files().iter().any(|name| name.ends_with(".partial"));
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            seen
+        });
+        let ended = ran(command);
+        over.store(true, Ordering::Relaxed);
+        (watcher.join().unwrap(), ended)
+    })
+}
+
+/// The ring sends, receives and computes on every rank; the result leaves in five parts, the first of which is in the file when
+/// the second run begins.
+const RING: [&str; 8] =
+    ["mk,kn->mn", "-sm=120,k=16,n=160", "-t1", "--algorithm", "ring-k", "--memory-limit", "16kB", "-oc.npy"];
+
+/// Three parts, and nothing is sent.
+const BATCH: [&str; 8] =
+    ["cmk,ckn->cmn", "-sc=3,m=120,k=16,n=160", "-t1", "--algorithm", "c", "--memory-limit", "50kB", "-oc.npy"];
+
+#[test]
+fn faults_of_a_rank_in_this_process() {
+    let folder = Folder::new("faults");
+    for (fault, who, place, what) in [
+        ("worker@1:1", "error: rank 1 on ", ", task 0 (mk,kn->mn): ", "panicked: injected for a test"),
+        ("communication@2:2", "error: rank 2 on ", ", communication, task ", "panicked: injected for a test"),
+        ("allocation@1", "error: rank 1 on ", ": cannot allocate ", "bytes"),
+        // It takes effect when the silent one returns.
+        ("silence4@1:1", "error: rank ", ", communication, task ", "no answer from rank 1 for 1 s"),
+    ] {
+        let arguments = [&RING[..], &["-n3", "--timeout", "1"]].concat();
+        let ended = ran(program(&folder, &arguments).env("EINSUM_DIST_INJECT", fault));
+        failed(&ended, &folder, &[]);
+        assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""));
+        says(&ended, who, place);
+        says(&ended, who, what);
+    }
+}
+
+#[test]
+fn faults_of_a_process() {
+    let folder = Folder::new("mpi-faults");
+    for (fault, who, what) in [
+        ("worker@1:1", "einsum-dist: rank 1 on ", ": task 0 (mk,kn->mn): panicked: injected"),
+        ("communication@2:2", "einsum-dist: rank 2 on ", ": communication, task "),
+        ("allocation@1", "error: rank 1 on ", ": cannot allocate "),
+        ("silence@1:1", "einsum-dist: rank ", "no answer from rank 1 for 1 s"),
+    ] {
+        for transport in TRANSPORTS {
+            let Some(mut command) = launcher(&folder) else { return };
+            command.args(["-n", "3", PROGRAM]).args(RING).args(["--timeout", "1", "--transport", transport]);
+            let (partial, ended) = watched(command.env("EINSUM_DIST_INJECT", fault), &folder);
+            failed(&ended, &folder, &[]);
+            says(&ended, who, what);
+            assert!(partial || !fault.starts_with("silence"), "nothing was written before:\n{}", ended.err);
+        }
+    }
+}
+
+/// Those who wait are between runs, where they agree on what was written.
+#[test]
+fn a_process_that_is_silent_while_the_others_write_ends_all() {
+    let folder = Folder::new("mpi-silent");
+    for transport in TRANSPORTS {
+        let Some(mut command) = launcher(&folder) else { return };
+        command.args(["-n", "3", PROGRAM]).args(BATCH).args(["--timeout", "1", "--transport", transport]);
+        let (partial, ended) = watched(command.env("EINSUM_DIST_INJECT", "silence@1:1"), &folder);
+        failed(&ended, &folder, &[]);
+        says(&ended, "einsum-dist: rank ", "no answer from other ranks for 1 s, in MPI_I");
+        assert!(partial, "nothing was written before:\n{}", ended.err);
+    }
+}
+
+/// Rank 1 gets a signal in the middle of a long run. Who is killed says nothing, and its peers are ended by the launcher, which says
+/// which process it was and how it ended.
+#[test]
+fn a_process_that_is_killed_or_stopped_ends_all() {
+    let folder = Folder::new("mpi-killed");
+    let each = ["KILL", "STOP"].into_iter().flat_map(|signal| TRANSPORTS.map(|transport| (signal, transport)));
+    for (signal, transport) in each {
+        let Some(mut command) = launcher(&folder) else { return };
+        // A rank that has workers has started MPI.
+        let after = format!(
+            "[ \"$PMI_RANK$OMPI_COMM_WORLD_RANK\" = 1 ] && (\
+             until grep -qs ' worker ' /proc/$$/task/*/comm; do sleep 0.1; done; sleep 2; kill -{signal} $$\
+             ) & exec \"$@\" >/dev/null"
+        );
+        let run = ["mk,kn->mn", "-s200", "-t1", "--algorithm", "ring-mn", "--repeat", "10000000", "-oc.npy"];
+        command.args(["-n", "3", "sh", "-c", &after, "sh", PROGRAM]).args(run);
+        let ended = ran(command.args(["--timeout", "1", "--transport", transport]));
+        failed(&ended, &folder, &[]);
+        assert!(ended.took > Duration::from_secs(2), "over before the signal: {}", ended.err);
+        if signal == "STOP" {
+            says(&ended, "einsum-dist: rank ", "no answer from ");
+        } else {
+            let said = format!("{}{}", ended.out, ended.err).to_lowercase();
+            assert!(said.contains("signal 9") || said.contains("exit code: 9"), "{}\n{}", ended.out, ended.err);
+        }
+    }
+}
+
+/// A file system that is full: the message names the file, and the old result is still there.
+#[test]
+fn a_full_disk_leaves_no_part_of_a_file() {
+    let folder = Folder::new("full");
+    let mounted = |command: &str| {
+        let script = format!(
+            "mkdir small && mount -t tmpfs -o size=96k none small && echo old > small/c.npy && {command}; \
+            code=$?; ls -A small >&2; cat small/c.npy >&2; exit $code"
+        );
+        let mut shell = Command::new("unshare");
+        shell.args(["-m", "sh", "-c", &script, "sh"]).current_dir(folder.path()).env("EINSUM_DIST_RATES", "default");
+        alone(&mut shell, &folder);
+        shell
+    };
+    if ran(&mut mounted("true")).code != Some(0) {
+        eprintln!("skipped: no file system can be mounted here");
+        return;
+    }
+    std::fs::remove_dir(folder.path().join("small")).unwrap();
+    let launchers = [
+        Some("\"$@\" -n3".to_owned()),
+        std::env::var("EINSUM_DIST_MPIRUN").ok().map(|run| format!("{run} -n 3 \"$@\"")),
+    ];
+    for launcher in launchers.into_iter().flatten() {
+        let ended = ran(mounted(&launcher).args([PROGRAM, "mk,kn->mn", "-s300", "-t1", "-osmall/c.npy"]));
+        std::fs::remove_dir(folder.path().join("small")).unwrap();
+        failed(&ended, &folder, &[]);
+        assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""));
+        says(&ended, "error: rank ", " on ");
+        says(&ended, "small/.c.npy", "o space left");
+        assert!(ended.err.ends_with("c.npy\nold\n"), "{}", ended.err);
+    }
+}
+
+/// A file that is to show the run is not worth its result: that comes first, then what failed.
+#[test]
+fn a_trace_that_cannot_be_written_leaves_the_result() {
+    let folder = Folder::new("no-trace");
+    for (flag, file) in [("--trace", "t.json"), ("--timeline", "t.svg")] {
+        for (how, json) in [("--json", true), ("-v", false), ("--simulate", false)] {
+            // Files of no bytes only.
+            let mut limited = Command::new("sh");
+            limited.args([
+                "-c",
+                "trap '' XFSZ; ulimit -f 0; exec \"$@\"",
+                "sh",
+                PROGRAM,
+                "mk,kn->mn",
+                "-s8",
+                "-n2",
+                "-t1",
+            ]);
+            limited.current_dir(folder.path()).env("EINSUM_DIST_RATES", "default");
+            let ended = ran(limited.args([flag, file, how]));
+            failed(&ended, &folder, &[]);
+            assert_eq!(ended.code, Some(1), "{}", ended.err);
+            assert!(ended.err.ends_with(&format!("error: {file}: cannot write: File too large\n")), "{}", ended.err);
+            if json {
+                assert!(ended.json()["output"]["norm"].as_f64() > Some(0.0), "{}", ended.out);
+            } else {
+                assert!(ended.out.contains("mk,kn->mn"), "{}", ended.out);
+            }
+        }
+    }
+}
+
+/// Where processes can share little more than MPI itself takes they say so, or send messages; nobody hangs or is killed by a signal.
+#[test]
+fn little_memory_to_share_is_an_error_of_all_or_none() {
+    let folder = Folder::new("little");
+    let Some(run) = std::env::var("EINSUM_DIST_MPIRUN").ok() else { return };
+    let mounted = |command: &str| {
+        let script = format!("mount -t tmpfs -o size=32m none /dev/shm && {command}");
+        let mut shell = Command::new("unshare");
+        shell.args(["-m", "sh", "-c", &script, "sh"]).current_dir(folder.path()).env("EINSUM_DIST_RATES", "default");
+        alone(&mut shell, &folder);
+        shell
+    };
+    if ran(&mut mounted("true")).code != Some(0) {
+        eprintln!("skipped: no file system can be mounted here");
+        return;
+    }
+    for (transport, code) in [("auto", 0), ("message", 0), ("shared", 1), ("rma", 1)] {
+        let mut command = mounted(&format!("{run} -n 4 \"$@\""));
+        command.arg(PROGRAM).args(["mk,kn->mn", "-s64", "-t1", "--timeout", "5", "--transport", transport]);
+        let ended = ran(&mut command);
+        assert_eq!(ended.code.map(|code| code.min(1)), Some(code), "{transport}: {}", ended.err);
+        assert!(ended.took < SOON, "{transport}: {:?}", ended.took);
+        if code != 0 {
+            says(&ended, "no memory can be shared between processes", "4 ranks need ");
+        }
+    }
+}

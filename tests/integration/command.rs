@@ -1,0 +1,249 @@
+//! Runs the program and looks at what it printed.
+
+#![allow(dead_code, reason = "a build without MPI does not use all of it")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use einsum_dist::api::host;
+use einsum_dist::io::npy::{create, write_block};
+use einsum_dist::{DistTensor, Dtype, Element, World, distribution::Distribution};
+
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_einsum-dist");
+
+/// Variables of a launcher that started the tests must not reach the program.
+const LAUNCHERS: [&str; 6] =
+    ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "EINSUM_DIST_INJECT"];
+
+/// A directory of its own for one test, removed at its end.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("einsum-dist-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Beside it, where a launcher has its own files.
+    fn session(&self) -> PathBuf {
+        self.0.with_extension("mpi")
+    }
+
+    /// Names of the files in it.
+    pub fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    pub fn npy(&self, name: &str, shape: &[usize], values: &[f32]) {
+        let path = self.0.join(name);
+        let header = create(&path, Dtype::Float32, shape).unwrap();
+        let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let ranges: Vec<_> = shape.iter().map(|&n| 0..n).collect();
+        write_block(&path, &header, &ranges, &bytes).unwrap();
+    }
+
+    pub fn write(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.0.join(name), bytes).unwrap();
+    }
+
+    pub fn read<T: Element>(&self, name: &str) -> Vec<T> {
+        let tensor = DistTensor::<T>::from_npy(&World::single(), self.0.join(name), &Distribution::single()).unwrap();
+        tensor.blocks().flat_map(|(_, block)| block.iter().copied().collect::<Vec<T>>()).collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(self.session());
+    }
+}
+
+/// What a run printed, and how it ended.
+pub struct Ran {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+    pub took: Duration,
+}
+
+pub fn ran(command: &mut Command) -> Ran {
+    let started = Instant::now();
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ran { code: status.code(), out: text(stdout), err: text(stderr), took: started.elapsed() }
+}
+
+pub fn program(folder: &Folder, arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    for name in LAUNCHERS {
+        command.env_remove(name);
+    }
+    // Plans that are the same on every host.
+    command.env("EINSUM_DIST_RATES", "default");
+    // One rank unless a test says otherwise.
+    if let Some(last) = host::cpus().iter().max() {
+        command.env("EINSUM_DIST_TOPOLOGY", format!("core:{}", last + 1));
+    }
+    command.current_dir(folder.path()).args(arguments);
+    command
+}
+
+/// The launcher of the MPI that is tested, in a folder; none where `EINSUM_DIST_MPIRUN` names none.
+pub fn launcher(folder: &Folder) -> Option<Command> {
+    let Ok(launcher) = std::env::var("EINSUM_DIST_MPIRUN") else {
+        eprintln!("skipped: EINSUM_DIST_MPIRUN names no launcher");
+        return None;
+    };
+    let mut words = launcher.split_whitespace();
+    let mut command = Command::new(words.next()?);
+    // Plans that are the same on every host.
+    command.args(words).current_dir(folder.path()).env("EINSUM_DIST_RATES", "default");
+    alone(&mut command, folder);
+    Some(command)
+}
+
+/// Open MPI's launchers of one user share a directory, which the last to end removes, maybe just as another is about to use it: those of
+/// this command have their own.
+pub fn alone(command: &mut Command, folder: &Folder) {
+    std::fs::create_dir_all(folder.session()).unwrap();
+    command.env("OMPI_MCA_orte_tmpdir_base", folder.session());
+}
+
+/// The same command, with the default action for signals that end programs: whoever runs the tests may ignore some.
+pub fn listening(command: &Command) -> Command {
+    let mut listening = Command::new("env");
+    listening
+        .arg("--default-signal=HUP,INT,TERM,QUIT,XCPU,USR1,USR2,ALRM")
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => listening.env(name, value),
+            None => listening.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        listening.current_dir(folder);
+    }
+    listening
+}
+
+impl Ran {
+    /// The JSON object that is all of standard output.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}\n{}", self.out, self.err))
+    }
+
+    #[track_caller]
+    pub fn well(self) -> Ran {
+        assert_eq!(self.code, Some(0), "{}\n{}", self.out, self.err);
+        self
+    }
+
+    /// Ended as bad input does: one message that says this, nothing on standard output.
+    #[track_caller]
+    pub fn refused(&self, says: &str) {
+        assert_eq!(self.code, Some(2), "{}\n{}", self.out, self.err);
+        assert_eq!(self.out, "");
+        assert!(self.err.contains(says) && self.err.ends_with('\n'), "{:?}", self.err);
+        assert_eq!(self.err.matches("error: ").count(), 1, "{}", self.err);
+        assert!(self.took < Duration::from_secs(10), "{:?}", self.took);
+    }
+}
+
+/// A product of small whole numbers, of which every order of sums has the same result; that takes 76,800 bytes, the
+/// operands 17,920.
+pub const PRODUCT: [&str; 3] = ["mk,kn->mn", "left.npy", "right.npy"];
+
+/// Bytes per rank that have no room for all of the result of [`PRODUCT`].
+pub const TOO_LITTLE: &str = "34kB";
+
+/// The files that [`PRODUCT`] names.
+pub fn product(folder: &Folder) {
+    for (name, shape) in [("left.npy", [120, 16]), ("right.npy", [16, 160])] {
+        let values: Vec<f32> = (0..shape[0] * shape[1]).map(|place| (place * 7 % 5) as f32 - 2.0).collect();
+        folder.npy(name, &shape, &values);
+    }
+}
+
+/// Whether a run within [`TOO_LITTLE`] left its result in parts, and took as much memory as planned.
+#[track_caller]
+pub fn in_parts(report: &serde_json::Value) {
+    let peak = &report["peak_bytes"];
+    assert!(report["output"]["parts"].as_u64() > Some(1), "{report}");
+    assert!(report["slices"].as_u64() >= report["output"]["parts"].as_u64(), "{report}");
+    assert!(peak["planned"] == peak["measured"] && peak["planned"].as_u64() <= Some(34_000), "{report}");
+    assert_eq!((&report["check"]["ok"], report["check"]["checked"].as_u64()), (&true.into(), Some(120 * 160)));
+}
+
+/// A kernel of other processors than this one.
+const FOREIGN: &str = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
+
+/// Arguments that no run can be made of, with what the message says.
+pub const REFUSED: &[(&[&str], &str)] = &[
+    (&["mk,kn->mx"], "output label `x` is in none of the inputs"),
+    (&["mk,kn-"], "the expression ends in `-`"),
+    (&["mk,kn->mn", "a.npy"], "the expression has 2 operands, but 1 is given"),
+    (&["mk,kn->mn", "a.npy", "v.npy"], "operand 1 has 1 dimension, its term has 2"),
+    (&["mk,kn->mn", "a.npy", "a.npy"], "label `k` has extent 3 in operand 0, but 2 in operand 1"),
+    (&["mk,km->mm", "a.npy", "b.npy"], "output"),
+    (&["mk,kn->mn", "a.npy", "none.npy"], "none.npy: cannot open: No such file or directory"),
+    (&["mk,kn->mn", "a.npy", "short.npy"], "short.npy: is truncated: 176 bytes expected, 150 found"),
+    (
+        &["mk,kn->mn", "a.npy", "int.npy"],
+        "int.npy: holds int64; convert it: np.save(\"int-float64.npy\", np.load(\"int.npy\").astype(np.float64)) (whole",
+    ),
+    (&["mk,kn->mn", "a.npy", "b.npy", "-s", "m=7"], "--size gives `m` extent 7, but the file of operand 0 has 2"),
+    (&["mk,kn->mn", "-o", "none/c.npy"], "none/c.npy: the directory none does not exist"),
+    (&["mk,kn->mn", "-s", "8", "--memory-limit", "100", "--algorithm", "local"], "more than the memory limit of 100"),
+    (&["mk,kn->mn", "--memory-limit", "much"], "--memory-limit: `much` is no number of bytes"),
+    (
+        &["mk,kn->mn", "--algorithm", "magic"],
+        "unknown algorithm `magic` (known: auto, local, c, ring-mn, ring-k, slicing, grid, cannon, master-worker)",
+    ),
+    (&["mk,kn->mn", "--algorithm", "c"], "algorithm c does not apply to `mk,kn->mn`: it needs a dimension of kind c"),
+    (&["mk,kn->mn", "--cut", "x"], "there is no dimension `x` to cut"),
+    (&["mk,kn->mn", "--cut", "m,n,k"], "--cut takes a label, or two: m,n"),
+    (&["mk,kn->mn", "-s", "x=3"], "--size names `x`, which is no label of the expression"),
+    (&["mk,kn->mn", "-s", "3,4,5"], "name them: k=8,m=8,n=8"),
+    (&["[1,0],[0,2]->[1,2]", "-s", "3,4"], "--size lists 2 extents, the expression has 3 names: `0`, `1`, `2`"),
+    (&["mk,kn->mn", "--dtype", "int8"], "unknown type `int8`"),
+    (&["mk,kn->mn", "--transport", "pigeon"], "unknown transport `pigeon`"),
+    (
+        &["mk,kn->mn", "--kernel", "magic"],
+        "unknown kernel `magic` (known: auto, xsmm, portable, avx2, avx512, neon, reference)",
+    ),
+    (&["mk,kn->mn", "--kernel", FOREIGN], "is not available: "),
+    (
+        &["mk,kn->mn", "--kernel", "xsmm", "--dtype", "c64"],
+        if cfg!(feature = "libxsmm") { "LIBXSMM has no complex kernels" } else { "this build has no LIBXSMM" },
+    ),
+    (&["mk,kn->mn", "--explain", "--kernel", FOREIGN], "processors, this one is "),
+    (&["mk,kn->mn", "--accumulate", "a.npy", "-s", "8"], "a.npy has shape [2, 3], the result has [8, 8]"),
+    (&["mk,kn->mn", "-s", "99999999999999"], "is larger than memory can be"),
+    (&["@none.txt"], "cannot read the expression from none.txt"),
+    (&["mk,kn->mn", "--nonsense"], "unexpected argument '--nonsense'"),
+    (&[], "<EXPRESSION>"),
+];
+
+/// The files that [`REFUSED`] names.
+pub fn files(folder: &Folder) {
+    folder.npy("a.npy", &[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    folder.npy("b.npy", &[3, 4], &[0.5; 12]);
+    folder.npy("v.npy", &[3], &[1.0; 3]);
+    let bytes = std::fs::read(folder.path().join("b.npy")).unwrap();
+    folder.write("short.npy", &bytes[..150]);
+    let text = String::from_utf8(bytes[10..128].to_vec()).unwrap().replace("<f4", "<i8");
+    folder.write("int.npy", &[&bytes[..10], text.as_bytes(), &[0; 96]].concat());
+}

@@ -1,0 +1,161 @@
+//! 20,000 random contractions against the reference, with every kernel: kinds of dimensions, orders, strides, factors,
+//! extents around the sizes of all blocks, caches, threads, and element types.
+//!
+//! `KERNEL_CASES` is how many each type gets instead of 5,000; with fewer, rare ways to contract are not insisted on.
+
+use super::case::{Case, Style};
+use super::check::Bench;
+use super::targets::{kernels, name};
+use einsum_dist::kernel::Element;
+use num_complex::Complex;
+
+/// Cases of each type, and one in how many of them is large.
+const CASES: usize = 5_000;
+const LARGE: usize = 50;
+/// The largest index space.
+const SPACE: usize = 1 << 22;
+
+/// What small cases must have been through a few times with any kernel, at least once with any, and with each.
+const COMMON: [&str; 21] = [
+    "swapped",
+    "not swapped",
+    "batches",
+    "slabs of several",
+    "slabs of several, the last shorter",
+    "columns inside",
+    "boxes of rows",
+    "boxes of rows, the last shorter",
+    "boxes of columns",
+    "boxes of columns, the last shorter",
+    "boxes of depth",
+    "boxes of depth, the last shorter",
+    "boxes of rows, out direct",
+    "boxes of rows, out buffered",
+    "boxes of depth, out direct",
+    "boxes of depth, out buffered",
+    "panels of rows end with runs",
+    "panels of columns end with runs",
+    "loops along out",
+    "loops along the sum",
+    "loops with any steps",
+];
+const RARE: [&str; 11] = [
+    "rows in place",
+    "rows by runs",
+    "rows by depth",
+    "rows by slab",
+    "rows by elements",
+    "rows across",
+    "columns in place",
+    "columns by runs",
+    "columns by depth",
+    "columns by slab",
+    "columns by elements",
+];
+const OF_EVERY_KERNEL: [&str; 6] =
+    ["loops", "rows in place", "rows by depth", "columns in place", "out direct", "out buffered"];
+/// And large cases.
+const LARGE_ONES: [&str; 7] = [
+    "grid along batches",
+    "grid along rows",
+    "grid along columns",
+    "grid along depth",
+    "boxes of rows, columns and depth",
+    "loops on threads",
+    "loops that split the sum",
+];
+
+fn cases() -> usize {
+    std::env::var("KERNEL_CASES").map_or(CASES, |text| text.parse().expect("a number of cases"))
+}
+
+/// Whether all cases run, so that rare ways to contract must have been taken.
+fn all() -> bool {
+    cases() >= CASES
+}
+
+/// Index spaces up to 20,000, most of them much smaller.
+fn small<T: Element>(seed: u64) {
+    let mut bench = Bench::new(seed);
+    let count = cases() - cases() / LARGE;
+    for round in 0..count {
+        let space = 1 << (7 + bench.rng.below(8));
+        let space = if bench.rng.one_in(10) { 20_000 } else { space };
+        let style = Style::random(&mut bench.rng);
+        let case = Case::random(&mut bench.rng, style, space, false);
+        bench.check::<T>(case, round % 3 == 0);
+    }
+    let coverage = &bench.coverage;
+    println!("{} small:\n{coverage}", T::DTYPE.name());
+    assert_eq!(coverage.of("cases"), count);
+    assert!(coverage.of("cases with elements") * 10 >= count * 7, "too many empty cases: {coverage}");
+    coverage.demand(&["nothing", "scale", "cases with elements"], 1);
+    if all() {
+        coverage.demand(&COMMON, 3);
+        coverage.demand(&RARE, 1);
+        for kernel in kernels(T::DTYPE) {
+            for way in OF_EVERY_KERNEL {
+                coverage.demand(&[&format!("{}: {way}", name(&kernel))], 1);
+            }
+        }
+    }
+}
+
+/// Index spaces large enough for several threads.
+fn large<T: Element>(seed: u64) {
+    let mut bench = Bench::new(seed);
+    let count = cases() / LARGE;
+    for round in 0..count {
+        let space = (SPACE >> bench.rng.below(5)) - bench.rng.below(1 << 16);
+        let style = Style::random(&mut bench.rng);
+        let case = Case::random(&mut bench.rng, style, space, true);
+        bench.check::<T>(case, round % 3 == 0);
+    }
+    let coverage = &bench.coverage;
+    println!("{} large:\n{coverage}", T::DTYPE.name());
+    assert_eq!(coverage.of("cases"), count);
+    assert!(coverage.of("cases with elements") * 10 >= count * 7, "too many empty cases: {coverage}");
+    if all() {
+        coverage.demand(&LARGE_ONES, 1);
+    }
+}
+
+#[test]
+fn small_f32() {
+    small::<f32>(1);
+}
+
+#[test]
+fn small_f64() {
+    small::<f64>(2);
+}
+
+#[test]
+fn small_complex_f32() {
+    small::<Complex<f32>>(3);
+}
+
+#[test]
+fn small_complex_f64() {
+    small::<Complex<f64>>(4);
+}
+
+#[test]
+fn large_f32() {
+    large::<f32>(5);
+}
+
+#[test]
+fn large_f64() {
+    large::<f64>(6);
+}
+
+#[test]
+fn large_complex_f32() {
+    large::<Complex<f32>>(7);
+}
+
+#[test]
+fn large_complex_f64() {
+    large::<Complex<f64>>(8);
+}

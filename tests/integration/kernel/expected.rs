@@ -1,0 +1,74 @@
+//! A quicker reference: each operand copied into one dense list, and tables of offsets for out and for the sum.
+//!
+//! It shares no code with the kernels, sums in double precision, and is itself compared with the library's reference,
+//! which is too slow for large index spaces.
+
+use super::case::Case;
+use crate::common::Rng;
+use einsum_dist::dims::Label;
+use einsum_dist::kernel::{Checked, Element, reference_element};
+use ndarray::ArrayViewD;
+use num_complex::Complex;
+
+/// Index points that are computed a second time by the library's reference.
+const SAMPLED: usize = 300;
+
+/// An operand as a dense list: values, absolute values, and the offset of each index of out and of the sum.
+struct Operand {
+    values: Vec<Complex<f64>>,
+    norms: Vec<f64>,
+    of_out: Vec<usize>,
+    of_sum: Vec<usize>,
+}
+
+impl Operand {
+    fn new<T: Element>(case: &Case, labels: &[Label], view: &ArrayViewD<T>) -> Operand {
+        let values: Vec<Complex<f64>> = view.iter().map(|value| value.to_c64()).collect();
+        let offsets = |indices: &[Label]| {
+            let mut offsets = vec![0];
+            for label in indices {
+                let after = labels.iter().position(|l| l == label).map(|at| &labels[at + 1..]);
+                let stride = after.map_or(0, |after| case.shape(after).iter().product());
+                let extent = case.extents[label.0 as usize];
+                offsets = offsets.iter().flat_map(|&start| (0..extent).map(move |i| start + i * stride)).collect();
+            }
+            offsets
+        };
+        let norms = values.iter().map(|value| value.norm()).collect();
+        Operand { norms, of_out: offsets(&case.out), of_sum: offsets(&case.sums()), values }
+    }
+}
+
+/// All elements of left right in the order of out's indices, the last running fastest.
+pub fn expected<T: Element>(rng: &mut Rng, case: &Case, left: &ArrayViewD<T>, right: &ArrayViewD<T>) -> Vec<Checked> {
+    let [a, b] = [Operand::new(case, &case.left, left), Operand::new(case, &case.right, right)];
+    let elements = a.of_out.iter().zip(&b.of_out).map(|(&row, &column)| {
+        let mut sum = Checked { terms: a.of_sum.len() as u64, ..Checked::default() };
+        for (&i, &j) in a.of_sum.iter().zip(&b.of_sum) {
+            sum.value += a.values[row + i] * b.values[column + j];
+            sum.magnitude += a.norms[row + i] * b.norms[column + j];
+        }
+        sum
+    });
+    let elements: Vec<Checked> = elements.collect();
+    let operands = [(&case.left[..], left.view()), (&case.right[..], right.view())];
+    let samples = if elements.is_empty() { 0 } else { elements.len().min(SAMPLED / case.terms().max(1)) };
+    for _ in 0..samples {
+        let number = rng.below(elements.len());
+        let (got, want) = (elements[number], reference_element(&operands, &case.out, &index_of(case, number)));
+        assert!((got.value - want.value).norm() <= 1e-12 * want.magnitude, "{got:?} instead of {want:?}: {case:?}");
+        assert!((got.magnitude - want.magnitude).abs() <= 1e-12 * want.magnitude && got.terms == want.terms);
+    }
+    elements
+}
+
+/// The index of an element of out.
+pub fn index_of(case: &Case, mut number: usize) -> Vec<usize> {
+    let mut index = case.shape(&case.out);
+    for at in index.iter_mut().rev() {
+        let extent = *at;
+        *at = number % extent;
+        number /= extent;
+    }
+    index
+}

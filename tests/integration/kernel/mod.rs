@@ -1,0 +1,15 @@
+//! Kernels of one process against the reference.
+
+mod case;
+mod check;
+mod contract;
+mod contract_fixed;
+mod coverage;
+mod expected;
+mod long_sums;
+mod permute;
+mod products;
+mod stream;
+mod targets;
+mod tensor;
+mod unary;

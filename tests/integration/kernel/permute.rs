@@ -1,0 +1,121 @@
+//! Permutations and sums, bit by bit, for every instruction set, type and number of threads.
+
+use super::tensor::Tensor;
+use crate::common::Rng;
+use einsum_dist::dims::Label;
+use einsum_dist::kernel::{Element, available, unary_planned};
+use einsum_dist::local_plan::{Isa, Layout, plan_unary};
+use num_complex::Complex;
+
+/// Around what vectors, cache lines and blocks hold.
+const EXTENTS: [usize; 16] = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 64, 65, 130, 300];
+
+fn extents(rng: &mut Rng, rank: usize, most: usize) -> Vec<usize> {
+    let mut room = most;
+    (0..rank)
+        .map(|_| {
+            let fitting: Vec<usize> = EXTENTS.into_iter().filter(|&e| e <= room).collect();
+            let extent = if rng.one_in(60) { 0 } else { fitting[rng.below(fitting.len())] };
+            room /= extent.max(1);
+            extent
+        })
+        .collect()
+}
+
+/// Whole numbers, so that sums in any order are the same.
+fn whole<T: Element>(tensor: &mut Tensor<T>) {
+    let mut next = 0;
+    tensor.view_mut().iter_mut().for_each(|element| {
+        next = (next * 5 + 3) % 127;
+        *element = T::from_f64(f64::from(next), f64::from(next % 7));
+    });
+}
+
+fn random<T: Element>(isa: Isa, threads: usize, seed: u64, rounds: usize) {
+    let mut rng = Rng::new(seed);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    for round in 0..rounds {
+        let rank = rng.below(9);
+        let most = if round % 8 == 0 { 1 << 18 } else { 1 << 13 };
+        let extents = extents(&mut rng, rank, most);
+        let labels: Vec<Label> = (0..rank as u32).map(Label).collect();
+        let mut kept = labels.clone();
+        if round % 3 == 0 {
+            kept.retain(|_| !rng.one_in(3));
+        }
+        rng.shuffle(&mut kept);
+        let shape: Vec<usize> = kept.iter().map(|l| extents[l.0 as usize]).collect();
+        let mut input = Tensor::<T>::random(&mut rng, &extents, round % 2 == 0, false);
+        whole(&mut input);
+        let mut out = Tensor::<T>::random(&mut rng, &shape, round % 4 < 3, false);
+        let mark = T::from_f64(-77.0, 1.0);
+        out.fill_memory(mark);
+        out.view_mut().fill(T::from_f64(f64::NAN, f64::NAN));
+        let plan = {
+            let (from, to) = (input.view(), out.view());
+            let from = Layout::new(&labels, from.shape(), from.strides());
+            plan_unary(&from, &Layout::new(&kept, to.shape(), to.strides()), size_of::<T>(), threads)
+        };
+        pool.install(|| unary_planned(&plan, isa, input.view(), out.view_mut()));
+        let mut want = input.view().to_owned();
+        let mut left = labels.clone();
+        while let Some(at) = left.iter().position(|l| !kept.contains(l)) {
+            want = want.fold_axis(ndarray::Axis(at), T::ZERO, |&a, &b| a + b);
+            left.remove(at);
+        }
+        let order: Vec<usize> = kept.iter().map(|label| left.iter().position(|l| l == label).unwrap()).collect();
+        let case = format!("{} {} threads {threads} {extents:?} -> {kept:?} {plan:?}", isa.name(), T::DTYPE.name());
+        assert!(out.view() == want.permuted_axes(order), "{case}");
+        assert!(out.gaps_are(mark), "{case}");
+    }
+}
+
+#[test]
+fn every_instruction_set_type_and_number_of_threads() {
+    for isa in Isa::ALL.into_iter().filter(|&isa| available(isa)) {
+        for threads in 1..=3 {
+            let seed = 10 * threads as u64 + isa as u64;
+            random::<f32>(isa, threads, seed, 150);
+            random::<f64>(isa, threads, seed + 100, 150);
+            random::<Complex<f32>>(isa, threads, seed + 200, 150);
+            random::<Complex<f64>>(isa, threads, seed + 300, 150);
+        }
+    }
+}
+
+/// Large enough for the buffer and stores past the caches.
+#[test]
+fn large_ones_pass_through_the_buffer() {
+    for isa in Isa::ALL.into_iter().filter(|&isa| available(isa)) {
+        for threads in 1..=2 {
+            for (extents, order) in [
+                (&[1027, 1031][..], &[1, 0][..]),
+                (&[24, 12, 10, 24, 16], &[4, 3, 2, 1, 0]),
+                (&[70, 129, 131], &[1, 0, 2]),
+                (&[2; 21], &[3, 1, 20, 7, 6, 5, 4, 2, 0, 9, 10, 8, 19, 18, 17, 11, 12, 13, 16, 15, 14]),
+            ] {
+                large::<f32>(isa, threads, extents, order);
+                large::<f64>(isa, threads, extents, order);
+                large::<Complex<f32>>(isa, threads, extents, order);
+                large::<Complex<f64>>(isa, threads, extents, order);
+            }
+        }
+    }
+}
+
+fn large<T: Element>(isa: Isa, threads: usize, extents: &[usize], order: &[usize]) {
+    let mut next = 0.0;
+    let input = ndarray::ArrayD::from_shape_simple_fn(extents, || {
+        next += 1.0;
+        T::from_f64(next, -next)
+    });
+    let labels: Vec<Label> = (0..extents.len() as u32).map(Label).collect();
+    let kept: Vec<Label> = order.iter().map(|&axis| labels[axis]).collect();
+    let want = input.view().permuted_axes(order.to_vec());
+    let mut out = ndarray::ArrayD::from_elem(want.raw_dim(), T::from_f64(f64::NAN, f64::NAN));
+    let from = Layout::new(&labels, input.shape(), input.strides());
+    let plan = plan_unary(&from, &Layout::new(&kept, out.shape(), out.strides()), size_of::<T>(), threads);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    pool.install(|| unary_planned(&plan, isa, input.view(), out.view_mut()));
+    assert!(out == want, "{} {} {threads} threads {extents:?} {order:?}", isa.name(), T::DTYPE.name());
+}

@@ -1,0 +1,106 @@
+//! Batches of small products, which LIBXSMM computes whole where it is there: all factors, orders and threads.
+
+use einsum_dist::Dtype;
+use einsum_dist::dims::Label;
+use einsum_dist::kernel::{Element, Workspace, contract_planned, error_bound, has_xsmm, host, plan, reference_element};
+use einsum_dist::local_plan::{Body, Family, Target};
+use ndarray::{ArrayD, ArrayViewD, Axis, Dimension, IxDyn, Slice};
+
+use crate::common::Rng;
+
+fn labels(text: &str) -> Vec<Label> {
+    text.bytes().map(|b| Label(u32::from(b))).collect()
+}
+
+fn extent(label: char) -> usize {
+    match label {
+        'a' => 3,
+        'b' => 151,
+        'm' => 13,
+        'n' => 19,
+        _ => 11,
+    }
+}
+
+/// Left lies backwards along the batch, and out has gaps. Each target comes with how many threads have to share whole
+/// products by generated code, if those have to be planned.
+fn check<T: Element>([left, right, out]: [&str; 3], targets: &[(Target, Option<usize>)]) {
+    let mut rng = Rng::new(5);
+    let mut random = |text: &str| {
+        let shape: Vec<usize> = text.chars().map(extent).collect();
+        ArrayD::<T>::from_shape_simple_fn(IxDyn(&shape), || rng.element())
+    };
+    let (mut a, b, before) = (random(left), random(right), random(out));
+    a.invert_axis(Axis(left.find('b').unwrap()));
+    let names = [left, right, out].map(labels);
+    let mark = T::from_f64(77.0, 0.0);
+    let (last, width) = (Axis(out.len() - 1), before.shape()[out.len() - 1]);
+    let mut shape = before.shape().to_vec();
+    shape[out.len() - 1] += 5;
+    let mut room = ArrayD::from_elem(IxDyn(&shape), mark);
+    let operands: [(&[Label], ArrayViewD<T>); 2] = [(&names[0], a.view()), (&names[1], b.view())];
+    let indices: Vec<_> = before.indexed_iter().map(|(index, _)| index).collect();
+    let want: Vec<_> = indices.iter().map(|index| reference_element(&operands, &names[2], index.slice())).collect();
+    let tolerance = error_bound(T::DTYPE, 11, 2);
+    let factors = [1.0, 0.5].into_iter().flat_map(|alpha| [0.0, 1.0, -0.5].map(|beta| (alpha, beta)));
+    for (target, shares) in targets {
+        let window = room.slice_axis(last, Slice::from(2..2 + width));
+        let planned = plan((&names[0], &a.view()), (&names[1], &b.view()), (&names[2], &window), target);
+        let found = match planned.body() {
+            Body::Products(products) => Some(products.shares),
+            _ => None,
+        };
+        assert_eq!(found, *shares, "{left},{right}->{out} {target:?}");
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(target.threads).build().unwrap();
+        for (alpha, beta) in factors.clone() {
+            let nan = T::from_f64(f64::NAN, 0.0);
+            let mut got = room.slice_axis_mut(last, Slice::from(2..2 + width));
+            got.assign(&before);
+            if beta == 0.0 {
+                got.fill(nan);
+            }
+            let (x, y) = (T::from_f64(alpha, 0.0), T::from_f64(beta, 0.0));
+            let mut workspace = Workspace::new();
+            pool.install(|| {
+                contract_planned(&planned, x, a.view(), b.view(), y, got, &mut workspace).unwrap();
+            });
+            let got = room.slice_axis(last, Slice::from(2..2 + width));
+            for (index, sum) in indices.iter().zip(&want) {
+                let (value, old) = (got[index.clone()], before[index.clone()].to_c64() * beta);
+                let error = (value.to_c64() - (sum.value * alpha + old)).norm();
+                let bound = tolerance * (sum.magnitude * alpha + old.norm());
+                assert!(error <= bound, "{left},{right}->{out} {alpha} {beta} {target:?} at {index:?}: {error}");
+            }
+            let around = [Slice::from(..2), Slice::from(2 + width..)];
+            assert!(around.iter().all(|&gap| room.slice_axis(last, gap).iter().all(|value| *value == mark)));
+        }
+    }
+}
+
+fn everywhere<T: Element>() {
+    let families: &[Family] = if has_xsmm() { &[Family::Own, Family::Xsmm, Family::Mixed] } else { &[Family::Own] };
+    let real = !matches!(T::DTYPE, Dtype::Complex64 | Dtype::Complex128);
+    for terms in [
+        ["bmk", "bkn", "bmn"],
+        ["bkm", "bkn", "bmn"],
+        ["bmk", "bnk", "bnm"],
+        ["bmk", "bkn", "bnm"],
+        ["abmk", "bakn", "bamn"],
+        ["mbk", "kbn", "bmn"],
+    ] {
+        // Rows of out are rows of neither operand there.
+        let whole = terms[2] != "bnm";
+        let targets = families.iter().flat_map(|&family| {
+            let generated = family != Family::Own && real && whole;
+            [1, 3].map(|threads| (Target { family, threads, ..host() }, generated.then_some(threads)))
+        });
+        check::<T>(terms, &targets.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn batches_of_small_products() {
+    everywhere::<f32>();
+    everywhere::<f64>();
+    everywhere::<num_complex::Complex<f32>>();
+}

@@ -1,0 +1,113 @@
+//! Seeded random tensors with every kind of stride, for the kernel tests.
+
+use crate::common::Rng;
+
+use einsum_dist::kernel::Element;
+use ndarray::{ArrayViewD, ArrayViewMutD, Axis, IxDyn, ShapeBuilder, Slice};
+
+/// Elements before and behind every tensor.
+const GUARD: usize = 72;
+/// Gaps may make a tensor of fewer elements than this as large as this, and others three times as large.
+const ROOMY: usize = 1 << 13;
+
+/// Memory, and a view into it of any dimension order, with gaps, and backwards where it likes.
+#[derive(Clone)]
+pub struct Tensor<T> {
+    /// With guards on both sides.
+    memory: Vec<T>,
+    /// Per axis as it lies in memory: first index, step, how many indices from first to last.
+    cuts: Vec<(usize, isize, usize)>,
+    /// The axis in memory of each axis of the view.
+    order: Vec<usize>,
+    /// Extents and strides in memory; axes that repeat one index have stride 0.
+    shape: Vec<usize>,
+    strides: Vec<usize>,
+}
+
+impl<T: Element> Tensor<T> {
+    /// A tensor of the given shape; `plain` ones are dense but for the order of dimensions.
+    pub fn random(rng: &mut Rng, extents: &[usize], plain: bool, may_broadcast: bool) -> Self {
+        let mut axes: Vec<usize> = (0..extents.len()).collect();
+        rng.shuffle(&mut axes);
+        let elements: usize = extents.iter().product();
+        // How many times as large as the tensor its memory may still become.
+        let mut room = (ROOMY / elements.max(1)).max(3);
+        let (mut shape, mut repeated, mut cuts) = (Vec::new(), Vec::new(), Vec::new());
+        for &axis in &axes {
+            let extent = extents[axis];
+            if may_broadcast && !plain && extent > 1 && rng.one_in(12) {
+                shape.push(extent);
+                repeated.push(true);
+                cuts.push((0, 1, extent));
+                continue;
+            }
+            let odd = |rng: &mut Rng| !plain && rng.one_in(4);
+            let mut step = if odd(rng) { 1 + rng.below(3) } else { 1 };
+            let mut before = if odd(rng) { rng.below(3) } else { 0 };
+            let mut after = if odd(rng) { rng.below(3) } else { 0 };
+            let sign = if odd(rng) { -1 } else { 1 };
+            let span = |step: usize| if extent == 0 { 0 } else { (extent - 1) * step + 1 };
+            let times = (before + span(step) + after).div_ceil(extent.max(1));
+            if times > room {
+                (step, before, after) = (1, 0, 0);
+            } else {
+                room /= times.max(1);
+            }
+            shape.push(before + span(step) + after);
+            repeated.push(false);
+            cuts.push((before, sign * step as isize, span(step)));
+        }
+        let mut stored = 1;
+        let mut strides = vec![0; shape.len()];
+        for axis in (0..shape.len()).rev().filter(|&axis| !repeated[axis]) {
+            strides[axis] = stored;
+            // Views of no elements must stay inside of their memory too.
+            stored *= shape[axis].max(1);
+        }
+        let mut order = vec![0; extents.len()];
+        axes.iter().enumerate().for_each(|(at, &axis)| order[axis] = at);
+        let memory = (0..stored + 2 * GUARD).map(|_| rng.element()).collect();
+        Tensor { memory, cuts, order, shape, strides }
+    }
+
+    pub fn view(&self) -> ArrayViewD<'_, T> {
+        let memory = &self.memory[GUARD..self.memory.len() - GUARD];
+        let shape = IxDyn(&self.shape).strides(IxDyn(&self.strides));
+        let mut view = ArrayViewD::from_shape(shape, memory).expect("strides of this memory");
+        for (axis, &(start, step, span)) in self.cuts.iter().enumerate() {
+            view.slice_axis_inplace(Axis(axis), Slice::new(start as isize, Some((start + span) as isize), step));
+        }
+        view.permuted_axes(IxDyn(&self.order))
+    }
+
+    /// Not for tensors that may be broadcast.
+    pub fn view_mut(&mut self) -> ArrayViewMutD<'_, T> {
+        let end = self.memory.len() - GUARD;
+        let shape = IxDyn(&self.shape).strides(IxDyn(&self.strides));
+        let mut view = ArrayViewMutD::from_shape(shape, &mut self.memory[GUARD..end]).expect("strides of this memory");
+        for (axis, &(start, step, span)) in self.cuts.iter().enumerate() {
+            view.slice_axis_inplace(Axis(axis), Slice::new(start as isize, Some((start + span) as isize), step));
+        }
+        view.permuted_axes(IxDyn(&self.order))
+    }
+
+    /// Whether nothing but the view's elements differs from `value`, guards included; spoils the view.
+    pub fn gaps_are(&mut self, value: T) -> bool {
+        self.view_mut().fill(value);
+        self.memory.iter().all(|&element| element == value)
+    }
+
+    /// All of it: the view, gaps and guards.
+    pub fn memory(&self) -> &[T] {
+        &self.memory
+    }
+
+    /// The same view of memory that holds one value.
+    pub fn filled(&self, value: T) -> Self {
+        Tensor { memory: vec![value; self.memory.len()], ..self.clone() }
+    }
+
+    pub fn fill_memory(&mut self, value: T) {
+        self.memory.fill(value);
+    }
+}

@@ -1,0 +1,25 @@
+//! Tests of the public interface and of the program, by subject. `cargo test --test integration NAME` runs those whose path has NAME.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod algorithm;
+mod expressions;
+mod io;
+mod kernel;
+mod large;
+mod plan;
+mod tidy;
+mod timeline;
+
+// Everything that starts the program.
+#[cfg(feature = "cli")]
+mod cases;
+#[cfg(feature = "cli")]
+mod cli;
+#[cfg(all(feature = "cli", feature = "mpi"))]
+mod cli_mpi;
+#[cfg(feature = "cli")]
+mod command;
+#[cfg(feature = "cli")]
+mod networks;

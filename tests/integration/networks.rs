@@ -1,0 +1,33 @@
+//! Networks whose operands share a label along every edge of a graph.
+
+/// Operands that share a label along every edge, as an einsum_ir tree to a scalar.
+pub fn network(tensors: usize, edges: &[(usize, usize)]) -> String {
+    let mut terms = vec![Vec::new(); tensors];
+    for &(one, other) in edges {
+        for end in [one, other] {
+            terms[end].push(format!("e{one}_{other}"));
+        }
+    }
+    let terms: Vec<String> = terms.iter().map(|labels| format!("[{}]", labels.join(","))).collect();
+    format!("{}->[]", terms.join(","))
+}
+
+/// The edges of a lattice with open ends.
+pub fn lattice(sides: &[usize]) -> Vec<(usize, usize)> {
+    let mut edges = Vec::new();
+    for at in 0..sides.iter().product() {
+        let mut stride = 1;
+        for side in sides {
+            if at / stride % side + 1 < *side {
+                edges.push((at, at + stride));
+            }
+            stride *= side;
+        }
+    }
+    edges
+}
+
+/// Each with each.
+pub fn complete(tensors: usize) -> Vec<(usize, usize)> {
+    (0..tensors).flat_map(|one| (one + 1..tensors).map(move |other| (one, other))).collect()
+}

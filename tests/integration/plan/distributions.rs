@@ -1,0 +1,180 @@
+//! Random contractions whose three tensors lie anyhow, misaligned and replicated, on 1 to 12 ranks: results, proofs, and bytes; those
+//! of `slicing` counted independently.
+//!
+//! `EINSUM_DIST_ALL_ALGORITHMS=1` runs every contraction with every algorithm that applies, not with one of them in turns.
+
+use crate::common::{Balance, Case, Rng};
+use einsum_dist::algorithm::{Algorithm, Stationary};
+use einsum_dist::distribution::Distribution;
+use einsum_dist::plan::{AlgorithmName, Fixed, Source};
+use einsum_dist::{Plan, World};
+
+/// Those by `slicing`, and by any algorithm.
+const CASES: [usize; 2] = [1000, 4000];
+
+/// Counts what ranks must receive from sets of indices, one dimension at a time, and from where tensors lie; nothing else of
+/// the plan is used but which tensor stays.
+struct Counted<'a> {
+    case: &'a Case,
+    ranks: usize,
+    lies: [&'a Distribution; 3],
+    stationary: Stationary,
+}
+
+/// Per label, whether an index belongs to it.
+type Sets = Vec<Vec<bool>>;
+
+impl<'a> Counted<'a> {
+    fn new(case: &'a Case, plan: &'a Plan) -> Counted<'a> {
+        let Source::Contract { algorithm: Algorithm::Slicing { stationary, .. }, .. } = plan.output().source else {
+            panic!("one contraction by slicing")
+        };
+        let lies = [plan.operand(0), plan.operand(1), plan.output()].map(|value| &value.distribution);
+        Counted { case, ranks: plan.ranks(), lies, stationary }
+    }
+
+    fn labels(&self, tensor: usize) -> &[usize] {
+        [&self.case.left, &self.case.right, &self.case.out][tensor]
+    }
+
+    fn stays(&self) -> usize {
+        [Stationary::Left, Stationary::Right, Stationary::Out].iter().position(|&s| s == self.stationary).unwrap()
+    }
+
+    /// The indices of a rank's block; of all where the tensor has no such label.
+    fn block(&self, tensor: usize, rank: usize) -> Option<Sets> {
+        let region = self.lies[tensor].block(&self.case.shape(self.labels(tensor)), rank)?;
+        let mut sets: Sets = self.case.extents.iter().map(|&extent| vec![true; extent]).collect();
+        for (&label, dim) in self.labels(tensor).iter().zip(region.dims()) {
+            sets[label].iter_mut().enumerate().for_each(|(index, holds)| {
+                *holds = dim.ranges().iter().any(|range| range.contains(&index));
+            });
+        }
+        Some(sets)
+    }
+
+    /// What a rank multiplies: replicas of what stays share the longest dimension that it lacks, else that it has.
+    fn share(&self, rank: usize) -> Option<Sets> {
+        let stays = self.stays();
+        let mut sets = self.block(stays, rank)?;
+        let (replicas, number) = (self.lies[stays].replicas(), self.lies[stays].replica(rank)?);
+        let of_tensors: Vec<usize> = (0..3).flat_map(|tensor| self.labels(tensor).to_vec()).collect();
+        let longest = |some: &dyn Fn(usize) -> bool| {
+            let labels = of_tensors.iter().copied().filter(|&label| some(label));
+            labels.min_by_key(|&label| std::cmp::Reverse(self.case.extents[label]))
+        };
+        match longest(&|label| !self.labels(stays).contains(&label)).or_else(|| longest(&|_| true)) {
+            Some(label) => {
+                let held: Vec<usize> = (0..sets[label].len()).filter(|&index| sets[label][index]).collect();
+                let (size, larger) = (held.len() / replicas, held.len() % replicas);
+                let start = number * size + number.min(larger);
+                let mine = &held[start..start + size + usize::from(number < larger)];
+                (0..sets[label].len()).for_each(|index| sets[label][index] = mine.contains(&index));
+                Some(sets)
+            }
+            None => (number == 0).then_some(sets),
+        }
+    }
+
+    /// The elements of a tensor in both.
+    fn common(&self, tensor: usize, a: &Sets, b: &Sets) -> u64 {
+        let both = |&label: &usize| a[label].iter().zip(&b[label]).filter(|(a, b)| **a && **b).count() as u64;
+        self.labels(tensor).iter().map(both).product()
+    }
+
+    /// Elements that a rank must receive.
+    fn received(&self, rank: usize) -> u64 {
+        let mut received = 0;
+        let stays = self.stays();
+        if let Some(share) = self.share(rank) {
+            for tensor in (0..2).filter(|&tensor| tensor != stays) {
+                let needed = self.common(tensor, &share, &share);
+                let nothing_along = share.iter().any(|set| !set.contains(&true)) && self.lacking(stays, &share);
+                let has = self.block(tensor, rank).map_or(0, |block| self.common(tensor, &share, &block));
+                received += if nothing_along { 0 } else { needed - has };
+            }
+        }
+        let out = self.lies[2];
+        if let Some(block) = self.block(2, rank) {
+            for maker in (0..self.ranks).filter(|&maker| stays != 2 && maker != rank) {
+                let Some(share) = self.share(maker) else { continue };
+                if share.iter().all(|set| set.contains(&true)) && out.replica_for(rank, maker) == Some(rank) {
+                    received += self.common(2, &share, &block);
+                }
+            }
+            // Replicas: the parts of the others, and from each of these its summand of the own part.
+            let (replicas, number) = (out.replicas() as u64, out.replica(rank).unwrap() as u64);
+            let extents: Vec<u64> =
+                self.labels(2).iter().map(|&l| block[l].iter().filter(|holds| **holds).count() as u64).collect();
+            let whole: u64 = extents.iter().product();
+            let longest = extents.iter().copied().max().unwrap_or(1);
+            let own = longest / replicas + u64::from(number < longest % replicas);
+            let own = if whole == 0 { 0 } else { whole / longest * own };
+            if replicas > 1 {
+                received += own * (replicas - 1) + whole - own;
+            }
+        }
+        received
+    }
+
+    /// Whether the share has none of the dimension that what stays lacks: then there is no chunk at all.
+    fn lacking(&self, stays: usize, share: &Sets) -> bool {
+        (0..share.len()).any(|label| !self.labels(stays).contains(&label) && !share[label].contains(&true))
+    }
+}
+
+#[test]
+fn tensors_that_lie_anyhow() {
+    let mut rng = Rng::new(5);
+    let (mut filled, mut moved) = (0, 0);
+    for number in 0..CASES[0] {
+        let case = Case::random(&mut rng);
+        let ranks = 1 + rng.below(12);
+        let fixed = case.anyhow(&mut rng, ranks);
+        let accumulate = rng.below(3) == 0;
+        let plan = case.plan_fixed(ranks, AlgorithmName::Slicing, &fixed, false).expect("slicing always applies");
+        lies_so(&plan, &fixed);
+        let world = World::in_process(ranks);
+        case.check(&world, &plan, number as u64, accumulate);
+        let counted = Counted::new(&case, &plan);
+        for rank in 0..ranks {
+            let planned = plan.schedule(rank).bytes_received();
+            assert_eq!(planned, counted.received(rank) * plan.dtype.size() as u64, "rank {rank}: {}", plan.explain());
+        }
+        filled += usize::from(!case.is_empty());
+        moved += usize::from((0..ranks).any(|rank| plan.schedule(rank).bytes_received() > 0));
+    }
+    println!("{filled} of {} not empty, bytes moved in {moved}", CASES[0]);
+    assert!(filled * 10 >= CASES[0] * 7 && moved * 2 >= CASES[0]);
+}
+
+/// Operands and result lie where they are said to, with a plan's own steps between.
+fn lies_so(plan: &Plan, fixed: &Fixed) {
+    let planned = [plan.operand(0), plan.operand(1), plan.output()].map(|value| Some(&value.distribution));
+    assert_eq!(planned, [fixed.operands[0].as_ref(), fixed.operands[1].as_ref(), fixed.output.as_ref()]);
+}
+
+#[test]
+fn every_algorithm_from_anywhere_to_anywhere() {
+    let all = std::env::var_os("EINSUM_DIST_ALL_ALGORITHMS").is_some();
+    let mut rng = Rng::new(71);
+    let mut balance = Balance::default();
+    for number in 0..CASES[1] {
+        let case = Case::random(&mut rng);
+        // Squares more often: `cannon` applies to no others.
+        let ranks = if rng.below(4) == 0 { [1, 4, 9][rng.below(3)] } else { 1 + rng.below(12) };
+        let fixed = case.anyhow(&mut rng, ranks);
+        let accumulate = rng.below(3) == 0;
+        // Planned for one, or without: then a run that adds compiles a plan of its own.
+        let planned = accumulate && rng.below(2) == 0;
+        let plan = |algorithm| case.plan_fixed(ranks, algorithm, &fixed, planned);
+        let among = AlgorithmName::ALL.chunks(if all { 1 } else { AlgorithmName::ALL.len() });
+        for plan in among.filter_map(|among| balance.plan(among, !case.is_empty(), plan)) {
+            lies_so(&plan, &fixed);
+            case.check(&World::in_process(ranks), &plan, number as u64, accumulate);
+        }
+    }
+    println!("{balance}");
+    assert!(balance.filled.iter().sum::<usize>() * 10 >= balance.ran.iter().sum::<usize>() * 7, "{balance}");
+    assert!(balance.filled.iter().all(|&filled| filled * 16 >= CASES[1]), "{balance}");
+}

@@ -1,0 +1,162 @@
+//! Contractions between ranks of an MPI program agree with the reference, with planned bytes equal to moved bytes.
+//!
+//! ```text
+//! mpirun -n 4 mpi contractions           N passed, 0 failed; a failed check ends all ranks
+//! mpirun -n 4 mpi contractions shared    by another transport than messages
+//! mpirun -n 4 mpi contractions rma delays      every algorithm with random pauses in front of tasks: the same bits each time
+//! mpirun -n 3 mpi contractions message file PATH   a .npy file beyond 2^31 elements, written and read by blocks of all ranks
+//! ```
+//!
+//! With `EINSUM_DIST_BYTES_FILE` set, every rank appends to the file `$EINSUM_DIST_BYTES_FILE.<rank>` one line, as
+//! `tests/pmpi/count.c` does: `rank bytes-sent bytes-received`, over all runs, as the transport measured them.
+//! `tests/pmpi/compare.sh` compares the two.
+
+use std::io::Write;
+
+use crate::common::{Balance, Case, Rng, batched, large_file, same_bits};
+use einsum_dist::World;
+use einsum_dist::comm::Transport;
+use einsum_dist::comm::launcher::launcher;
+use einsum_dist::plan::{AlgorithmName, Fixed};
+
+/// Random contractions of one program.
+const CASES: usize = 800;
+
+/// Cases of each algorithm that are not empty: several times those of one program make 200.
+const FILLED: usize = 70;
+
+/// Runs of each algorithm with delays.
+const DELAYED: u64 = 200;
+
+pub fn main() {
+    let Some(launcher) = launcher() else {
+        println!("not under mpirun, skipped");
+        return;
+    };
+    let transport = std::env::args().nth(2).map_or(Ok(Transport::Message), |name| name.parse());
+    let world = World::mpi_by(transport.expect("a transport")).unwrap_or_else(|error| {
+        if launcher.rank == 0 {
+            eprintln!("{error}");
+        }
+        std::process::exit(2)
+    });
+    let (world, passed) = match std::env::args().nth(3).as_deref() {
+        Some("delays") => delays(world),
+        Some("file") => {
+            let path = std::env::args().nth(4).expect("where to write the file");
+            large_file(&world, path.as_ref());
+            (world, 1)
+        }
+        Some(other) => panic!("no scenario `{other}`"),
+        None => {
+            let passed = random_contractions(&world) + matrix_products(&world) + batches(&world) + thesis(&world);
+            let special = crate::common::special::special_values(&world);
+            (world, passed + special)
+        }
+    };
+    if world.is_root() {
+        println!("by {}", world.transport());
+        println!("{passed} passed, 0 failed");
+    }
+    let (rank, moved) = (world.local_ranks().start, world.moved());
+    if let Ok(file) = std::env::var("EINSUM_DIST_BYTES_FILE") {
+        let mut file = std::fs::File::options().append(true).create(true).open(format!("{file}.{rank}")).unwrap();
+        writeln!(file, "{rank} {} {}", moved.sent, moved.received).unwrap();
+    }
+    world.finish().unwrap();
+}
+
+/// All ranks draw the same cases; tensors of every other one lie anyhow.
+fn random_contractions(world: &World) -> usize {
+    let ranks = world.ranks();
+    let mut rng = Rng::new(ranks as u64);
+    let mut balance = Balance::default();
+    for number in 0..CASES {
+        let case = Case::random(&mut rng);
+        let accumulate = rng.below(3) == 0;
+        let fixed = if number % 2 == 0 { Fixed::default() } else { case.anyhow(&mut rng, ranks) };
+        let plan = |algorithm| case.plan_fixed(ranks, algorithm, &fixed, false);
+        let plan = balance.plan(&AlgorithmName::ALL, !case.is_empty(), plan).expect("local always applies");
+        case.check(world, &plan, number as u64, accumulate);
+    }
+    if world.is_root() {
+        println!("{ranks} ranks: {balance}");
+    }
+    let square = ranks.isqrt() * ranks.isqrt() == ranks;
+    let applied = AlgorithmName::ALL.into_iter().zip(balance.filled);
+    let mut applied = applied.filter(|(algorithm, _)| square || *algorithm != AlgorithmName::Cannon);
+    assert!(applied.all(|(_, filled)| filled >= FILLED), "{balance}");
+    CASES
+}
+
+fn delays(mut world: World) -> (World, usize) {
+    let ranks = world.ranks();
+    let square = ranks.isqrt().pow(2) == ranks;
+    let applicable = AlgorithmName::ALL.into_iter().filter(|name| square || *name != AlgorithmName::Cannon);
+    let mut passed = 0;
+    for algorithm in applicable {
+        world = same_bits(world, &batched(ranks, algorithm), 0..DELAYED);
+        passed += DELAYED as usize;
+    }
+    (world, passed)
+}
+
+/// Runs a case with each of the algorithms, cutting each of the dimensions; counts what applied.
+fn check_cuts(world: &World, case: &Case, algorithms: &[AlgorithmName], cuts: &[&[&str]]) -> usize {
+    let mut ran = 0;
+    for &algorithm in algorithms {
+        for cut in cuts {
+            if let Some(plan) = case.plan_cut(world.ranks(), algorithm, cut) {
+                case.check(world, &plan, 1, ran % 2 == 1);
+                ran += 1;
+            }
+        }
+    }
+    ran
+}
+
+use AlgorithmName::{BatchParallel, Local, RingK, RingMn};
+
+fn matrix_products(world: &World) -> usize {
+    let products = [false, true].map(|f64| {
+        let case = Case::of("mk,kn->mn", [&[1023, 517], &[517, 771]], f64);
+        check_cuts(world, &case, &[Local], &[&[]])
+            + check_cuts(world, &case, &[RingMn], &[&["m"], &["n"]])
+            + check_cuts(world, &case, &[RingK], &[&["k", "m"], &["k", "n"]])
+    });
+    assert_eq!(products, [5, 5]);
+    10
+}
+
+fn batches(world: &World) -> usize {
+    let case = Case::of("cmk,ckn->cmn", [&[10, 33, 21], &[10, 21, 17]], true);
+    let ran = check_cuts(world, &case, &[BatchParallel], &[&["c"]])
+        + check_cuts(world, &case, &[RingMn], &[&["m"], &["n"]])
+        + check_cuts(world, &case, &[RingK], &[&["k"]]);
+    assert_eq!(ran, 4);
+    ran
+}
+
+/// The contraction of the thesis with every dimension cut in turn, alone and with each other one.
+fn thesis(world: &World) -> usize {
+    let expression = "[m0,c0,k0,k1,m1],[n0,c0,k0,n1,k1]->[m0,n0,c0,n1,m1]";
+    let (left, right) = ([5, 4, 6, 3, 7], [6, 4, 6, 5, 3]);
+    let names = ["c0", "m0", "m1", "n0", "n1", "k0", "k1"];
+    let mut ran = 0;
+    for f64 in [false, true] {
+        let case = Case::of(expression, [&left, &right], f64);
+        for name in names {
+            let alone = check_cuts(world, &case, &[BatchParallel, RingMn, RingK], &[&[name]]);
+            assert_eq!(alone, 1, "one algorithm cuts {name} first");
+            ran += alone;
+        }
+        // m with n in either role for ring-mn; k with m or n for ring-k.
+        let pairs: Vec<[&str; 2]> =
+            names.iter().flat_map(|a| names.iter().map(move |b| [*a, *b])).filter(|[a, b]| a < b).collect();
+        let pairs: Vec<&[&str]> = pairs.iter().map(<[&str; 2]>::as_slice).collect();
+        let both = check_cuts(world, &case, &[RingMn, RingK], &pairs);
+        assert_eq!(both, 4 + 8, "pairs of dimensions to cut");
+        ran += both;
+    }
+    ran
+}

@@ -1,0 +1,16 @@
+//! Programs whose ranks are processes, for `mpirun -n RANKS PROGRAM contractions ..` and `PROGRAM transport ..`. Outside of mpirun they do
+//! nothing.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod contractions;
+mod transport;
+
+fn main() {
+    match std::env::args().nth(1).as_deref() {
+        Some("contractions") => contractions::main(),
+        Some("transport") => transport::main(),
+        _ => println!("mpirun -n RANKS PROGRAM contractions|transport .., skipped"),
+    }
+}
