@@ -1,7 +1,7 @@
 //! `cannon`: a square grid of ranks; both operands are cut along k and shifted past out, which stays.
 //!
-//! Source: L. E. Cannon, A Cellular Computer to Implement the Kalman Filter Algorithm (1969); CSDS 451, lecture 21. Extents
-//! need not divide.
+//! Source: L. E. Cannon, A Cellular Computer to Implement the Kalman Filter Algorithm (1969); CSDS 451, lecture 21.
+//! Extents need not be divisible by s.
 //!
 //! ```text
 //! mk,kn->mn on 2 x 2 ranks, rank 1 = (0, 1) has left [m0, k1] and right [k0, n1]; row i begins with k (i + j) mod 2
@@ -11,9 +11,10 @@
 //!   step 1    out += left [m0, k0] right [k0, n1]
 //! ```
 //!
-//! On s x s ranks a rank receives one block of each operand to begin with, unless its own is the right one, and s - 1 more
-//! of each, one step ahead of the products. Blocks travel to the left and upwards only, so links to neighbours suffice: what
-//! [`super::grid`] gets from s - 1 ranks comes from one here. Deliberately absent: other grids than squares.
+//! On s x s ranks, a rank first receives one block of each operand, unless it already holds the right one, and then s -
+//! 1 more of each, one step ahead of the products. Blocks travel only left and up, so links to neighbours suffice:
+//! blocks that [`super::grid`] gets from s - 1 ranks come from one neighbour here. Deliberately absent: grids that are
+//! not square.
 
 use super::contraction::{Contraction, Tensor, contract, corner};
 use crate::dims::Label;
@@ -21,7 +22,7 @@ use crate::distribution::{Axis, Bounds, Cut, Distribution, Intervals, Region, Ro
 use crate::schedule::verify::Summand;
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
-/// How a tensor lies on the grid of `side` x `side` ranks, cut along two of its dimensions.
+/// The distribution of a tensor on a grid of `side` x `side` ranks, cut along two of its dimensions.
 pub fn squares(labels: &[Label], [first, second]: [Label; 2], side: usize) -> Distribution {
     let axis = |label: Label| {
         let dim = labels.iter().position(|&l| l == label);
@@ -31,15 +32,16 @@ pub fn squares(labels: &[Label], [first, second]: [Label; 2], side: usize) -> Di
     Distribution::new(vec![axis(first), axis(second)])
 }
 
-/// One operand on its way past this rank.
+/// One operand as it is shifted past this rank.
 struct Shifting<'a> {
     tensor: &'a Tensor,
-    /// Whose block this rank contracts in each step.
+    /// The rank whose block this rank contracts, by step.
     owners: Vec<usize>,
-    /// Who has it in the step before, and who takes what this rank has.
+    /// The rank that sends the block of the next step to this one, and the rank that this one sends its current block
+    /// to.
     from: usize,
     to: usize,
-    /// For blocks of others, in turn.
+    /// Alternating buffers for blocks of other ranks.
     slots: Vec<BufferId>,
 }
 
@@ -51,7 +53,7 @@ impl<'a> Shifting<'a> {
         Shifting { tensor, owners, from, to, slots }
     }
 
-    /// The block of a step: in place as long as it is this rank's own and has not been anywhere.
+    /// The block of a step: in place if this rank begins with its own block.
     fn at(&self, rank: usize, step: usize) -> Option<View> {
         if step == 0 && self.owners[0] == rank {
             return self.tensor.own(rank, &[]);
@@ -60,7 +62,7 @@ impl<'a> Shifting<'a> {
         Some(corner(*self.slots.get(step % self.slots.len().max(1))?, &block))
     }
 
-    /// Brings the first block here from its owner; `takes`: who begins with this rank's.
+    /// Receives the first block from its owner, and sends this rank's block to `takes`, the rank that begins with it.
     fn skew(&self, builder: &mut Builder, takes: usize) {
         let rank = builder.rank();
         if takes != rank {
@@ -71,7 +73,7 @@ impl<'a> Shifting<'a> {
         }
     }
 
-    /// Sends what is here, and receives what the next step needs.
+    /// Sends the current block, and receives the block of the next step.
     fn shift(&self, builder: &mut Builder, step: usize) {
         let rank = builder.rank();
         builder.send(self.to, self.at(rank, step).into_iter().collect());
@@ -109,7 +111,8 @@ pub fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
     }
 }
 
-/// In which order summands meet on every rank: tiles of `cut`, each rank from another one on.
+/// By rank, the order in which summands are added: tile by tile of `cut`, cyclically from tile (row + column) mod
+/// `side`.
 pub fn order(contraction: &Contraction, cut: Label, side: usize, ranks: usize) -> Vec<Vec<Summand>> {
     let Contraction { left, out, .. } = contraction;
     let summed: Vec<(Label, usize)> = left

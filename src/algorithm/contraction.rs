@@ -6,7 +6,7 @@ use crate::dims::Label;
 use crate::distribution::{Bounds, Distribution, Intervals, Region, is_empty};
 use crate::schedule::{Accumulate, Buffer, BufferId, Builder, Factor, Home, View, Work};
 
-/// A tensor, how it lies over the ranks, and the buffer of this rank's block (none beyond the grid of ranks).
+/// A tensor, its distribution, and the buffer of this rank's block (none outside the grid of ranks).
 #[derive(Debug, Clone)]
 pub struct Tensor {
     pub node: usize,
@@ -14,8 +14,8 @@ pub struct Tensor {
     pub shape: Vec<usize>,
     pub distribution: Distribution,
     pub buffer: Option<BufferId>,
-    /// Of a piece of a larger tensor: the dimension, and where the piece begins along it in the buffer, which has all of it on
-    /// every rank.
+    /// For a piece of a larger tensor: the dimension, and the start of the piece along it in the buffer, which has the
+    /// whole dimension on every rank.
     pub window: Option<(usize, usize)>,
 }
 
@@ -25,7 +25,7 @@ pub struct Contraction {
     pub left: Tensor,
     pub right: Tensor,
     pub out: Tensor,
-    /// `out` holds values of the user that are scaled by beta and added onto.
+    /// `out` holds user values, which are scaled by beta and added onto.
     pub onto: bool,
 }
 
@@ -33,7 +33,7 @@ pub struct Contraction {
 pub type Restriction = (Label, Range<usize>);
 
 impl Tensor {
-    /// The block of a rank as a box of the tensor, for distributions that leave one.
+    /// The block of a rank as a box of the tensor, for distributions whose blocks are single boxes.
     pub fn block(&self, rank: usize) -> Bounds {
         let region = self.distribution.block_or_empty(&self.shape, rank);
         region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
@@ -49,7 +49,7 @@ impl Tensor {
         self.labels.iter().position(|&l| l == label).unwrap_or_else(|| panic!("the tensor has the dimension"))
     }
 
-    /// A box of the tensor that lies in this rank's block, as a view of its buffer.
+    /// A box of the tensor inside this rank's block, as a view of its buffer.
     pub fn view(&self, rank: usize, bounds: &[Range<usize>]) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;
         let bounds = if is_empty(bounds) { bounds.iter().map(|_| 0..0).collect() } else { region.locate(bounds)? };
@@ -63,8 +63,8 @@ impl Tensor {
         bounds
     }
 
-    /// This rank's block, restricted, as a view of its buffer. A dimension that is empty does not lose the extents of the
-    /// others.
+    /// This rank's block, restricted, as a view of its buffer. An empty dimension leaves the extents of the others
+    /// unchanged.
     pub fn own(&self, rank: usize, restrictions: &[Restriction]) -> Option<View> {
         let region: Region = self.distribution.block(&self.shape, rank)?;
         let mut kept = region.dims().to_vec();
@@ -82,12 +82,12 @@ impl Tensor {
         Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(piece)?) })
     }
 
-    /// As the ranks from `first` on see it, to whom that is rank 0.
+    /// The same tensor with ranks counted from `first`, which becomes rank 0.
     pub fn relative_to(self, first: usize) -> Tensor {
         Tensor { distribution: self.distribution.moved(first, 0), ..self }
     }
 
-    /// The tensor with a buffer for this rank's block, as an operand that somebody gives.
+    /// The tensor with a newly declared arena buffer for this rank's block.
     pub fn declared(mut self, builder: &mut Builder) -> Tensor {
         let block = self.distribution.block(&self.shape, builder.rank());
         self.buffer = block.map(|region| {
@@ -111,17 +111,17 @@ pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
     View { buffer, bounds: bounds.iter().map(|b| 0..b.len()).collect() }
 }
 
-/// The most pieces that a block is cut into.
+/// The maximum number of pieces of a block.
 pub const PIECES: usize = 8;
 
-/// Into how many pieces a block of so many elements is cut that travels while the pieces before it are contracted. Pieces
-/// are large enough that starting a transfer or a task is little beside them.
+/// The number of pieces of a block of `elements` elements when each piece travels while earlier ones are contracted.
+/// Pieces are large enough that the start-up cost of a transfer or a task is small in comparison.
 pub fn most_pieces(elements: f64) -> usize {
     const ELEMENTS: f64 = 16384.0;
     (elements / ELEMENTS).clamp(1.0, PIECES as f64) as usize
 }
 
-/// Appends one contraction, or what it comes to when there is nothing to multiply.
+/// Appends one contraction, or the equivalent fill or scaling of `out` when there is nothing to multiply.
 pub fn contract(builder: &mut Builder, left: View, right: View, out: View, accumulate: Accumulate) {
     if out.elements() == 0 {
         return;

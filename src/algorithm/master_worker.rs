@@ -1,16 +1,18 @@
-//! `master-worker`: everything starts and ends on rank 0, which hands out parts of the products and computes some itself.
+//! `master-worker`: all tensors start and end on rank 0, which hands out parts of the products and computes some
+//! itself.
 //!
-//! Source: thesis, section 4. Products are cut along one dimension of kind c, m or n: of the operands that have it (both
-//! for c) a rank gets its part, of the other all. Parts come and go in chunks, so that sending, computing and returning overlap.
+//! Source: thesis, section 4. Products are cut along one dimension of kind c, m or n. A rank gets its part of the
+//! operands that have this dimension (both for c), and the whole other operand. Parts travel in chunks, so that
+//! sending, computing and returning overlap.
 //!
 //! ```text
 //! mk,kn->mn on 2 ranks, cut along m, 2 chunks
-//!   rank 0   sends right and left chunk 0, computes; sends chunk 1, receives out chunk 0, computes; receives out chunk 1
-//!   rank 1   receives right and left chunk 0        computes chunk 0, sends it                      computes chunk 1, sends it
+//!  rank 0  sends right, left chunk 0; computes  sends chunk 1; receives out chunk 0; computes  receives out chunk 1
+//!  rank 1  receives right, left chunk 0         computes, sends chunk 0                        computes, sends chunk 1
 //! ```
 //!
-//! A worker receives its part of the operands, and rank 0 all of out that is not its own part. All transfers come in one order:
-//! what is not cut, then chunk by chunk, out a chunk later, each by rank.
+//! A worker receives its part of the operands; rank 0 receives all of out except its own part. All transfers have one
+//! order: first the operand that is not cut, then chunk by chunk, out one chunk later; each in order of ranks.
 
 use std::ops::Range;
 
@@ -19,13 +21,13 @@ use crate::dims::Label;
 use crate::distribution::tile_bounds;
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// Chunks whose operands and results are in memory at once.
+/// The number of chunks whose operands and results are in memory at once.
 const SLOTS: usize = 2;
 
 struct Shares<'a> {
     contraction: &'a Contraction,
     cut: Label,
-    /// Where the parts of ranks end, the first one's first.
+    /// The ends of the ranks' parts, by rank.
     ends: &'a [usize],
     chunks: usize,
 }
@@ -37,19 +39,19 @@ impl Shares<'_> {
         start + tile.start..start + tile.end
     }
 
-    /// The longest chunk of the workers, or of all.
+    /// The length of the longest chunk of these ranks.
     fn longest(&self, ranks: Range<usize>) -> usize {
         ranks.map(|rank| self.chunk(rank, 0).len()).max().unwrap_or(0)
     }
 
-    /// A chunk of a tensor that has the dimension, and all of another: on rank 0.
+    /// A view on rank 0: a chunk of a tensor that has the cut dimension, the whole of a tensor that lacks it.
     fn there(&self, tensor: &Tensor, rank: usize, chunk: usize) -> Option<View> {
         let restricted = (self.cut, self.chunk(rank, chunk));
         let cut = tensor.labels.contains(&self.cut);
         tensor.own(0, if cut { std::slice::from_ref(&restricted) } else { &[] })
     }
 
-    /// The same where it lies by itself in a buffer.
+    /// The same chunk, stored by itself in a buffer.
     fn alone(&self, tensor: &Tensor, rank: usize, chunk: usize, buffer: BufferId) -> View {
         let extents = tensor
             .labels
@@ -67,7 +69,7 @@ impl Shares<'_> {
     }
 }
 
-/// Appends this rank's tasks; `ends`: of the ranks' parts of the dimension.
+/// Appends this rank's tasks; `ends` are the ends of the ranks' parts of `cut`.
 pub fn master_worker(builder: &mut Builder, contraction: &Contraction, cut: Label, ends: &[usize]) {
     let Contraction { left, right, out, .. } = contraction;
     let elements: f64 = [left, right, out].map(|tensor| tensor.shape.iter().product::<usize>() as f64).iter().sum();
@@ -89,7 +91,7 @@ fn master(builder: &mut Builder, shares: &Shares) {
             builder.send(rank, shares.there(tensor, rank, 0).into_iter().collect());
         }
     }
-    // Added onto what is there, results come in by way of two places.
+    // When adding onto an existing out, results arrive in two alternating scratch buffers.
     let slots: Vec<BufferId> = if *onto && ranks > 1 {
         (0..SLOTS).map(|_| shares.scratch(builder, out, 1..ranks)).collect()
     } else {
@@ -133,7 +135,7 @@ fn worker(builder: &mut Builder, shares: &Shares, rank: usize) {
     let here = |(tensor, slots): &(&Tensor, Vec<BufferId>), chunk: usize| {
         shares.alone(tensor, rank, chunk, slots[chunk % slots.len()])
     };
-    // Without a share there is nothing to do with what is not cut; it comes all the same, as rank 0 sends it to all.
+    // A worker with an empty share does not need the operand that is not cut, but rank 0 sends it to all workers.
     for operand in operands.iter().filter(|(tensor, _)| !is_cut(tensor)) {
         builder.recv(0, vec![here(operand, 0)]);
     }

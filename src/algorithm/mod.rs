@@ -4,16 +4,16 @@
 //! |---|---|---|---|---|
 //! | `local` | rank 0 | rank 0 | rank 0 | nothing |
 //! | `c` | c/p | c/p | c/p | nothing |
-//! | `ring-mn` | m/p | n/p | m/p (or mirrored: n/p) | the operand that out is not cut like |
+//! | `ring-mn` | m/p | n/p | m/p (or mirrored: n/p) | the operand that is cut differently from out |
 //! | `ring-k` | k/p | k/p | m/p (or n/p) | out, as partial sums |
-//! | `slicing` | any | any | any | what overlaps of two tensors with the third one's blocks |
+//! | `slicing` | any | any | any | the pieces of two tensors that match the blocks of the third |
 //! | `cannon` | m/s k/s | k/s n/s | m/s n/s | both operands, block by block |
-//! | `master-worker` | rank 0 | rank 0 | rank 0 | workers' parts of operands, and of out |
-//! | `grid` | tiles of a grid | tiles | tiles | what others have of a rank's tiles; summands of out where k is cut |
+//! | `master-worker` | rank 0 | rank 0 | rank 0 | the workers' parts of operands and of out |
+//! | `grid` | tiles of a grid | tiles | tiles | parts of tiles that other ranks hold; summands of out if k is cut |
 //!
 //! Each generator gets the contraction as one rank sees it ([`Contraction`]: labels, shapes, distributions, this rank's
-//! buffers) and appends that rank's tasks; it never calls a kernel or a transport. [`Algorithm::distributions`] says what
-//! an algorithm requires and produces, so the planner and the generator cannot disagree.
+//! buffers) and appends that rank's tasks; it never calls a kernel or a transport. [`Algorithm::distributions`] returns
+//! the distributions that an algorithm requires and produces, so the planner and the generator cannot disagree.
 //!
 //! "The thesis" in these files is J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees, Jena 2025.
 //!
@@ -56,20 +56,20 @@ pub enum Algorithm {
     /// All three tensors cut along the same c dimension.
     #[serde(rename = "c")]
     BatchParallel { cut: Label },
-    /// `out` and one operand cut along `cut`, the other operand along `travel`; its blocks travel the ring. With `cut` an m
-    /// dimension the right operand travels; mirrored, with an n dimension, the left. Blocks travel in at most so many
-    /// pieces, and the last one is contracted in them.
+    /// `out` and one operand cut along `cut`, the other operand along `travel`; its blocks travel the ring. If `cut` is
+    /// an m dimension, the right operand travels; mirrored, if it is an n dimension, the left. Blocks travel in at most
+    /// `pieces` pieces, and the last block is contracted piece by piece.
     RingMn { cut: Label, travel: Label, pieces: usize },
-    /// Both operands cut along `cut` (k), `out` along `out` (m or n); partial sums of pieces of blocks, cut along `split`,
-    /// travel the ring, at most so many, and at least two of a block.
+    /// Both operands cut along `cut` (k), `out` along `out` (m or n). Blocks of out are cut into pieces along `split`,
+    /// at most `pieces` and at least two, whose partial sums travel the ring.
     RingK { cut: Label, out: Label, split: Label, pieces: usize },
-    /// Any distributions of all three tensors: pieces travel to where the stationary one lies.
+    /// Any distributions of all three tensors: pieces travel to the blocks of the stationary one.
     Slicing { stationary: Stationary, chunks: Chunks },
     /// A grid of ranks over any of the dimensions.
     Grid(Box<Grid>),
-    /// Operands cut along one of these and `k` on `side` x `side` ranks, shifted past out.
+    /// On `side` x `side` ranks, the operands are cut along `k` and along `m` or `n`, and shifted past out.
     Cannon { m: Label, n: Label, k: Label, side: usize },
-    /// Rank 0 has everything and hands out parts of `cut`, which end at `ends`, one for each rank.
+    /// Rank 0 holds everything and hands out parts of `cut`, one per rank, which end at `ends`.
     MasterWorker { cut: Label, ends: Vec<usize> },
 }
 
@@ -96,7 +96,7 @@ impl Algorithm {
         }
     }
 
-    /// With what it cuts: `ring-mn(m, n)`, `grid(m/2, k/3)`, `slicing(out stays)`.
+    /// The name with its parameters: `ring-mn(m, n)`, `grid(m/2, k/3)`, `slicing(out stays)`.
     pub fn describe(&self, name: impl Fn(Label) -> String) -> String {
         let inside = match self {
             Algorithm::Grid(grid) => {
@@ -112,7 +112,7 @@ impl Algorithm {
         if inside.is_empty() { self.name().to_owned() } else { format!("{}({})", self.name(), inside.join(", ")) }
     }
 
-    /// The dimensions that it cuts: out's (or all) first, then the other operand's.
+    /// The dimensions that the algorithm cuts among ranks, in the order of its fields.
     pub fn cuts(&self) -> Vec<Label> {
         match self {
             Algorithm::Local | Algorithm::Slicing { .. } => vec![],
@@ -126,10 +126,11 @@ impl Algorithm {
         }
     }
 
-    /// What it requires of its inputs and produces, on `ranks` ranks, for tensors of these labels; `None` where any will do.
+    /// The distributions that it requires and produces on `ranks` ranks, for tensors with these labels; `None` if any
+    /// will do.
     ///
     /// # Panics
-    /// When its parameters are no dimensions of the right kinds: algorithms are made by the planner from the kinds.
+    /// When its parameters are not dimensions of the right kinds: the planner makes algorithms from the kinds.
     pub fn distributions(&self, left: &[Label], right: &[Label], out: &[Label], ranks: usize) -> Option<Distributions> {
         let cut = |labels: &[Label], label: Label| {
             let dim = labels.iter().position(|&l| l == label);
@@ -185,7 +186,7 @@ impl Algorithm {
         }
     }
 
-    /// In which order each rank's summands of out meet, rank by rank, where the algorithm has an order of its own.
+    /// By rank, the order in which summands of out are added, for algorithms with an order of their own.
     pub fn order(&self, contraction: &Contraction, ranks: usize) -> Option<Vec<Vec<Summand>>> {
         match self {
             &Algorithm::Slicing { stationary, chunks } => Some(slicing::order(contraction, stationary, chunks, ranks)),

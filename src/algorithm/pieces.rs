@@ -1,19 +1,19 @@
-//! The pieces of one operand: read in place where a rank has all of one as a box of its block, else put together from the
-//! blocks of all ranks, its own among them.
+//! The pieces of one operand: read in place where a rank holds the whole piece as one box of its block, else gathered
+//! from the blocks of all ranks, including its own.
 
 use super::contraction::Tensor;
 use crate::distribution::{Bounds, Region};
 use crate::schedule::{BufferId, Builder, View, Work};
 
-/// Who works on what in which round, and who holds it.
+/// The pieces that ranks work on in each round, and the ranks that hold them.
 pub trait Rounds {
-    /// The chunks of a rank.
+    /// The number of chunks of a rank.
     fn rounds_of(&self, rank: usize) -> usize;
 
-    /// What a rank's chunk needs of a tensor; `None` beyond its last.
+    /// The piece of a tensor that a rank's chunk needs; `None` after its last chunk.
     fn piece(&self, tensor: &Tensor, rank: usize, round: usize) -> Option<Region>;
 
-    /// What `target` takes of a piece from the block of `source`; nothing where it takes that from somebody else.
+    /// The boxes of a piece that `target` gets from the block of `source`; none if it gets them from another rank.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds>;
 
     /// Whether a rank holds a piece as one box of its block.
@@ -29,7 +29,7 @@ pub struct Pieces<'a, R> {
 }
 
 impl<'a, R: Rounds> Pieces<'a, R> {
-    /// `most` pieces in memory at once.
+    /// At most `most` pieces are in memory at once.
     pub fn new(builder: &mut Builder, rounds: &'a R, tensor: &'a Tensor, most: usize) -> Pieces<'a, R> {
         let rank = builder.rank();
         let chunks = (0..rounds.rounds_of(rank)).filter_map(|round| rounds.piece(tensor, rank, round));
@@ -39,20 +39,20 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         Pieces { rounds, tensor, rank, slots }
     }
 
-    /// The piece of a rank's chunk, if it comes from several places.
+    /// The piece of a rank's chunk, if it must be gathered because the rank does not hold it as one box.
     fn gathered(&self, rank: usize, round: usize) -> Option<Region> {
         let piece = self.rounds.piece(self.tensor, rank, round)?;
         (!piece.is_empty() && !self.rounds.holds(self.tensor, rank, &piece)).then_some(piece)
     }
 
-    /// What this rank has of a piece of another.
+    /// Sends this rank's part of a piece that `target` gathers.
     pub fn send(&self, builder: &mut Builder, target: usize, round: usize) {
         let Some(piece) = self.gathered(target, round) else { return };
         let boxes = self.rounds.overlap(self.tensor, &piece, self.rank, target);
         builder.send(target, boxes.iter().filter_map(|bounds| self.tensor.view(self.rank, bounds)).collect());
     }
 
-    /// What another rank has of a piece of this one.
+    /// Receives the part that `source` has of a piece that this rank gathers.
     pub fn recv(&self, builder: &mut Builder, source: usize, round: usize) {
         let Some(piece) = self.gathered(self.rank, round) else { return };
         let boxes = self.rounds.overlap(self.tensor, &piece, source, self.rank);
@@ -61,11 +61,11 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         builder.recv(source, into.collect());
     }
 
-    /// The piece of this rank's chunk, to which its own part is added.
+    /// The piece of this rank's chunk; if the piece is gathered, also copies the rank's own part into it.
     pub fn here(&self, builder: &mut Builder, round: usize) -> Option<View> {
         let Some(piece) = self.gathered(self.rank, round) else {
             let piece = self.rounds.piece(self.tensor, self.rank, round)?;
-            // Nothing has no place.
+            // An empty piece may have no position in the block; any buffer will do.
             return self.tensor.stored(self.rank, &piece).or_else(|| {
                 let bounds = piece.extents().into_iter().map(|extent| 0..extent).collect();
                 Some(View { buffer: self.slots.first().copied().or(self.tensor.buffer)?, bounds })
@@ -85,7 +85,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
     }
 }
 
-/// The extents of a buffer that any of these fits into.
+/// The extents of a buffer that is large enough for any of these regions.
 pub fn largest(regions: &[Region]) -> Vec<usize> {
     let dims = regions.first().map_or(0, |region| region.dims().len());
     (0..dims).map(|dim| regions.iter().map(|region| region.dims()[dim].len()).max().unwrap_or(0)).collect()

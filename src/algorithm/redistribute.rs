@@ -6,20 +6,22 @@
 //!   rank 1: [2..4, 0..4] -> [0..4, 2..4]      keeps [2..4, 2..4], sends [2..4, 0..2] to 0
 //! ```
 //!
-//! A rank takes what it has from itself, the rest from one replica of each source block, all boxes from one peer in one
-//! transfer. Summands of a partial source are added in ascending order, so bits repeat. Of a partial target, the first
-//! summand gets the values and the others zeros. Rounds pair rank r with r + round, so no rank is everybody's first target.
+//! A rank copies the data that it already holds, and receives the rest from one replica of each source block, all boxes
+//! from one peer in one transfer. Summands of a partial source are added in ascending order, so results are bitwise
+//! reproducible. In a partial target, the first summand gets the values and the others zeros. Round d pairs rank r with
+//! rank r + d, so no rank is the first target of all others.
 //!
-//! From one rank to all of more than two, those who have it pass it on: a broadcast ([`collective`]), along a ring where it
-//! is large enough for many pieces, else along a tree. Every rank receives the same bytes as directly; the root sends 1 to
-//! log p times the tensor and not p - 1 times. Deliberately absent: other collectives, whose bytes no rank sends more than once.
+//! From one rank to all of more than two ranks, the tensor is broadcast ([`collective`]): along a ring if it is large
+//! enough for many pieces, else along a tree. Every rank receives the same bytes as with direct messages, but the root
+//! sends the tensor 1 to log p times instead of p - 1 times. Deliberately absent: other collectives, in which no rank
+//! sends a byte more than once.
 
 use super::contraction::{Tensor, most_pieces};
 use crate::distribution::{Bounds, Region, Role};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
 use crate::schedule::{Builder, View, Work};
 
-/// The boxes that `target` takes from `source` (ranks), in coordinates of the tensor.
+/// The boxes that rank `target` gets from rank `source`, in coordinates of the tensor.
 fn wanted(from: &Tensor, to: &Tensor, source: usize, target: usize) -> Vec<Bounds> {
     if to.distribution.summand(target) != Some(0) || from.distribution.replica_for(source, target) != Some(source) {
         return Vec::new();
@@ -35,8 +37,8 @@ fn views(tensor: &Tensor, rank: usize, boxes: &[Bounds]) -> Vec<View> {
     boxes.iter().filter_map(|bounds| tensor.view(rank, bounds)).collect()
 }
 
-/// The ranks that get all of a tensor which one of them has, and which of them that is; `None` where it is not so, or where
-/// nobody could pass it on.
+/// If a rank holds the whole tensor and all ranks of a group get it: the root's position in the group, and the group.
+/// `None` otherwise, and for groups of at most two, in which no rank could forward it.
 fn broadcasts(from: &Tensor, to: &Tensor) -> Option<(usize, Vec<usize>)> {
     let (from, to) = (&from.distribution, &to.distribution);
     let replicates = to.axes().iter().all(|axis| axis.ranks == 1 || axis.role == Role::Replicate);
@@ -49,10 +51,12 @@ fn broadcasts(from: &Tensor, to: &Tensor) -> Option<(usize, Vec<usize>)> {
     (ranks.len() > 2).then_some((member, ranks))
 }
 
-/// In how many pieces so many elements travel to `ranks` ranks, and which way: that on which the last one has them sooner.
+/// The algorithm for broadcasting `elements` elements to `ranks` ranks, ring or tree, whichever reaches the last rank
+/// sooner, and the number of pieces.
 fn passed_on(elements: usize, ranks: usize) -> (CollectiveAlgorithm, usize) {
     let pieces = most_pieces(elements as f64);
-    // In times of a piece: along a ring the last piece passes all others; of a tree the root sends every level one by one.
+    // In transfer times of one piece: in a ring the last piece still passes ranks - 2 others; in a tree the root sends
+    // every piece once per level.
     let (ring, tree) = (ranks - 2 + pieces, pieces * ranks.next_power_of_two().ilog2() as usize);
     if ring < tree { (CollectiveAlgorithm::Ring, pieces) } else { (CollectiveAlgorithm::Tree, pieces) }
 }
@@ -69,7 +73,7 @@ fn broadcast(builder: &mut Builder, from: &Tensor, to: &Tensor, root: usize, ran
     collective::append(builder, (Collective::Broadcast { root }, way), &group, &parts, pieces);
 }
 
-/// Appends this rank's part of moving `from` to `to`: the same tensor in two distributions.
+/// Appends this rank's tasks that move a tensor from the distribution of `from` to that of `to`.
 pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     if let Some((root, ranks)) = broadcasts(from, to) {
         return broadcast(builder, from, to, root, ranks);
@@ -80,7 +84,7 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     if let (Some(zeros), None) = (to.own(rank, &[]).filter(|zeros| zeros.elements() > 0), &need) {
         builder.work(Work::Fill { out: zeros });
     }
-    // Later summands arrive in two scratch blocks in turn, and are added in place.
+    // Later summands arrive in two alternating scratch blocks, and are added in place.
     let largest = need.as_ref().map(Region::extents).filter(|_| summands > 1);
     let scratch: Vec<_> = largest
         .iter()
@@ -115,11 +119,11 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     }
 }
 
-/// The ranks that may have something to do with one of them.
+/// The peers of one rank.
 struct Peers {
-    /// Those of which it takes, itself among them.
+    /// The ranks whose blocks overlap its target block, possibly including itself.
     sources: Vec<usize>,
-    /// How far it is to those that it gives to, and from those that it takes from; the nearest first.
+    /// The distances to the ranks that it sends to, and from the ranks that it receives from, in ascending order.
     rounds: Vec<usize>,
 }
 
@@ -147,7 +151,7 @@ mod tests {
     use crate::schedule::verify::{self, Facts, Order, Origin, Value};
     use crate::schedule::{Buffer, BufferPlacement, Factor, Home, Schedule};
 
-    /// Schedules of all ranks, proved.
+    /// The verified schedules of all ranks.
     fn proved(shape: &[usize], from: &Distribution, to: &Distribution, ranks: usize) -> Vec<Schedule> {
         let labels: Vec<Label> = (0..shape.len()).map(|at| Label(at as u32)).collect();
         let value = |distribution: &Distribution, origin| {
@@ -193,7 +197,7 @@ mod tests {
                     assert_eq!(moved, (0..=ranks).map(due).collect::<Vec<_>>());
                     let levels = u64::from(ranks.next_power_of_two().ilog2());
                     assert!(schedules[root].bytes_sent() <= levels * bytes);
-                    // Eight pieces along a ring are sooner than three levels.
+                    // Eight pieces along a ring arrive sooner than through three levels of a tree.
                     if (5..=9).contains(&ranks) && bytes > 4 << 17 {
                         assert_eq!(schedules[root].bytes_sent(), bytes);
                     }

@@ -1,4 +1,4 @@
-//! Adds up what the replicas of a block have: an all-reduce of parts of the block ([`collective`]).
+//! Sums over the replicas of a block: an all-reduce of parts of the block ([`collective`]).
 //!
 //! ```text
 //! a block of 4 rows on ranks 0 and 1          reduce-scatter          all-gather
@@ -6,7 +6,7 @@
 //!   rank 1: b0 b1 b2 b3                       b2+a2 b3+a3             all four sums
 //! ```
 //!
-//! Each of r replicas receives 2 (r - 1) / r of the block, by a ring or directly; all hold the same bits.
+//! Each of r replicas receives 2 (r - 1) / r of the block, in a ring or by direct messages; all hold the same bits.
 
 use super::contraction::Tensor;
 use crate::distribution::{Intervals, Region, tile_bounds};
@@ -14,8 +14,8 @@ use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, 
 use crate::schedule::verify::Summand;
 use crate::schedule::{Builder, View};
 
-/// Makes each replica's block of `out` the sum of the blocks of all replicas in `sums`; `onto`: beta times what is there is
-/// added.
+/// Sets each replica's block of `out` to the sum of the blocks of all replicas in `sums`; with `onto`, adds beta times
+/// the existing values.
 pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bool, way: CollectiveAlgorithm) {
     let me = builder.rank();
     let (Some(source), Some(target)) = (sums.own(me, &[]), out.own(me, &[])) else { return };
@@ -26,7 +26,7 @@ pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bo
     collective::append(builder, (Collective::AllReduce, way), &group, &parts, 1);
 }
 
-/// By rank, the summands that meet there: those that it makes itself (`made`), then those of other replicas.
+/// By rank, the summands that are added there: those that it makes itself (`made`), then those of other replicas.
 pub fn order(out: &Tensor, made: &[Vec<Summand>], way: CollectiveAlgorithm) -> Vec<Vec<Summand>> {
     let replicas = out.distribution.replicas();
     let sums: Vec<Vec<Sum>> = Pattern::new(Collective::AllReduce, way, replicas).sums();
@@ -39,7 +39,7 @@ pub fn order(out: &Tensor, made: &[Vec<Summand>], way: CollectiveAlgorithm) -> V
     (0..made.len()).map(meets).collect()
 }
 
-/// The tile of a block that [`View::tile`] is of its buffer.
+/// The tile of a block that corresponds to [`View::tile`] of its buffer.
 fn tile(block: &Region, parts: usize, index: usize) -> Region {
     let mut dims: Vec<Intervals> = block.dims().to_vec();
     if let Some(dim) = dims.iter_mut().min_by_key(|dim| std::cmp::Reverse(dim.len())) {

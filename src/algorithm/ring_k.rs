@@ -1,7 +1,8 @@
 //! `ring-k`: both operands are cut along k; partial sums of out travel the ring and grow.
 //!
-//! Source: thesis, section 5.3, Algorithm 4; reduce-scatter matrix multiplication. Every block of out is cut into pieces
-//! along a second dimension (or the cut one), so that one piece is computed while others travel: two, more of large blocks.
+//! Source: thesis, section 5.3, Algorithm 4; reduce-scatter matrix multiplication. Every block of out is cut into
+//! pieces along a second dimension (or the cut one), so that one piece is computed while others travel: two pieces,
+//! more for large blocks.
 //!
 //! ```text
 //! mk,kn->mn on 2 ranks, rank 0: block 0 of out is its own, pieces a and b
@@ -11,17 +12,17 @@
 //!   step 3    block 0b += left right            -
 //! ```
 //!
-//! With s pieces, at step j rank i computes piece j mod s of block (i + 1 + j/s) mod p, on top of what rank i+1 has
-//! computed s steps before. It receives (p-1)/p of out. Slots of one piece each, s + 1 of them, take turns to receive,
-//! compute and send; s of them lie in the rank's own block of out, where the last s steps leave the result, so the extra
-//! memory is one piece.
+//! With s pieces, at step j rank i computes piece j mod s of block (i + 1 + j/s) mod p, on top of the sum that rank i+1
+//! computed s steps before. It receives (p-1)/p of out. There are s + 1 slots of one piece each, which rotate through
+//! receiving, computing and sending. s of them are in the rank's own block of out, where the last s steps leave the
+//! result, so the extra memory is one piece.
 //!
-//! Pieces are as long as the smallest block allows. What that leaves, less than s + 1 rows of any block, goes round
-//! afterwards in the slot that is free by then. Where blocks differ in a dimension that is not the one cut into pieces,
-//! slots are exchange buffers and the last steps copy out of them.
+//! The smallest block determines the height of a piece. The remaining rows, fewer than s + 1 of any block, travel
+//! afterwards in the slot that is free by then. If blocks differ in a dimension other than the one cut into pieces,
+//! slots are exchange buffers and the last steps copy the results out of them.
 //!
-//! Added onto an existing out, the travelling sums keep out of the user's block: all slots are exchange buffers, and the
-//! owner adds what arrives onto `beta out + left right`.
+//! When adding onto an existing out, the travelling sums stay out of the user's block: all slots are exchange buffers,
+//! and the owner adds the arriving sum to `beta out + left right`.
 
 use std::ops::Range;
 
@@ -31,10 +32,10 @@ use crate::dims::Label;
 use crate::distribution::{Bounds, is_empty};
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// A place for one travelling piece.
+/// Storage for one travelling piece.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
-    /// Where this piece of the rank's own block of out belongs.
+    /// The position of this piece in the rank's own block of out.
     Own(usize),
     Exchange(BufferId),
 }
@@ -47,12 +48,12 @@ struct Ring<'a> {
     out: BufferId,
     cut: Label,
     split: Label,
-    /// Pieces of a block, and the indices of `split` in each.
+    /// The number of pieces of a block; `height` is the number of indices of `split` in each.
     pieces: usize,
     height: usize,
 }
 
-/// Appends this rank's tasks, for blocks in at most so many pieces.
+/// Appends this rank's tasks, for blocks in at most `pieces` pieces, and at least two.
 pub fn ring_k(builder: &mut Builder, contraction: &Contraction, [cut, split]: [Label; 2], pieces: usize) {
     let (rank, ranks) = (builder.rank(), contraction.out.distribution.ranks());
     let Some(out) = contraction.out.buffer else { return };
@@ -64,7 +65,7 @@ pub fn ring_k(builder: &mut Builder, contraction: &Contraction, [cut, split]: [L
     let block = contraction.out.distribution.largest_block(&contraction.out.shape);
     let most = most_pieces(block.iter().product::<usize>() as f64).min(pieces).clamp(2, smallest.max(2));
     let largest = contraction.out.tile(0, split).len();
-    // What the pieces leave must fit twice into one of them; equal pieces leave the least.
+    // The remainder must fit twice into one piece; pieces that divide the smallest block leave the least.
     let fits = |pieces: &usize| 2 * (largest - pieces * (smallest / pieces)) <= smallest / pieces;
     let equal = (2..=most).rev().filter(|pieces| smallest.is_multiple_of(*pieces)).find(fits);
     let pieces = equal.or_else(|| (2..=most).rev().find(fits)).unwrap_or(2);
@@ -94,7 +95,7 @@ impl Ring<'_> {
         self.rows(owner, which * self.height..(which + 1) * self.height)
     }
 
-    /// What the pieces leave of the block of `owner`.
+    /// The remainder of the block of `owner` beyond its whole pieces.
     fn remainder(&self, owner: usize) -> Bounds {
         let rows = self.tensor().tile(owner, self.split).len();
         self.rows(owner, self.pieces * self.height..rows)
@@ -117,7 +118,8 @@ impl Ring<'_> {
         }
     }
 
-    /// Adds this rank's products to a travelling piece, and brings it home where it is the rank's own.
+    /// Adds this rank's products to a travelling piece; if the piece is the rank's own (`mine`), also puts it into its
+    /// block.
     fn compute(&self, builder: &mut Builder, piece: &Bounds, here: View, first: bool, mine: bool) {
         let ranges: Vec<_> =
             [self.cut, self.split].map(|label| (label, piece[self.tensor().dim(label)].clone())).into();
@@ -136,7 +138,7 @@ impl Ring<'_> {
         }
     }
 
-    /// The pieces of equal size. Returns the slot outside the own block, which is free afterwards.
+    /// Appends the tasks of the whole pieces. Returns the slot outside the own block, which is free afterwards.
     fn whole_pieces(&self, builder: &mut Builder) -> Option<BufferId> {
         if self.height == 0 {
             return None;
@@ -144,7 +146,7 @@ impl Ring<'_> {
         let slots = self.slots(builder);
         let (pieces, steps) = (self.pieces, self.pieces * self.ranks);
         let (next, previous) = self.neighbours();
-        // Slots take turns, and the last steps fall on those in the own block.
+        // Slots rotate, such that the last steps use those in the own block.
         let first = (steps - pieces) % slots.len();
         let at = |step: usize| {
             let piece = self.piece((self.rank + 1 + step / pieces) % self.ranks, step % pieces);
@@ -165,7 +167,8 @@ impl Ring<'_> {
         }
     }
 
-    /// Slots that hold any piece, one more than pieces; all but one in the rank's own block of out where they fit.
+    /// Slots that are large enough for any piece, one more than pieces; all but one in the rank's own block of out if
+    /// they fit.
     fn slots(&self, builder: &mut Builder) -> Vec<Slot> {
         // Larger tiles come first, so no piece is larger than those of rank 0.
         let largest: Vec<usize> = self.piece(0, 0).iter().map(Range::len).collect();
@@ -180,7 +183,7 @@ impl Ring<'_> {
         (0..=self.pieces).map(slot).collect()
     }
 
-    /// What the pieces leave: a few rows per block, without overlap, in two places that take turns.
+    /// Appends the tasks of the remainder: a few rows per block, without overlap, in two alternating buffers.
     fn rest(&self, builder: &mut Builder, free: Option<BufferId>) {
         let largest = self.remainder(0);
         if is_empty(&largest) {
@@ -209,7 +212,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Two places for boxes as large as `largest`: in the free slot where it has room for two.
+    /// Two buffers for boxes as large as `largest`: in the free slot if it has room for both.
     fn places(&self, builder: &mut Builder, free: Option<BufferId>, largest: &Bounds) -> [View; 2] {
         let dim = self.tensor().dim(self.split);
         let rows = largest[dim].len();

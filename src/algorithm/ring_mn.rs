@@ -1,7 +1,7 @@
-//! `ring-mn`: out and one operand stay, the blocks of the other operand travel the ring.
+//! `ring-mn`: out and one operand stay; the blocks of the other operand travel the ring.
 //!
-//! Source: thesis, section 5.2, Algorithm 2; collective matrix multiplication of JAX. Written for the right operand
-//! travelling; mirrored, left and right change places.
+//! Source: thesis, section 5.2, Algorithm 2; collective matrix multiplication of JAX. Described for a travelling right
+//! operand; mirrored, left and right are swapped.
 //!
 //! ```text
 //! mk,kn->mn on 3 ranks, rank 0            computes            meanwhile
@@ -10,24 +10,24 @@
 //!   step 2                                left n2 -> out n2   -
 //! ```
 //!
-//! Rank i contracts block (i + step) mod p; it receives (p-1)/p of the travelling operand. Its own block is read in place,
-//! so inputs end as they began; two exchange buffers take the blocks of the others in turn.
+//! Rank i contracts block (i + step) mod p; it receives (p-1)/p of the travelling operand. Its own block is read in
+//! place, so inputs stay unchanged; blocks of other ranks arrive in two alternating exchange buffers.
 //!
-//! Large blocks may travel in pieces, which leave for the next rank as they come, and of which the last block is contracted
-//! piece by piece: where transfers take as long as computing, only one of them has nothing to hide behind. All others are
-//! contracted as a whole, for which the operand that stays is packed once.
+//! Large blocks may travel in pieces. A piece leaves for the next rank as soon as it has arrived, and the last block is
+//! contracted piece by piece: if transfers take as long as computation, only one piece's transfer is not hidden. All
+//! other blocks are contracted as a whole, so that the stationary operand is packed once for each.
 //!
-//! A block is cut into pieces along its outermost dimension, so that where it is dense and others are as large, each is one run of
-//! memory that nobody has to pack:
+//! A block is cut into pieces along its outermost dimension. If the block is dense and all blocks have equal extents,
+//! each piece is then one contiguous run of memory that needs no packing:
 //!
 //! ```text
 //! kn, n0 travels    along k    aaaa      along n    aabb
 //!                              bbbb                 aabb
 //! ```
 //!
-//! Along a summed dimension the last block is added to out piece by piece, and of the operand that stays each is contracted with a
-//! part of its own. Where the outermost dimension is too short, or the pieces would be too thin for that, they are cut along the dimension
-//! that travels.
+//! If pieces are cut along a summed dimension, the products of the last block are added to out piece by piece, each
+//! with its own part of the stationary operand. If the outermost dimension is too short, or such pieces would be too
+//! thin, blocks are cut along the travelling dimension.
 
 use std::ops::Range;
 
@@ -46,14 +46,14 @@ pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: 
     let (Some(_), Some(_)) = (stays.own(rank, &[]), travels.own(rank, &[])) else { return };
     let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
     let largest = travels.distribution.largest_block(&travels.shape);
-    // Of two ranks each receives one block, which is dense in a buffer of its size.
+    // With two ranks, each receives a single block, which is dense in a buffer of exactly its extents.
     let received = if ranks == 2 { travels.block(next).iter().map(Range::len).collect() } else { largest.clone() };
     let exchange: Vec<BufferId> = (1..ranks.min(3)).map(|_| travels.scratch(builder, received.clone())).collect();
     let accumulate = if *onto { Accumulate::Beta } else { Accumulate::Overwrite };
     let (dim, many) = dim_and_pieces(&travels.labels, &largest, &out.labels, travel, most);
     let pieces = if ranks == 1 { 1 } else { many };
 
-    // Of so many pieces of the block of a step one: as a box of the tensor, and where it is on this rank.
+    // Piece `which` of `pieces` of the block of a step: as a box of the tensor, and as a view on this rank.
     let piece = |step: usize, pieces: usize, which: usize| -> (Bounds, Option<View>) {
         let mut bounds = travels.block((rank + step) % ranks);
         let start = bounds[dim].start;
@@ -85,11 +85,12 @@ pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: 
     }
 }
 
-/// Summed indices of a piece, at least. Local products go through out once for every 512 or so: with much fewer, that would cost more
-/// than packing pieces and, for each, what stays.
+/// The minimum number of summed indices of a piece. Local products pass over out once per 512 or so summed indices:
+/// with far fewer, these passes would cost more than packing the pieces and, for each, the stationary operand.
 const LEAST_DEPTH: usize = 256;
 
-/// Along which dimension a travelling block of these labels and extents is cut, and into how many pieces, `most` at most.
+/// The dimension along which a travelling block with these labels and extents is cut, and the number of pieces (at most
+/// `most`).
 pub fn dim_and_pieces(
     labels: &[Label],
     extents: &[usize],

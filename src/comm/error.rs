@@ -1,15 +1,15 @@
-//! What can go wrong while bytes move.
+//! Errors of transfers and collective calls.
 
 /// A failed transfer or collective call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommError {
-    /// The two ends disagree about a transfer: a bug of the schedule.
+    /// The two ends disagree about the size of a transfer: a bug in the schedule.
     #[error("a transfer from rank {from} to rank {to} has {sent} bytes at its source and {expected} at its target")]
     Size { from: usize, to: usize, sent: u64, expected: u64 },
-    /// As [`CommError::Size`], where the source has more and its target cannot see how much.
+    /// As [`CommError::Size`], where the source has more bytes and the target cannot see how many.
     #[error("a transfer from rank {from} to rank {to} has more than the {expected} bytes that its target expects")]
     Longer { from: usize, to: usize, expected: u64 },
-    /// MPI cannot be started here, or not be used from here.
+    /// MPI cannot be started here, or cannot be used from here.
     #[error("cannot use MPI: {0}")]
     Start(String),
     /// An MPI function returned an error.
@@ -18,10 +18,10 @@ pub enum CommError {
     /// Another rank ended the run.
     #[error("rank {rank} failed: {message}")]
     Peer { rank: usize, message: String },
-    /// The ranks of a node cannot have memory in common.
+    /// The ranks of a node cannot share memory.
     #[error("no memory can be shared between processes: {0}")]
     NoSharedMemory(String),
-    /// A buffer for packing could not be had.
+    /// A packing buffer could not be allocated.
     #[error(transparent)]
     Memory(#[from] crate::memory::OutOfMemory),
 }

@@ -1,17 +1,17 @@
-//! Signals that the parent of this process has it ignore, as `nohup` does with SIGHUP.
+//! Signals that the parent of this process made it ignore, as `nohup` does with SIGHUP.
 //!
-//! UCX, which MPICH loads with the program, takes SIGHUP for itself before `main`, and with that what the parent wanted
-//! is gone. A program that has to know calls [`remember_ignored_signals!`](crate::remember_ignored_signals) outside any
-//! function: the loader then asks the system before it initialises any library. Without it, and on systems other than Linux, what
-//! is found is how things are when [`is_ignored`] is called for the first time.
+//! UCX, which MPICH loads with the program, takes over SIGHUP before `main`, and so hides the parent's choice. A
+//! program that needs it invokes [`remember_ignored_signals!`](crate::remember_ignored_signals) outside any function:
+//! the loader then queries the system before it initialises any library. Without that, [`is_ignored`] reads `/proc`
+//! when it is first called; on systems without `/proc`, no signal counts as ignored.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bit N - 1 is set where signal N is ignored; the highest one says that it is known.
+/// Bit N - 1 is set if signal N is ignored; the top bit is set once the mask is known.
 static IGNORED: AtomicU64 = AtomicU64::new(0);
 const KNOWN: u64 = 1 << 63;
 
-/// Whether the parent has this process ignore a signal.
+/// Whether the parent made this process ignore a signal.
 pub fn is_ignored(signal: i32) -> bool {
     if IGNORED.load(Ordering::Relaxed) & KNOWN == 0 {
         let now = masked(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
@@ -20,22 +20,22 @@ pub fn is_ignored(signal: i32) -> bool {
     (1..64).contains(&signal) && IGNORED.load(Ordering::Relaxed) >> (signal - 1) & 1 == 1
 }
 
-/// The ignored ones of the status that Linux shows of a process.
+/// The mask of ignored signals in the text of Linux's `/proc/self/status`.
 fn masked(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0) & !KNOWN
 }
 
-/// What the loader calls. No library is initialised: it makes calls of the system only.
+/// Fills the mask; the loader calls it. No library is initialised yet, so it makes system calls only.
 #[doc(hidden)]
 #[cfg(target_os = "linux")]
 pub extern "C" fn remember() {
     let mut ignored = KNOWN;
     for signal in 1..=31 {
         let mut action = [0usize; ACTION_WORDS];
-        // SAFETY: with no new action the call only writes the old one, in the kernel's form, which is shorter than `action`;
-        // the last argument is the size of the kernel's set of signals. Libraries that replace `sigaction` do not replace
-        // this call.
+        // SAFETY: with no new action the call only writes the old one, in the kernel's form, which is shorter than
+        // `action`; the last argument is the size of the kernel's signal set. Libraries that replace `sigaction` do not
+        // replace this call.
         let asked = unsafe {
             libc::syscall(
                 libc::SYS_rt_sigaction,
@@ -45,7 +45,7 @@ pub extern "C" fn remember() {
                 SIGNAL_SET_BYTES,
             )
         };
-        // On every architecture but MIPS the handler is first.
+        // On every architecture but MIPS the handler comes first.
         let handler = action[usize::from(cfg!(any(target_arch = "mips", target_arch = "mips64")))];
         if asked == 0 && handler == libc::SIG_IGN {
             ignored |= 1 << (signal - 1);
@@ -54,22 +54,22 @@ pub extern "C" fn remember() {
     IGNORED.store(ignored, Ordering::Relaxed);
 }
 
-/// More than any architecture has.
+/// More words than the kernel's `sigaction` has on any architecture.
 #[cfg(target_os = "linux")]
 const ACTION_WORDS: usize = 16;
 
 #[cfg(target_os = "linux")]
 const SIGNAL_SET_BYTES: usize = if cfg!(any(target_arch = "mips", target_arch = "mips64")) { 16 } else { 8 };
 
-/// Has [`is_ignored`] say how things were before any library was initialised. Once in a program, outside any function; not in
-/// a shared library.
+/// Makes [`is_ignored`] report the state before any library was initialised. Use it once in a program, outside any
+/// function, and not in a shared library.
 #[macro_export]
 macro_rules! remember_ignored_signals {
     () => {
         #[cfg(target_os = "linux")]
         const _: () = {
-            // SAFETY: the loader calls the functions of this section once, in the only thread; the arguments that it passes may
-            // be left unread.
+            // SAFETY: the loader calls the functions of this section once, in the only thread; the arguments that it
+            // passes may be left unread.
             #[unsafe(link_section = ".preinit_array")]
             #[used]
             static REMEMBER: extern "C" fn() = $crate::comm::inherited::remember;

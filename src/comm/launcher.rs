@@ -1,8 +1,9 @@
-//! Who started this process: what a launcher of MPI programs leaves in the environment.
+//! Detects the MPI launcher that started this process, from its environment variables.
 //!
-//! Works in builds without MPI too, so that such a build can say that it was started as many ranks for nothing. Known
-//! only from environment variables: no process is asked and nothing is initialised. A process may inherit the variables
-//! of an outer launcher besides those of its own; [`launchers`] lists all, and who knows the size of the world can tell.
+//! Works in builds without MPI too, so that such a build can report that it was started as several ranks in vain. Only
+//! environment variables are read: no process is contacted and nothing is initialised. A process may inherit the
+//! variables of an outer launcher besides those of its own; [`launchers`] lists all, and a caller that knows the size
+//! of the world can pick the right one.
 
 use std::fmt;
 
@@ -11,7 +12,7 @@ use std::fmt;
 pub enum LauncherKind {
     /// Open MPI's mpirun.
     OpenMpi,
-    /// MPICH's mpirun and whatever else speaks PMI: Intel MPI, Cray, Slurm, Flux.
+    /// MPICH's mpirun and other launchers that speak PMI: Intel MPI, Cray, Slurm, Flux.
     Mpich,
     /// A PMIx server that is not Open MPI's mpirun, such as Slurm's.
     Pmix,
@@ -27,17 +28,17 @@ impl fmt::Display for LauncherKind {
     }
 }
 
-/// What a launcher says about this process.
+/// The rank and the size that a launcher assigns to this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launcher {
     pub kind: LauncherKind,
-    /// The rank in the launcher's count. Where MPI cannot start, rank 0 speaks for all.
+    /// The rank as the launcher counts. Where MPI cannot start, rank 0 reports for all.
     pub rank: usize,
-    /// How many processes were started; PMIx alone does not say.
+    /// The number of processes started; PMIx alone does not provide it.
     pub size: Option<usize>,
 }
 
-/// The launcher of this process, if there is one.
+/// The first launcher whose variables this process sees, if any.
 pub fn launcher() -> Option<Launcher> {
     launchers().into_iter().next()
 }
@@ -58,7 +59,7 @@ fn detect(variable: impl Fn(&str) -> Option<String>) -> Vec<Launcher> {
         .into_iter()
         .filter_map(|(kind, rank, size)| Some(Launcher { kind, rank: number(rank)?, size: number(size) }))
         .collect();
-    // Open MPI's mpirun is itself a PMIx server: its second name adds nothing.
+    // Open MPI's mpirun is itself a PMIx server, so its PMIx variables add nothing.
     if found.iter().any(|launcher| launcher.kind == LauncherKind::OpenMpi) {
         found.retain(|launcher| launcher.kind != LauncherKind::Pmix);
     }

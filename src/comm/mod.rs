@@ -1,16 +1,16 @@
 //! How bytes move between two ranks, and how ranks agree.
 //!
 //! An [`Endpoint`] belongs to the communication thread of one rank. The thread posts transfers ([`Endpoint::send`],
-//! [`Endpoint::recv`]), polls ([`Endpoint::poll`]) and sleeps ([`Endpoint::idle`]). Both ends post the transfers of a pair
-//! of ranks in the same order; nothing else matches them.
+//! [`Endpoint::recv`]), polls ([`Endpoint::poll`]) and sleeps ([`Endpoint::idle`]). Both ends post the transfers of a
+//! pair of ranks in the same order; only this order matches them.
 //!
 //! ```text
 //! rank 0                               rank 1
-//! send(7, peer 1, [box of B])          recv(4, peer 0, [box of R])       the boxes hold equally many elements in all
+//! send(7, peer 1, [box of B])          recv(4, peer 0, [box of R])       both lists of boxes have the same size
 //! poll -> [{7, 4096 bytes}]            poll -> [{4, 4096 bytes}]         R's boxes, row-major, now hold B's
 //! ```
 //!
-//! Invariants: a transfer is complete at both ends or the run failed; bytes are counted where they are moved; a transfer
+//! Invariants: a transfer completes at both ends or the run fails; bytes are counted where they move; a transfer
 //! without bytes is never posted. Deliberately absent: tasks, schedules, retries.
 
 mod error;
@@ -57,7 +57,8 @@ macro_rules! each {
 }
 
 impl Endpoint {
-    /// Gives back what ranks share. Of ranks that are processes collective: it waits for all of them, which dropping an end does not.
+    /// Frees the memory that ranks share. If ranks are processes, this is collective and waits for all of them, which
+    /// dropping an endpoint does not.
     ///
     /// # Errors
     /// MPI fails.
@@ -69,7 +70,7 @@ impl Endpoint {
         }
     }
 
-    /// Starts sending the boxes, one behind another, to `peer`; returns at once.
+    /// Starts sending the boxes, in sequence, to `peer`; returns at once.
     ///
     /// # Errors
     /// The transport refused.
@@ -77,7 +78,7 @@ impl Endpoint {
         each!(self, end => end.send(ticket, peer, from))
     }
 
-    /// Starts receiving into the boxes, one behind another, from `peer`; returns at once.
+    /// Starts receiving into the boxes, in sequence, from `peer`; returns at once.
     ///
     /// # Errors
     /// The transport refused.
@@ -85,8 +86,8 @@ impl Endpoint {
         each!(self, end => end.recv(ticket, peer, into))
     }
 
-    /// Makes progress and appends what is finished to `done`; never blocks. Returns whether anything has moved, as far as can be
-    /// seen.
+    /// Makes progress and appends finished transfers to `done`; never blocks. Returns whether anything is known to have
+    /// moved.
     ///
     /// # Errors
     /// A transfer failed, its sizes differ at the two ends, or a peer ended the run.
@@ -94,16 +95,17 @@ impl Endpoint {
         each!(self, end => end.poll(done))
     }
 
-    /// Sleeps until something may have changed, or for `longest`; `in_flight` says that transfers need progress, `computing`
-    /// that the rank's workers have something to do meanwhile.
+    /// Sleeps until something may have changed, or for `longest`. `in_flight` says that transfers need progress,
+    /// `computing` that the rank's workers are busy meanwhile.
     pub fn idle(&mut self, in_flight: bool, computing: bool, longest: Duration) {
         each!(self, end => end.idle(in_flight, computing, longest))
     }
 
-    /// Whether the calling thread has a core of its own: then it does not sleep where it would have to look again soon.
+    /// Sets whether the calling thread has a core of its own. If so, it does not sleep where it would have to poll
+    /// again soon.
     pub fn spin(&mut self, spin: bool) {
         match self {
-            // Whoever changes something wakes it.
+            // Every change wakes the thread, so it may always sleep.
             Endpoint::Shared(_) => {}
             #[cfg(feature = "mpi")]
             Endpoint::Mpi(end) => end.spin(spin),
@@ -112,12 +114,12 @@ impl Endpoint {
         let _ = spin;
     }
 
-    /// What other threads of this rank use to end [`Endpoint::idle`].
+    /// The waker with which other threads of this rank end [`Endpoint::idle`].
     pub fn waker(&self) -> Waker {
         each!(self, end => end.waker())
     }
 
-    /// Bytes that the endpoint has allocated to pack boxes that are not dense: the most at any time.
+    /// Peak bytes that the endpoint has allocated to pack boxes that are not dense.
     pub fn packing_bytes(&self) -> usize {
         each!(self, end => end.packing_bytes())
     }

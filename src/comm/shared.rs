@@ -1,10 +1,11 @@
 //! Transfers between ranks of one process: the receiver copies straight out of the sender's buffer.
 //!
-//! The sender's read lease travels through a mailbox per pair of ranks and is dropped when the copy is done, so a send is
-//! complete exactly when its bytes have been read (rendezvous; nothing is buffered).
+//! The sender's read lease travels through a mailbox per pair of ranks and is dropped when the copy is done, so a send
+//! is complete exactly when its bytes have been read (rendezvous; nothing is buffered).
 //!
 //! A *throttled* fabric holds every finished copy back until a link of the given bandwidth would have delivered it. The
-//! link of a pair carries one transfer at a time; waiting costs no processor time. It serves tests and benchmarks of overlap.
+//! link of a pair carries one transfer at a time; waiting uses no processor time. Throttling serves tests and
+//! benchmarks of overlap.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::memory::{Aligned, OutOfMemory, ReadLease, WriteLease};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 
-/// What connects the ranks of one process.
+/// Connects the ranks of one process.
 #[derive(Debug)]
 pub struct Fabric {
     ranks: usize,
@@ -33,7 +34,7 @@ struct Offer {
 }
 
 impl Fabric {
-    /// Connects `ranks` ranks; with a bandwidth, each directed pair is a link of that many bytes per second.
+    /// Connects `ranks` ranks; with a bandwidth, each directed pair is a link with that many bytes per second.
     pub fn new(ranks: usize, bytes_per_second: Option<f64>) -> Arc<Fabric> {
         Arc::new(Fabric {
             ranks,
@@ -44,12 +45,12 @@ impl Fabric {
         })
     }
 
-    /// The end of `rank`.
+    /// The endpoint of `rank`.
     pub fn endpoint(self: &Arc<Self>, rank: usize) -> Endpoint {
         Endpoint { fabric: self.clone(), rank, sends: Vec::new(), recvs: Vec::new(), links: vec![None; self.ranks] }
     }
 
-    /// Ends the run for every rank: each sees [`CommError::Peer`] at its next poll. The first failure stays.
+    /// Ends the run for every rank: each gets [`CommError::Peer`] at its next poll. Only the first failure is kept.
     pub fn fail(&self, rank: usize, message: &str) {
         lock(&self.failure).get_or_insert_with(|| (rank, message.to_owned()));
         self.wakers.iter().for_each(Waker::wake);
@@ -60,7 +61,7 @@ impl Fabric {
         lock(&self.failure).clone()
     }
 
-    /// Drops what a failed run left behind.
+    /// Drops the offers and the failure that a failed run left behind.
     pub fn clear(&self) {
         self.mailboxes.iter().for_each(|mailbox| lock(mailbox).clear());
         *lock(&self.failure) = None;
@@ -95,7 +96,7 @@ pub struct Endpoint {
     rank: usize,
     sends: Vec<PendingSend>,
     recvs: Vec<PendingRecv>,
-    /// When the throttled link from each rank is free again.
+    /// When the throttled link from each rank becomes free.
     links: Vec<Option<Instant>>,
 }
 
@@ -193,7 +194,7 @@ impl Endpoint {
 }
 
 impl Drop for Endpoint {
-    /// A run that ended early leaves offers in the mailboxes; they hold leases of this rank's buffers.
+    /// A run that ended early leaves offers in the mailboxes, which hold leases of this rank's buffers.
     fn drop(&mut self) {
         for send in &self.sends {
             lock(&self.fabric.mailboxes[self.rank * self.fabric.ranks + send.peer]).clear();
@@ -201,7 +202,7 @@ impl Drop for Endpoint {
     }
 }
 
-/// Copies the boxes of the source, one behind another, into those of the target.
+/// Copies the source boxes, in sequence, into the target boxes.
 fn copy(from: &[ReadLease], into: &mut [WriteLease]) -> Result<(), OutOfMemory> {
     let same = from.len() == into.len() && from.iter().zip(into.iter()).all(|(f, i)| f.extents() == i.extents());
     if same {

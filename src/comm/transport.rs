@@ -1,18 +1,18 @@
-//! How users name what moves bytes between processes.
+//! The transports between processes that a user can choose.
 
 use std::str::FromStr;
 
-/// What moves bytes between the processes of an MPI program.
+/// A transport between the processes of an MPI program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transport {
-    /// What a short measurement finds to be the quickest, within nodes and between them.
+    /// The fastest in a short measurement, chosen separately within nodes and between them.
     #[default]
     Auto,
-    /// Memory that processes of one node share; messages between nodes.
+    /// Memory that the processes of a node share; messages between nodes.
     Shared,
-    /// Messages of MPI.
+    /// MPI messages.
     Message,
-    /// One-sided calls of MPI.
+    /// One-sided MPI calls.
     Rma,
 }
 

@@ -1,4 +1,4 @@
-//! Wakes a communication thread that sleeps.
+//! Wakes a sleeping communication thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,13 +14,13 @@ pub struct Waker(Arc<(Mutex<State>, Condvar)>);
 #[derive(Debug, Default)]
 struct State {
     raised: bool,
-    /// The thread sleeps on this instead, as other processes wake it too.
+    /// If set, the thread sleeps on this bell instead, because other processes wake it too.
     #[cfg(feature = "mpi")]
     bell: Option<Bell>,
 }
 
 impl Waker {
-    /// Raises the flag; a sleeper returns, or the next sleep does at once.
+    /// Raises the flag: a sleeping thread returns, or the next sleep returns at once.
     pub fn wake(&self) {
         let mut state = self.state();
         state.raised = true;
@@ -31,27 +31,27 @@ impl Waker {
         }
     }
 
-    /// Sleeps until the flag is raised or `longest` has passed, and lowers the flag.
+    /// Sleeps until the flag is raised or `longest` has passed, then lowers the flag.
     pub fn sleep(&self, longest: Duration) {
         let waited = self.0.1.wait_timeout_while(self.state(), longest, |state| !state.raised);
         waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0.raised = false;
     }
 
-    /// Sleeps on the bell that raising the flag rings until that or `longest` has passed, unless the flag is raised or `ready` says, after
-    /// the announcement, that there is no need; lowers the flag.
+    /// Sleeps on `bell`, which raising the flag rings, until it rings or `longest` has passed. Does not sleep if, after
+    /// the announcement, the flag is raised or `ready` returns true. Lowers the flag.
     #[cfg(feature = "mpi")]
     pub(super) fn sleep_on(&self, bell: Bell, longest: Duration, ready: impl FnOnce() -> bool) {
         bell.sleep(longest, || self.take() || ready());
         self.take();
     }
 
-    /// Lowers the flag; whether it was raised.
+    /// Lowers the flag and returns whether it was raised.
     #[cfg(feature = "mpi")]
     fn take(&self) -> bool {
         std::mem::take(&mut self.state().raised)
     }
 
-    /// From now on raising the flag rings this bell, too; with `None` no longer.
+    /// Sets a bell that raising the flag also rings; `None` removes it.
     #[cfg(feature = "mpi")]
     pub(super) fn rings(&self, bell: Option<Bell>) {
         self.state().bell = bell;

@@ -1,4 +1,4 @@
-//! How one axis of a grid divides the indices of a dimension among its coordinates.
+//! Cuts: how one axis of a grid divides the indices of a dimension among its coordinates.
 
 use std::ops::Range;
 
@@ -18,26 +18,27 @@ use super::{Intervals, tile_bounds};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cut {
-    /// Into one tile for each coordinate, whose sizes differ by at most one, larger ones first.
+    /// One contiguous tile per coordinate; sizes differ by at most one, larger tiles first.
     #[default]
     Even,
-    /// Into blocks of so many indices, dealt out in turn.
+    /// Block-cyclic: blocks of `block` indices, dealt out round-robin.
     Cyclic {
         /// At least 1.
         block: usize,
     },
-    /// At these indices, in ascending order, one less than there are coordinates. What lies beyond the extent is empty.
+    /// Cut at these indices, in ascending order, one fewer than there are coordinates. Tiles beyond the extent are
+    /// empty.
     At(Vec<usize>),
 }
 
 impl Cut {
-    /// The indices that a coordinate of `parts` gets of `extent`. Cost: linear in the number of blocks.
+    /// The indices of `0..extent` that coordinate `index` of `parts` gets. Cost: linear in the number of blocks.
     pub fn tile(&self, extent: usize, parts: usize, index: usize) -> Intervals {
         match self {
             Cut::Even => Intervals::from(tile_bounds(extent, parts, index)),
-            // One coordinate gets all, in one piece.
+            // A single coordinate gets the whole extent as one interval.
             Cut::Cyclic { .. } if parts == 1 => Intervals::from(0..extent),
-            // What saturates lies beyond any extent.
+            // A saturated value is beyond any extent.
             Cut::Cyclic { block } => {
                 let starts = (index.saturating_mul(*block)..extent).step_by(parts.saturating_mul(*block));
                 Intervals::ascending(starts.map(|start| start..start.saturating_add(*block).min(extent)))
@@ -53,7 +54,7 @@ impl Cut {
     /// The size of the largest tile.
     pub fn largest(&self, extent: usize, parts: usize) -> usize {
         match self {
-            // The first coordinate's turn comes first.
+            // Coordinate 0 gets the larger tiles.
             Cut::Even => self.tile(extent, parts, 0).len(),
             Cut::Cyclic { .. } if parts == 1 => extent,
             Cut::Cyclic { block } => {
@@ -64,7 +65,7 @@ impl Cut {
         }
     }
 
-    /// Whether it can divide any dimension among so many coordinates.
+    /// Whether this cut can divide any dimension among `parts` coordinates.
     pub fn fits(&self, parts: usize) -> bool {
         match self {
             Cut::Even => true,
@@ -73,7 +74,7 @@ impl Cut {
         }
     }
 
-    /// The number of separate pieces of the largest tile; block-cyclic tiles have one for each turn. Cost: constant.
+    /// The number of separate pieces in the largest tile; block-cyclic tiles have one per round. Cost: constant.
     pub(super) fn pieces(&self, extent: usize, parts: usize) -> usize {
         match self {
             Cut::Cyclic { block } if parts > 1 => extent.div_ceil(parts.saturating_mul((*block).max(1))),
@@ -81,7 +82,7 @@ impl Cut {
         }
     }
 
-    /// After the name of the dimension: nothing, `cyclic(2)` or `at(1,9)`.
+    /// The suffix to the name of the dimension: nothing, ` cyclic(2)` or ` at(1,9)`.
     pub(super) fn describe(&self) -> String {
         match self {
             Cut::Even => String::new(),
@@ -94,7 +95,7 @@ impl Cut {
     }
 }
 
-/// The part of a set of indices at some positions of it, in ascending order: what a cut of a cut leaves.
+/// The indices of the set `of` at the given ascending positions: the result of a cut of a cut.
 pub(super) fn select(of: &Intervals, positions: &[Range<usize>]) -> Intervals {
     if let ([all], [wanted]) = (of.ranges(), positions) {
         return Intervals::from(all.start + wanted.start..all.end.min(all.start + wanted.end));

@@ -1,31 +1,32 @@
-//! Why axes and owners are no grid of ranks, or a grid does not fit a tensor or a run.
+//! Errors: why axes and owners do not form a grid of ranks, or why a grid does not fit a tensor or a run.
 
-/// A grid of ranks that cannot be.
+/// An invalid grid of ranks, or one that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum GridError {
-    /// An axis of no rank.
+    /// An axis without ranks.
     #[error("axis {axis} of the grid has no rank")]
     NoRank { axis: usize },
-    /// A cut into another number of tiles than the axis has ranks, out of order, or into blocks of nothing.
+    /// A cut whose number of tiles differs from the number of ranks of the axis, whose indices are not ascending, or
+    /// whose blocks are empty.
     #[error("axis {axis} of the grid has {ranks} ranks, which its cut does not divide a dimension among")]
     Cut { axis: usize, ranks: usize },
-    /// More places than there are numbers.
+    /// The number of places overflows.
     #[error("it needs {axes} ranks, more than 64 bits count")]
     Places { axes: String },
-    /// Ranks beyond the largest number.
+    /// The number of a rank overflows.
     #[error("it begins at rank {first}, and its {places} ranks end beyond what 64 bits count")]
     End { first: usize, places: usize },
-    /// Owners that are not one for each place.
+    /// The owners are not one distinct rank per place.
     #[error("its owners are not {places} ranks, each once")]
     Owners { places: usize },
-    /// A tensor of fewer dimensions.
+    /// The tensor has too few dimensions.
     #[error("it cuts dimension {dim} of {dims}")]
     Dimension { dim: usize, dims: usize },
-    /// More ranks than there are.
+    /// The grid needs more ranks than there are.
     #[error("it needs {needed} ranks, and there are {ranks}")]
     Ranks { needed: usize, ranks: usize },
-    /// Blocks of very many pieces, each of which schedules name.
+    /// Blocks of too many separate pieces; schedules list each of them.
     #[error(
         "blocks of rank 0 would be {pieces} separate pieces, {most} at most are possible: take larger cyclic blocks"
     )]

@@ -11,7 +11,7 @@ use super::cut::select;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Intervals(List);
 
-/// Most sets are one range, which then takes no memory of its own: schedules are made of millions of them.
+/// Most sets are one range, which is stored inline without a heap allocation: schedules contain millions of them.
 type List = SmallVec<[Range<usize>; 1]>;
 
 impl From<Range<usize>> for Intervals {
@@ -21,10 +21,10 @@ impl From<Range<usize>> for Intervals {
 }
 
 impl Intervals {
-    /// The indices of ranges that come in ascending order and do not overlap.
+    /// The set of the indices in `ranges`, which must be ascending and disjoint.
     ///
     /// # Panics
-    /// If they do not.
+    /// If they are not.
     pub fn ascending(ranges: impl IntoIterator<Item = Range<usize>>) -> Intervals {
         let mut joined = List::new();
         for range in ranges.into_iter().filter(|range| !range.is_empty()) {
@@ -36,12 +36,12 @@ impl Intervals {
                 }
             }
         }
-        // A list that grows has room for more.
+        // Growing leaves spare capacity.
         joined.shrink_to_fit();
         Intervals(joined)
     }
 
-    /// How many indices there are.
+    /// The number of indices.
     pub fn len(&self) -> usize {
         self.0.iter().map(Range::len).sum()
     }
@@ -84,8 +84,8 @@ impl Intervals {
         false
     }
 
-    /// Where a run of indices lies when the set is stored densely in ascending order; `None` unless one interval holds
-    /// all of it.
+    /// The positions of a run of indices when the set is stored densely in ascending order; `None` unless one interval
+    /// contains the whole run.
     pub fn locate(&self, run: &Range<usize>) -> Option<Range<usize>> {
         let mut before = 0;
         for range in &self.0 {
@@ -98,7 +98,7 @@ impl Intervals {
         run.is_empty().then_some(0..0)
     }
 
-    /// The indices at some positions of the set.
+    /// The indices at a range of positions in the set.
     pub fn select(&self, positions: &Range<usize>) -> Intervals {
         select(self, std::slice::from_ref(positions))
     }
@@ -108,7 +108,8 @@ impl Intervals {
         select(self, &positions.0)
     }
 
-    /// The positions of some indices of the set, if they follow each other there; `None` also where one is not of the set.
+    /// The positions of the indices `of` in the set, if those positions are contiguous; `None` also if one is not in
+    /// the set.
     pub fn positions(&self, of: &Intervals) -> Option<Range<usize>> {
         let (Some(first), Some(last)) = (of.0.first(), of.0.last()) else { return Some(0..0) };
         let start = self.locate(&(first.start..first.start + 1))?.start;

@@ -1,8 +1,8 @@
-//! How a tensor lies over ranks.
+//! The distribution of a tensor over ranks.
 //!
-//! A [`Distribution`] arranges ranks as a grid; each axis of the grid cuts one dimension ([`Cut`]: evenly, block-cyclically or
-//! where one says), replicates, or holds partial sums. What a rank holds is its *block*, a [`Region`] of the tensor. Everything here is arithmetic on extents: no data,
-//! no communication.
+//! A [`Distribution`] arranges ranks as a grid. Each axis of the grid cuts one dimension ([`Cut`]: evenly,
+//! block-cyclically or at given indices), replicates the tensor, or holds partial sums. A rank holds its *block*, a
+//! [`Region`] of the tensor. Everything here is arithmetic on extents: no data, no communication.
 //!
 //! ```text
 //! shape [5, 4] over 3 ranks, cut along dimension 0        rank 0: [0..2, 0..4]
@@ -10,8 +10,9 @@
 //!                                                         rank 2: [4..5, 0..4]
 //! ```
 //!
-//! Invariant: for every setting of the partial axes, the blocks of a distribution cover the tensor; blocks of ranks that
-//! differ on a cutting axis are disjoint. Deliberately absent: blocks that are no product of sets of indices.
+//! Invariant: for every choice of coordinates on the partial axes, the blocks of a distribution cover the tensor;
+//! blocks of ranks that differ on a cutting axis are disjoint. Deliberately absent: blocks that are not a product of
+//! index sets.
 
 mod cut;
 mod error;

@@ -1,8 +1,8 @@
-//! Which rank stands at which place of a grid.
+//! Owners: which rank is at which place of a grid.
 
 use serde::{Deserialize, Serialize};
 
-/// The ranks of a grid's places. Axes are given by how many coordinates each has, the slowest first.
+/// The ranks at the places of a grid. Methods take the number of coordinates of each axis, slowest axis first.
 ///
 /// ```
 /// # use einsum_dist::distribution::Owners;
@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 pub enum Owners {
     /// Consecutive ranks from this one on, in row-major order.
     From(usize),
-    /// These, each once, in row-major order.
+    /// These distinct ranks, in row-major order.
     Listed(Vec<usize>),
-    /// From rank 0 on, so many ranks from one coordinate of each axis to the next.
+    /// From rank 0 on, with a rank stride for each axis.
     Strided(Vec<usize>),
 }
 
@@ -32,10 +32,10 @@ impl Default for Owners {
 }
 
 impl Owners {
-    /// The rank at some coordinates.
+    /// The rank at the given coordinates.
     ///
     /// # Panics
-    /// If the list is shorter.
+    /// If the list of ranks is too short.
     pub fn rank(&self, axes: &[usize], coordinates: &[usize]) -> usize {
         let place = || axes.iter().zip(coordinates).fold(0, |place, (axis, coordinate)| place * axis + coordinate);
         match self {
@@ -45,8 +45,7 @@ impl Owners {
         }
     }
 
-    /// The same places with rank `to` for rank `from`, and all others as far from it; `None` where that would be before rank 0 or
-    /// beyond the largest number.
+    /// The same places with every rank shifted by `to - from`; `None` if a rank would be negative or overflow.
     pub(super) fn moved(&self, axes: &[usize], from: usize, to: usize) -> Option<Owners> {
         let place = |rank: usize| (rank.checked_add(to)?).checked_sub(from);
         match self {
@@ -68,7 +67,7 @@ impl Owners {
         }
     }
 
-    /// Where a rank stands; `None` beyond the grid. Cost: that of a search through the list, where there is one.
+    /// The coordinates of a rank; `None` outside the grid. Cost: a linear search for [`Owners::Listed`].
     pub fn coordinates(&self, axes: &[usize], rank: usize) -> Option<Vec<usize>> {
         let places = places(axes).unwrap_or(usize::MAX);
         let mut rest = match self {
@@ -98,7 +97,7 @@ impl Owners {
         }
     }
 
-    /// One more than the largest rank of a grid; `None` where no number is that large.
+    /// One more than the largest rank of a grid; `None` on overflow.
     pub fn end(&self, axes: &[usize]) -> Option<usize> {
         let places = places(axes)?;
         match self {
@@ -111,7 +110,7 @@ impl Owners {
         }
     }
 
-    /// Whether they name a rank for each place of a grid, and none twice.
+    /// Whether each place of a grid gets a rank of its own.
     pub fn fits(&self, axes: &[usize]) -> bool {
         match self {
             Owners::From(_) => true,
@@ -124,7 +123,7 @@ impl Owners {
                 let mut some: Vec<(usize, usize)> = strides.iter().copied().zip(axes.iter().copied()).collect();
                 some.retain(|&(_, axis)| axis > 1);
                 some.sort_unstable();
-                // What one axis spans is a step of the next at most.
+                // The stride of each axis is a multiple of the span of the next smaller one, so ranks are distinct.
                 let apart = |pair: &[(usize, usize)]| {
                     pair[0].0.checked_mul(pair[0].1).is_some_and(|span| pair[1].0.is_multiple_of(span))
                 };
@@ -134,9 +133,9 @@ impl Owners {
     }
 }
 
-/// How many places a grid has; `None` where no number is that large.
+/// The number of places of a grid; `None` on overflow.
 pub(super) fn places(axes: &[usize]) -> Option<usize> {
-    // An axis without coordinates does not hide that the others overflow.
+    // An axis without coordinates must not hide an overflow of the others.
     axes.iter().try_fold(1usize, |places, &axis| places.checked_mul(axis.max(1)))?;
     Some(axes.iter().product())
 }

@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 use super::owners::places;
 use super::{Cut, GridError, Intervals, Owners, Region};
 
-/// Separate pieces of one block, each of which schedules name.
+/// The maximum number of separate pieces of one block; schedules list each of them.
 const MOST_PIECES: usize = 1 << 20;
 
-/// What one axis of the grid does to the tensor.
+/// The role of one axis of the grid for the tensor.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Divides dimension `dim` (its position in the tensor) among the coordinates.
     Cut {
-        /// From 0 on.
+        /// Counted from 0.
         dim: usize,
-        /// In which way.
+        /// The kind of cut.
         how: Cut,
     },
-    /// Every coordinate holds the same.
+    /// Every coordinate holds the same data.
     Replicate,
     /// The tensor is the sum over the coordinates.
     Partial,
@@ -30,13 +30,14 @@ pub enum Role {
 /// One axis of the grid of ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Axis {
-    /// How many coordinates there are.
+    /// The number of coordinates.
     pub ranks: usize,
-    /// What it does.
+    /// Its role for the tensor.
     pub role: Role,
 }
 
-/// How a tensor lies over ranks: a row-major grid of ranks (last axis fastest). Ranks beyond the grid hold nothing.
+/// The distribution of a tensor over a row-major grid of ranks (last axis fastest). Ranks outside the grid hold
+/// nothing.
 ///
 /// Axes that cut the same dimension nest: the later axis divides what the earlier one leaves, by position.
 ///
@@ -54,15 +55,15 @@ pub struct Axis {
 pub struct Distribution {
     axes: Vec<Axis>,
     owners: Owners,
-    /// Of the grid: the product of its axes, which is a number.
+    /// The product of the axes of the grid; checked not to overflow.
     #[serde(skip_serializing)]
     places: usize,
-    /// One more than the largest rank, which is a number.
+    /// One more than the largest rank; checked not to overflow.
     #[serde(skip_serializing)]
     end: usize,
 }
 
-/// Axes and owners as they are written.
+/// Axes and owners as deserialized, before validation.
 #[derive(Deserialize)]
 struct Unchecked {
     axes: Vec<Axis>,
@@ -78,7 +79,7 @@ impl TryFrom<Unchecked> for Distribution {
 }
 
 impl Distribution {
-    /// A grid of these axes, whose places are these ranks.
+    /// A grid of these axes with these ranks at its places.
     ///
     /// ```
     /// # use einsum_dist::distribution::{Axis, Distribution, Owners, Role};
@@ -88,8 +89,8 @@ impl Distribution {
     /// ```
     ///
     /// # Errors
-    /// An axis has no rank, a cut does not fit the number of ranks, there are more places or ranks than numbers, or owners are not one
-    /// for each place.
+    /// An axis has no ranks, a cut does not fit the number of ranks, the number of places or ranks overflows, or the
+    /// owners are not one distinct rank per place.
     pub fn try_new(axes: Vec<Axis>, owners: Owners) -> Result<Distribution, GridError> {
         for (at, Axis { ranks, role }) in axes.iter().enumerate() {
             if *ranks == 0 {
@@ -111,31 +112,32 @@ impl Distribution {
         Ok(Distribution { axes, owners, places, end })
     }
 
-    /// As [`Distribution::try_new`], of axes that the engine itself has made.
+    /// As [`Distribution::try_new`], for axes made by the engine itself; panics on an error.
     fn made(axes: Vec<Axis>, owners: Owners) -> Distribution {
         Distribution::try_new(axes, owners).unwrap_or_else(|error| panic!("no grid of ranks: {error}"))
     }
 
-    /// A grid of these axes, from rank 0 on. For axes out of a file or from a user, [`Distribution::try_new`].
+    /// A grid of these axes, from rank 0 on. For axes from a file or a user, use [`Distribution::try_new`].
     ///
     /// # Panics
-    /// When an axis has no rank, a cut does not fit the number of ranks, or there are more places than numbers.
+    /// When an axis has no ranks, a cut does not fit the number of ranks, or the number of places overflows.
     pub fn new(axes: Vec<Axis>) -> Distribution {
         Distribution::made(axes, Owners::default())
     }
 
-    /// The same grid of other ranks.
+    /// The same grid with other ranks.
     ///
     /// # Panics
-    /// When they are not one for each place.
+    /// When the owners are not one distinct rank per place.
     pub fn owned_by(self, owners: Owners) -> Distribution {
         Distribution::made(self.axes, owners)
     }
 
-    /// Whether a tensor of so many dimensions can lie so over so many ranks. Cost: linear in the axes.
+    /// Checks that a tensor of `dims` dimensions can have this distribution in a run of `ranks` ranks. Cost: linear in
+    /// the axes.
     ///
     /// # Errors
-    /// An axis cuts a dimension that is not there, or the grid needs more ranks.
+    /// An axis cuts a dimension that does not exist, or the grid needs more ranks.
     pub fn fits(&self, dims: usize, ranks: usize) -> Result<(), GridError> {
         if self.end > ranks {
             return Err(GridError::Ranks { needed: self.end, ranks });
@@ -146,16 +148,17 @@ impl Distribution {
         })
     }
 
-    /// As [`Distribution::fits`], for a tensor of this shape, whose blocks must not be in very many pieces. Cost: linear in the axes.
+    /// As [`Distribution::fits`], for a tensor of this shape; also limits the separate pieces of a block. Cost: linear
+    /// in the axes.
     ///
     /// # Errors
-    /// As [`Distribution::fits`]; also where cyclic blocks are very many.
+    /// As [`Distribution::fits`]; also if cyclic cuts leave blocks of more than 2^20 separate pieces.
     pub fn fits_shape(&self, shape: &[usize], ranks: usize) -> Result<(), GridError> {
         self.fits(shape.len(), ranks)?;
         let (mut extents, mut pieces) = (shape.to_vec(), vec![1usize; shape.len()]);
         for axis in &self.axes {
             if let Role::Cut { dim, how } = &axis.role {
-                // A cut of a cut has a border at each border of either.
+                // A cut of a cut has the borders of both.
                 pieces[*dim] = pieces[*dim].saturating_add(how.pieces(extents[*dim], axis.ranks).saturating_sub(1));
                 extents[*dim] = how.largest(extents[*dim], axis.ranks);
             }
@@ -167,10 +170,10 @@ impl Distribution {
         Ok(())
     }
 
-    /// The same grid, with rank `to` in place of rank `from`, and all others as far from it.
+    /// The same grid with every rank shifted by `to - from`.
     ///
     /// # Panics
-    /// When that would be before rank 0, or beyond the largest number.
+    /// When a rank would be negative or overflow.
     ///
     /// ```
     /// # use einsum_dist::distribution::Distribution;
@@ -185,7 +188,7 @@ impl Distribution {
         }
     }
 
-    /// All of the tensor on rank 0.
+    /// The whole tensor on rank 0.
     pub fn single() -> Distribution {
         Distribution::new(Vec::new())
     }
@@ -195,7 +198,7 @@ impl Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Cut { dim, how: Cut::Even } }])
     }
 
-    /// All of the tensor on each of `ranks` ranks.
+    /// The whole tensor on each of `ranks` ranks.
     pub fn replicated(ranks: usize) -> Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Replicate }])
     }
@@ -205,32 +208,32 @@ impl Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Partial }])
     }
 
-    /// The grid, the slowest axis first.
+    /// The axes of the grid, slowest first.
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
 
-    /// Which ranks the places of the grid are.
+    /// The ranks at the places of the grid.
     pub fn owners(&self) -> &Owners {
         &self.owners
     }
 
-    /// How many coordinates each axis has.
+    /// The number of coordinates of each axis.
     fn extents(&self) -> Vec<usize> {
         self.axes.iter().map(|axis| axis.ranks).collect()
     }
 
-    /// How many places the grid has.
+    /// The number of places of the grid.
     pub fn places(&self) -> usize {
         self.places
     }
 
-    /// How many ranks there must be: one more than the largest of the grid.
+    /// The number of ranks that a run needs: one more than the largest rank of the grid.
     pub fn ranks(&self) -> usize {
         self.end
     }
 
-    /// From the first rank of the grid to the last.
+    /// The range from the smallest rank of the grid to the largest.
     pub fn span(&self) -> Range<usize> {
         self.owners.start()..self.end
     }
@@ -243,24 +246,24 @@ impl Distribution {
         })
     }
 
-    /// Whether blocks may be several boxes of the tensor.
+    /// Whether a block may consist of several boxes of the tensor.
     pub fn is_scattered(&self) -> bool {
         let cyclic = |axis: &Axis| axis.ranks > 1 && matches!(&axis.role, Role::Cut { how: Cut::Cyclic { .. }, .. });
         self.axes.iter().any(cyclic)
     }
 
-    /// The coordinates of a rank in the grid; `None` beyond it.
+    /// The coordinates of a rank in the grid; `None` outside it.
     pub fn coordinates(&self, rank: usize) -> Option<Vec<usize>> {
         self.owners.coordinates(&self.extents(), rank)
     }
 
-    /// The rank at some coordinates of the grid.
+    /// The rank at the given coordinates of the grid.
     pub fn rank_at(&self, coordinates: &[usize]) -> usize {
         self.owners.rank(&self.extents(), coordinates)
     }
 
-    /// The replica of the block of `holder` that `target` takes from: itself where it is one, else spread by number.
-    /// `None` where `holder` holds nothing.
+    /// The rank from which `target` reads the block of `holder`: `target` itself if it holds a replica, else a replica
+    /// chosen by the number of `target`, which spreads the load. `None` if `holder` holds nothing.
     pub fn replica_for(&self, holder: usize, target: usize) -> Option<usize> {
         let mut coordinates = self.coordinates(holder)?;
         let same = self.coordinates(target).is_some_and(|own| {
@@ -280,22 +283,22 @@ impl Distribution {
         Some(self.rank_at(&coordinates))
     }
 
-    /// How many ranks hold the same block.
+    /// The number of ranks that hold the same block.
     pub fn replicas(&self) -> usize {
         self.axes.iter().filter(|axis| axis.role == Role::Replicate).map(|axis| axis.ranks).product()
     }
 
-    /// How many places hold different blocks, or different summands of a block; at least one.
+    /// The number of places with different blocks, or with different summands of a block; at least one.
     pub fn parts(&self) -> usize {
         (self.places() / self.replicas().max(1)).max(1)
     }
 
-    /// Which of the replicas of its block `rank` holds: its coordinates on the replicating axes, as one number.
+    /// The number of the replica that `rank` holds: its coordinates on the replicating axes, as one number.
     pub fn replica(&self, rank: usize) -> Option<usize> {
         self.number_on(rank, &Role::Replicate)
     }
 
-    /// The ranks that hold the same as `rank`, it among them, in order of their replicas.
+    /// The ranks that hold the same block as `rank`, including `rank`, in order of their replica numbers.
     pub fn same_as(&self, rank: usize) -> Vec<usize> {
         let Some(mut coordinates) = self.coordinates(rank) else { return Vec::new() };
         let replica = |mut number: usize| {
@@ -316,7 +319,7 @@ impl Distribution {
         Some(on.fold(0, |number, (axis, coordinate)| number * axis.ranks + coordinate))
     }
 
-    /// The block of `rank`; `None` beyond the grid (the rank holds nothing at all).
+    /// The block of `rank`; `None` outside the grid (the rank holds nothing at all).
     pub fn block(&self, shape: &[usize], rank: usize) -> Option<Region> {
         let coordinates = self.coordinates(rank)?;
         let mut dims: Vec<Intervals> = shape.iter().map(|&extent| Intervals::from(0..extent)).collect();
@@ -329,8 +332,9 @@ impl Distribution {
         Some(Region::from(dims))
     }
 
-    /// The ranks whose blocks share an element with a region, in ascending order: whom to ask for it. Cost: that of the tiles along
-    /// each axis, for what meets the region along the axes before it; not that of all ranks.
+    /// The ranks whose blocks overlap a region, in ascending order: its possible sources. Cost: at each axis, one tile
+    /// for each coordinate of every partial place that overlaps the region along the axes before; not linear in all
+    /// ranks.
     ///
     /// ```
     /// # use einsum_dist::distribution::{Axis, Cut, Distribution, Region, Role};
@@ -365,7 +369,7 @@ impl Distribution {
         ranks
     }
 
-    /// The block of `rank`, empty beyond the grid.
+    /// The block of `rank`, empty outside the grid.
     pub fn block_or_empty(&self, shape: &[usize], rank: usize) -> Region {
         self.block(shape, rank).unwrap_or_else(|| {
             // A tensor of no dimensions has no empty region; the buffer of such a rank is declared absent instead.
@@ -373,17 +377,17 @@ impl Distribution {
         })
     }
 
-    /// Which summand `rank` holds: its coordinates on the partial axes, as one number.
+    /// The number of the summand that `rank` holds: its coordinates on the partial axes, as one number.
     pub fn summand(&self, rank: usize) -> Option<usize> {
         self.number_on(rank, &Role::Partial)
     }
 
-    /// Whether `rank` is the first of the ranks that hold the same; of several replicas, the one that writes a file.
+    /// Whether `rank` holds the first replica of its block; of several replicas, this one writes a file.
     pub fn is_first_replica(&self, rank: usize) -> bool {
         self.replica(rank) == Some(0)
     }
 
-    /// How many summands make up the tensor; 1 when every block holds final values.
+    /// The number of summands that make up the tensor; 1 when every block holds final values.
     pub fn summands(&self) -> usize {
         self.axes.iter().filter(|axis| axis.role == Role::Partial).map(|axis| axis.ranks).product()
     }

@@ -1,4 +1,4 @@
-//! Regions of a tensor: per dimension a union of intervals; and boxes, where each union is a single interval.
+//! Regions of a tensor: a union of intervals per dimension; and boxes, where each union is a single interval.
 
 use std::ops::Range;
 
@@ -14,12 +14,12 @@ pub fn volume(bounds: &[Range<usize>]) -> usize {
     bounds.iter().map(Range::len).product()
 }
 
-/// A box without elements.
+/// Whether a box has no elements.
 pub fn is_empty(bounds: &[Range<usize>]) -> bool {
     bounds.iter().any(Range::is_empty)
 }
 
-/// The disjoint boxes of `from` outside `hole`, which lies in it.
+/// The part of `from` outside `hole`, as disjoint boxes; `hole` is contained in `from`.
 pub fn without(from: &[Range<usize>], hole: &[Range<usize>]) -> Vec<Bounds> {
     let mut rest = from.to_vec();
     let mut pieces = Vec::new();
@@ -53,7 +53,7 @@ impl From<Vec<Intervals>> for Region {
 }
 
 impl Region {
-    /// All of a tensor of this shape.
+    /// The whole tensor of this shape.
     pub fn whole(shape: &[usize]) -> Region {
         Region(shape.iter().map(|&extent| Intervals::from(0..extent)).collect())
     }
@@ -78,13 +78,14 @@ impl Region {
         self.0.iter().any(Intervals::is_empty)
     }
 
-    /// The elements in both; both are regions of one tensor.
+    /// The elements in both regions, which belong to one tensor.
     pub fn intersect(&self, other: &Region) -> Region {
         debug_assert!(self.0.len() == other.0.len());
         Region(self.0.iter().zip(&other.0).map(|(a, b)| a.intersect(b)).collect())
     }
 
-    /// Both as one region, if they follow each other along one dimension and are the same in all others.
+    /// The union of two regions that are adjacent intervals along one dimension and equal in all others; otherwise
+    /// `None`.
     pub fn joined(&self, other: &Region) -> Option<Region> {
         let mut differ = self.0.iter().zip(&other.0).enumerate().filter(|(_, (a, b))| a != b);
         let (dim, (a, b)) = differ.next().filter(|_| self.0.len() == other.0.len())?;
@@ -120,23 +121,23 @@ impl Region {
         boxes
     }
 
-    /// The boxes that make up the region, each with where it lies in the dense storage of it.
+    /// The boxes that make up the region, each with its position in the dense storage of the region.
     pub fn stored_boxes(&self) -> impl Iterator<Item = (Bounds, Bounds)> {
         self.boxes().into_iter().filter_map(|bounds| Some((bounds.clone(), self.locate(&bounds)?)))
     }
 
-    /// Where a box of the tensor lies in the dense storage of this region; `None` when it is not one box there.
+    /// The position of a box of the tensor in the dense storage of this region; `None` when it is not one box there.
     pub fn locate(&self, bounds: &[Range<usize>]) -> Option<Bounds> {
         each_dim(self.0.iter().zip(bounds).map(|(dim, run)| dim.locate(run)))
     }
 
-    /// Where another region lies in the dense storage of this one; `None` where it is not one box there.
+    /// The position of another region in the dense storage of this one; `None` when it is not one box there.
     pub fn positions(&self, of: &Region) -> Option<Bounds> {
         each_dim(self.0.iter().zip(&of.0).map(|(dim, of)| dim.positions(of)))
     }
 }
 
-/// All of some ranges, if there are all, in no more memory than they take: schedules hold very many.
+/// Collects the ranges if all are `Some`, without spare capacity, because schedules hold very many of them.
 fn each_dim(ranges: impl ExactSizeIterator<Item = Option<Range<usize>>>) -> Option<Bounds> {
     let mut bounds = Vec::with_capacity(ranges.len());
     for range in ranges {

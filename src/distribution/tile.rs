@@ -1,9 +1,9 @@
-//! Even cuts: where a tile begins and ends.
+//! Even cuts: the bounds of a tile.
 
 use std::ops::Range;
 
-/// The bounds of tile `index` when `extent` elements are cut into `parts` tiles whose sizes differ by at most one, larger
-/// tiles first.
+/// The bounds of tile `index` of `parts` when `extent` elements are cut into tiles whose sizes differ by at most one,
+/// larger tiles first.
 ///
 /// ```
 /// # use einsum_dist::distribution::tile_bounds;

@@ -1,4 +1,4 @@
-//! Random operands that do not depend on who makes them.
+//! Random operands that do not depend on which rank generates them.
 //!
 //! Element `i` (row-major position in the whole operand) of operand `o` under seed `s` is a function of `(s, o, i)`
 //! alone, so any rank can fill any block. One element is one call of Philox4x32-10 (Salmon, Moraes, Dror and Shaw,
@@ -12,16 +12,16 @@
 //! complex     the real part from w0, w1 as above, the imaginary part from w2, w3 in their place
 //! ```
 //!
-//! Both are uniform in [-1, 1) and computed without rounding; the float32 value is the float64 value with its last 29
-//! bits cleared towards -1, and the real part of the complex value is the real value. Deliberately absent: other
-//! distributions, a state.
+//! Real values are uniform in [-1, 1) and computed without rounding; the float32 value is the float64 value with its
+//! last 29 bits cleared towards -1, and the real part of the complex value is the real value. Deliberately absent:
+//! other distributions, a state.
 
 use crate::dtype::Dtype;
 use rand_philox::philox4x32_10;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Enough work to pay for waking another thread.
+/// Elements that are worth waking another thread for.
 const PIECE: usize = 1 << 15;
 
 /// The element in double precision: the real value (or part), and the imaginary part.
@@ -30,7 +30,7 @@ pub fn value(seed: u64, operand: u32, index: u64) -> (f64, f64) {
     (double(w[0], w[1]), double(w[2], w[3]))
 }
 
-/// Fills a dense C-order block, in the current rayon pool where it is large.
+/// Fills a dense C-order block, in parallel in the current rayon pool if it is large.
 ///
 /// # Panics
 ///
@@ -49,7 +49,7 @@ pub fn fill_block(dtype: Dtype, seed: u64, operand: u32, shape: &[usize], ranges
     }
 }
 
-/// Fills consecutive elements of the block, from its element `first` on.
+/// Fills consecutive elements of the block, starting at its element `first`.
 fn fill_piece(
     dtype: Dtype,
     seed: u64,
@@ -114,7 +114,7 @@ fn fill_run(dtype: Dtype, seed: u64, operand: u32, first: u64, run: &mut [u8]) {
     }
 }
 
-/// Elements of `PARTS` numbers of `BYTES` bytes.
+/// Iterates over elements of `PARTS` numbers of `BYTES` bytes.
 fn parts<const PARTS: usize, const BYTES: usize>(run: &mut [u8]) -> impl Iterator<Item = &mut [[u8; BYTES]; PARTS]> {
     run.as_chunks_mut::<BYTES>().0.as_chunks_mut::<PARTS>().0.iter_mut()
 }

@@ -1,8 +1,8 @@
 //! Owned memory, aligned to cache lines and zeroed.
 //!
-//! Zeroed pages come from the system untouched, so the first write decides their place (first touch). Failure to
-//! allocate is an error with a size, never an abort. Where processes share a node, large memory is such that the others can
-//! read it ([`Segment`]).
+//! Zeroed pages come from the system untouched, so the first write decides their placement (first touch). Failure to
+//! allocate is an error with a size, never an abort. If processes share a node, large memory is allocated so that the
+//! others can read it ([`Segment`]).
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl Aligned {
         }
     }
 
-    /// As [`Aligned::zeroed`], for what no other process reads.
+    /// As [`Aligned::zeroed`], for memory that no other process reads.
     ///
     /// # Errors
     /// As [`Aligned::zeroed`].
@@ -79,8 +79,8 @@ impl Aligned {
     }
 
     pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: the start points at `len` initialised bytes that live as long as `self`, and nobody writes while the
-        // shared borrow lasts (writers need `&mut self`, or a store that has taken `self` over).
+        // SAFETY: the start points at `len` initialised bytes that live as long as `self`, and nothing writes them
+        // while the shared borrow lasts (writers need `&mut self`, or a store that has taken `self` over).
         unsafe { std::slice::from_raw_parts(self.as_ptr(), self.len()) }
     }
 

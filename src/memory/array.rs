@@ -1,6 +1,6 @@
 //! A dense array of elements in owned memory.
 //!
-//! Invariant: row-major, without gaps. Its pages are untouched until somebody writes.
+//! Invariant: row-major, without gaps. Its pages are untouched until the first write.
 
 use std::marker::PhantomData;
 
@@ -9,7 +9,7 @@ use ndarray::{ArrayViewD, ArrayViewMutD};
 use super::{Aligned, OutOfMemory};
 use crate::kernel::Element;
 
-/// Zeros at first.
+/// A dense row-major array, initially zero.
 #[derive(Debug)]
 pub struct Array<T> {
     memory: Aligned,
@@ -26,11 +26,11 @@ impl<T: Element> Array<T> {
         Ok(Array { memory, extents, element: PhantomData })
     }
 
-    /// All elements, the last dimension the fastest.
+    /// All elements, in row-major order.
     pub fn as_slice(&self) -> &[T] {
         let bytes = self.memory.as_slice();
-        // SAFETY: the memory has that many elements at an alignment of 64, and `Element` is sealed: every pattern of bytes is a
-        // value of each element type.
+        // SAFETY: the memory has that many elements at an alignment of 64, and `Element` is sealed: every byte pattern
+        // is a valid value of each element type.
         unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) }
     }
 

@@ -1,23 +1,24 @@
 //! Copies between distinct memory, through the caches or past them.
 //!
 //! ```text
-//! cached      core 0 stores a line --> its cache --> asked for by core 1, line by line       quick where both have one cache
-//! streaming   core 0 stores a line ---> memory ----> fetched ahead by core 1                 alike in both cases
+//! cached      core 0 stores a line --> its cache --> fetched by core 1, line by line      fast if both share a cache
+//! streaming   core 0 stores a line ---> memory ----> prefetched by core 1                 the same in both cases
 //! ```
 //!
-//! Where two cores share no cache, lines that one has written and the other asks for were measured at 2.5 GB/s, streamed ones at 15 to 22;
-//! where they share one, 16 and 13 (Zen 4, pieces of 256 KiB).
+//! Where two cores share no cache, lines that one has written and the other fetches were measured at 2.5 GB/s, streamed
+//! ones at 15 to 22; where they share one, 16 and 13 (Zen 4, pieces of 256 KiB).
 //!
-//! Invariant: streaming stores are ordered before every later store of the thread when the copy returns, so a flag that is stored behind
-//! them with release says that they are there. Deliberately absent: copies of elements by any order (`strided`), and streaming stores
-//! elsewhere than on x86-64, where both ways are one: not measured there.
+//! Invariant: when the copy returns, streaming stores are ordered before every later store of the thread, so a flag
+//! that is stored with release afterwards publishes them. Deliberately absent: copies in any other order of elements
+//! (`strided`), and streaming stores on other systems than x86-64, where both kinds are the same: not measured there.
 
-/// Which way stores go.
+/// The kind of stores that a copy uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stores {
-    /// Into the caches: who writes, or shares its cache, reads it soon.
+    /// Into the caches: the writer, or a core that shares its cache, reads the bytes soon.
     Cached,
-    /// Past the caches, if enough bytes lie in one run: another core reads it, or nobody before the cache is full of other bytes.
+    /// Past the caches, if a run has enough bytes: another core reads them, or no core does before the cache is full of
+    /// other bytes.
     Streaming,
 }
 
@@ -25,7 +26,8 @@ impl Stores {
     /// Copies `bytes` bytes.
     ///
     /// # Safety
-    /// `from` can be read and `into` written for as many bytes, by nobody else; they do not overlap.
+    /// `from` can be read and `into` written for `bytes` bytes; nothing else writes `from` or accesses `into` during
+    /// the call; they do not overlap.
     #[inline]
     pub(super) unsafe fn copy(self, from: *const u8, into: *mut u8, bytes: usize) {
         match self {
@@ -37,7 +39,7 @@ impl Stores {
     }
 }
 
-/// Shorter runs have too many lines that are not whole.
+/// In shorter runs, too many cache lines are partial.
 const WORTH_STREAMING: usize = 1 << 10;
 
 /// # Safety
@@ -49,8 +51,8 @@ unsafe fn stream(from: *const u8, into: *mut u8, bytes: usize) {
     const PARTS: usize = LINE / size_of::<__m128i>();
     let head = into.align_offset(LINE).min(bytes);
     let lines = (bytes - head) / LINE;
-    // SAFETY: head, whole lines and the rest add up to `bytes`; lines of `into` are aligned; SSE2 belongs to x86-64; the fence is what makes
-    // these stores like any other before anybody else is told of them.
+    // SAFETY: head, whole lines and the rest add up to `bytes`; lines of `into` are aligned; SSE2 belongs to x86-64;
+    // the fence orders these stores, like any others, before later stores that announce them.
     unsafe {
         std::ptr::copy_nonoverlapping(from, into, head);
         let (mut source, mut target) = (from.add(head).cast::<__m128i>(), into.add(head).cast::<__m128i>());
@@ -83,7 +85,7 @@ mod tests {
             for bytes in [0, 1, 63, 64, 1023, 1024, 1025, 1087, 1151, 4096, 4800] {
                 for (source, target) in [(0, 0), (1, 0), (0, 1), (63, 17), (16, 100), (64, 63)] {
                     let mut into = vec![255; 5000];
-                    // SAFETY: both vectors have 100 + 4800 bytes or more and are apart.
+                    // SAFETY: both vectors have 100 + 4800 bytes or more and do not overlap.
                     unsafe { stores.copy(from[source..].as_ptr(), into[target..].as_mut_ptr(), bytes) };
                     let expected =
                         [&vec![255; target], &from[source..source + bytes], &vec![255; 5000 - target - bytes]];

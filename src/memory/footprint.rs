@@ -1,7 +1,7 @@
-//! Counts the bytes that a rank's buffers take, and their peak.
+//! Counts the bytes of a rank's buffers, and their peak.
 //!
-//! Every buffer that a program or an endpoint owns (arena, exchange, packing) reports here, so that "peak measured" is a
-//! count and not an estimate. Blocks of the user's tensors are counted where a run binds them.
+//! Every buffer that a program or an endpoint owns (arena, exchange, packing) reports here, so that "peak measured" is
+//! a count and not an estimate. Blocks of the user's tensors are counted where a run binds them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -22,7 +22,7 @@ impl Footprint {
         self.live.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// The most bytes that were live at once.
+    /// The peak of the live bytes.
     pub fn peak(&self) -> usize {
         self.peak.load(Ordering::Relaxed)
     }

@@ -1,9 +1,10 @@
 //! Leases: the right to read, or to read and write, one box of one buffer until dropped.
 //!
-//! A lease is [`Send`], so a sender's lease can travel to the thread of the receiver, which copies out of it and drops it.
+//! A lease is [`Send`], so a sender's lease can travel to the thread of the receiver, which copies out of it and drops
+//! it.
 //!
-//! Invariant: while a [`WriteLease`] lives, no other lease touches its box (the ledger of [`Store`] sees to it); so a
-//! `&self`/`&mut self` view of the right element type is sound.
+//! Invariant: while a [`WriteLease`] lives, no other lease touches its box (the ledger of [`Store`] enforces this), so
+//! a `&self`/`&mut self` view of the right element type is sound.
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ pub enum LeaseError {
     Conflict { buffer: usize },
 }
 
-/// Where a box lies: its first element in elements behind that of the buffer, and its shape.
+/// The location of a box: the offset of its first element, in elements from that of the buffer, and its shape.
 #[derive(Debug)]
 pub(super) struct BoxLocation {
     pub buffer: usize,
@@ -36,7 +37,7 @@ pub(super) struct BoxLocation {
     pub part: Option<Box<Strided>>,
 }
 
-/// What both kinds of lease are: a place, and an entry in the ledger.
+/// The common part of both kinds of lease: a location, and an entry in the ledger.
 #[derive(Debug)]
 struct Lease {
     store: Arc<Store>,
@@ -81,7 +82,7 @@ impl Lease {
         self.strided().is_dense().then(|| (self.start(), self.bytes()))
     }
 
-    /// The runs of dense bytes, in row-major order, as (byte offset from the start, bytes).
+    /// Visits the runs of dense bytes, in row-major order, as (byte offset from the start, bytes).
     fn for_each_run(&self, mut visit: impl FnMut(isize, usize)) {
         let size = self.dtype().size();
         let (dims, run) = self.strided().dense_suffix();
@@ -91,7 +92,7 @@ impl Lease {
         }
     }
 
-    /// The first element of the box.
+    /// The address of the first element of the box.
     ///
     /// # Panics
     /// When `T` is not the element type of the buffer.
@@ -100,7 +101,7 @@ impl Lease {
         self.start().cast()
     }
 
-    /// Extents and strides as ndarray wants them: negative strides move the origin to the lowest address.
+    /// Extents and strides as ndarray expects them: negative strides move the origin to the lowest address.
     fn array_parts<T: Element>(&self) -> (*mut T, IxDyn, IxDyn) {
         let mut start = self.typed::<T>();
         let mut strides = IxDyn::zeros(self.strided().strides.len());
@@ -114,7 +115,7 @@ impl Lease {
         (start, IxDyn(&self.strided().extents), strides)
     }
 
-    /// The dimensions that [`Lease::array_parts`] has turned round.
+    /// The dimensions that [`Lease::array_parts`] has reversed.
     fn flipped(&self) -> impl Iterator<Item = Axis> + '_ {
         let dims = self.strided().strides.iter().zip(&self.strided().extents).enumerate();
         dims.filter(|(_, (stride, extent))| **stride < 0 && **extent > 0).map(|(d, _)| Axis(d))
@@ -176,7 +177,7 @@ impl ReadLease {
         view
     }
 
-    /// The box as kernels take it.
+    /// The box as an argument of kernels.
     ///
     /// # Panics
     /// When `T` is not the element type of the buffer.
@@ -186,13 +187,13 @@ impl ReadLease {
         unsafe { Tensor::new(self.0.typed(), extents, strides) }
     }
 
-    /// The bytes of the box where they lie one behind another in row-major order.
+    /// The bytes of the box, if they are contiguous in row-major order.
     pub fn as_dense(&self) -> Option<&[u8]> {
-        // SAFETY: a dense box is `bytes` initialised bytes, and nobody writes them while the lease lives.
+        // SAFETY: a dense box is `bytes` initialised bytes, and nothing writes them while the lease lives.
         self.0.dense_bytes().map(|(start, bytes)| unsafe { std::slice::from_raw_parts(start, bytes) })
     }
 
-    /// Copies the box, row-major, into `out`, which has exactly its bytes.
+    /// Copies the box, row-major, into `out`, which has exactly its size.
     pub fn pack(&self, out: &mut [u8]) {
         assert!(out.len() == self.bytes(), "the target has the size of the box");
         let (start, mut done) = (self.0.start(), 0);
@@ -230,7 +231,7 @@ impl WriteLease {
         view
     }
 
-    /// The box as kernels take it, to write into.
+    /// The box as an argument of kernels, to write into.
     ///
     /// # Panics
     /// When `T` is not the element type of the buffer.
@@ -240,13 +241,13 @@ impl WriteLease {
         unsafe { TensorMut::new(self.0.typed(), extents, strides) }
     }
 
-    /// The bytes of the box where they lie one behind another in row-major order.
+    /// The bytes of the box, if they are contiguous in row-major order.
     pub fn as_dense_mut(&mut self) -> Option<&mut [u8]> {
-        // SAFETY: a dense box is `bytes` initialised bytes, and nobody else touches them while the lease lives.
+        // SAFETY: a dense box is `bytes` initialised bytes, and nothing else touches them while the lease lives.
         self.0.dense_bytes().map(|(start, bytes)| unsafe { std::slice::from_raw_parts_mut(start, bytes) })
     }
 
-    /// Fills the box, row-major, from `from`, which has exactly its bytes.
+    /// Fills the box, row-major, from `from`, which has exactly its size.
     pub fn unpack(&mut self, from: &[u8]) {
         assert!(from.len() == self.bytes(), "the source has the size of the box");
         let (start, mut done) = (self.0.start(), 0);
@@ -257,7 +258,7 @@ impl WriteLease {
         });
     }
 
-    /// Copies a box of the same extents and element type, whatever the strides of the two.
+    /// Copies a box of the same extents and element type; the strides may differ.
     pub fn copy_from(&mut self, from: &ReadLease) {
         assert!(self.extents() == from.extents() && self.0.dtype() == from.0.dtype(), "the boxes have one shape");
         if let Some(dense) = from.as_dense() {

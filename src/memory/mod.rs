@@ -1,14 +1,14 @@
 //! Buffers, and the only way to touch them: leases.
 //!
-//! A rank's buffers live in a [`Store`]: some own their memory ([`Aligned`]), some borrow an operand or an output of the
-//! user for one run. Nobody else writes into them, and another process that reads some of them (`lent`)
-//! does so under a lease. A task leases the boxes that it reads and writes; the ledger of
-//! the store refuses a lease that would overlap a live one in a conflicting way, so a wrong schedule ends in an error
-//! and never in a data race, whatever verified it before.
+//! A rank's buffers live in a [`Store`]: some own their memory ([`Aligned`]), some borrow an operand or an output of
+//! the user for one run. Nothing else writes to them, and another process that reads some of them (`remote_view`) does
+//! so under a lease. A task leases the boxes that it reads and writes. The ledger of the store refuses a lease that
+//! would overlap a live one in a conflicting way, so a wrong schedule ends in an error and never in a data race,
+//! whatever verified it before.
 //!
 //! Invariants: a lease keeps its store alive; a store whose memory is borrowed is dropped before the borrow ends
-//! ([`Store::close`]). Buffers may share memory; a lease of one then excludes leases of the others. Deliberately absent: any
-//! knowledge of tasks, ranks or labels.
+//! ([`Store::close`]). Buffers may share memory; a lease of one then excludes leases of the others. Deliberately
+//! absent: any knowledge of tasks, ranks or labels.
 
 mod aligned;
 mod array;
@@ -42,8 +42,8 @@ pub use store::{Slot, Store};
 pub use stream::{Foreign, Incoming, Outgoing};
 pub use strided::Strided;
 
-// What allocates below this module reports, too.
+// These live in `kernel`, because code below this module allocates and reports, too.
 pub use crate::kernel::{ReportingAllocator, end_at_once, fallible, report_with, share_few_addresses};
-// Whoever reads memory of other processes asks ahead for it, and knows of no kernels.
+// Code that reads memory of other processes prefetches it, but must not depend on kernels.
 #[cfg(feature = "mpi")]
 pub(crate) use crate::kernel::prefetch;

@@ -1,6 +1,6 @@
-//! Vectors and arrays of a size that input decides: an error where there is no memory for them, never an abort.
+//! Vectors and arrays whose size comes from input: a lack of memory is an error, never an abort.
 //!
-//! Invariant: zeros come from the system untouched, so the first write decides where their pages lie.
+//! Invariant: zeroed pages come from the system untouched, so the first write decides their placement.
 
 use std::alloc::{Layout, alloc_zeroed};
 
@@ -24,8 +24,8 @@ pub fn zeros<T: Element>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
     if start.is_null() {
         return Err(OutOfMemory { bytes });
     }
-    // SAFETY: this allocator gave the memory out for a layout of as many elements, and bytes of zero are a value of each element
-    // type (`Element` is sealed).
+    // SAFETY: this allocator returned the memory for a layout of `elements` elements, and zero bytes are a valid value
+    // of each element type (`Element` is sealed).
     Ok(unsafe { Vec::from_raw_parts(start, elements, elements) })
 }
 
@@ -50,7 +50,7 @@ pub fn copy_of<T: Element>(view: &ArrayViewD<'_, T>) -> Result<ArrayD<T>, OutOfM
     Ok(copy)
 }
 
-/// An empty vector with room for so many elements.
+/// An empty vector with room for `elements` elements.
 ///
 /// # Errors
 /// As [`zeros`].
@@ -61,12 +61,12 @@ pub fn room_for<T>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
     Ok(room)
 }
 
-/// Whether so many bytes could be had now; they are given back at once.
+/// Checks that `bytes` bytes could be allocated now; they are freed at once.
 ///
 /// # Errors
 /// [`OutOfMemory`] when the system refuses.
 pub fn probe(bytes: usize) -> Result<(), OutOfMemory> {
-    // Memory that nobody looks at may never be asked for.
+    // Without it, the compiler may remove the unused allocation.
     std::hint::black_box(room_for::<u8>(bytes)).map(drop)
 }
 
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn too_much_is_an_error() {
-        // More than any address space has, and more than a size can say.
+        // More than any address space has, and more than `usize` can express.
         for elements in [usize::MAX / 16, usize::MAX / 4, usize::MAX] {
             let bytes = elements.saturating_mul(4);
             assert_eq!(zeros::<f32>(elements), Err(OutOfMemory { bytes }));

@@ -1,11 +1,12 @@
-//! Boxes of one process that another one reads where they lie.
+//! Boxes of one process that another process reads in place.
 //!
 //! ```text
-//! owner     a leased box  ->  ExportedView { segment 7, offset 512, extents, strides }     while the lease lasts, nobody writes it
-//! peer      ExportedView  ->  Remote, in its own mapping of segment 7                      checked: inside of the segment
+//! owner     a leased box  ->  ExportedView { segment 7, offset 512, .. }     not written while the lease lasts
+//! peer      ExportedView  ->  Remote, in its own mapping of segment 7        checked to be inside the segment
 //! ```
 //!
-//! Invariant: all elements of a box lie in one segment. Deliberately absent: how peers tell each other of boxes, and when they are done.
+//! Invariant: all elements of a box are in one segment. Deliberately absent: how peers send each other boxes, and
+//! report that they are done.
 
 use std::rc::Rc;
 
@@ -20,7 +21,7 @@ pub struct ExportedView {
     pub segment: Known,
     /// Bytes from the start of the segment to the first element.
     pub offset: usize,
-    /// Bytes of an element.
+    /// Bytes per element.
     pub element: usize,
     pub strided: Strided,
 }
@@ -36,7 +37,8 @@ pub struct Remote {
 }
 
 impl Outgoing {
-    /// Where the boxes lie for others to read, before the first step; `None` if any of them does not.
+    /// Describes where other processes can read the boxes; `None` if any box is not in a segment. Call it before the
+    /// first step.
     pub fn lend(&self) -> Option<Vec<ExportedView>> {
         let lend = |placed: &dyn Located| {
             let (segment, offset) = Segment::find(placed.start() as usize)?;
@@ -48,13 +50,13 @@ impl Outgoing {
 }
 
 impl ExportedView {
-    /// The whole of some memory, if it is a segment.
+    /// A view of all of `memory`, if it is a segment.
     pub fn sample(memory: &Aligned) -> Option<ExportedView> {
         let (segment, offset) = Segment::find(memory.as_ptr() as usize)?;
         Some(ExportedView { segment, offset, element: 1, strided: Strided::row_major(&[memory.len()]) })
     }
 
-    /// Whether all elements lie inside of the segment.
+    /// Whether all elements are inside the segment.
     fn is_inside(&self) -> bool {
         let (mut first, mut last) = (self.offset as i128, self.offset as i128 + self.element as i128);
         for (&extent, &stride) in self.strided.extents.iter().zip(&self.strided.strides) {
@@ -66,7 +68,7 @@ impl ExportedView {
 }
 
 impl Remote {
-    /// `None` if the box does not lie inside of what is mapped.
+    /// Returns `None` if the box is not inside the mapping.
     pub(crate) fn new(lent: ExportedView, mapping: Rc<Mapping>) -> Option<Remote> {
         let is_inside = lent.segment.bytes <= mapping.bytes() && lent.is_inside();
         let ExportedView { offset, element, strided, .. } = lent;
@@ -76,7 +78,7 @@ impl Remote {
 
 impl Located for Remote {
     fn start(&self) -> *mut u8 {
-        // SAFETY: the offset lies inside of the mapping, which `new` has checked.
+        // SAFETY: the offset lies inside the mapping, as `new` has checked.
         unsafe { self.mapping.start().as_ptr().add(self.offset) }
     }
 

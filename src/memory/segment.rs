@@ -1,16 +1,19 @@
-//! Memory that other processes of this host may read: a file without a name, mapped here by its owner and there by whoever is told of it.
+//! Memory that other processes of this host may read: a file without a name, mapped by its owner here, and elsewhere by
+//! any process that receives its description.
 //!
 //! ```text
-//! owner    Segment::new(65536)     id 7, file 12 of process 4711      a box of it: 7, 12, offset 512, extents, strides
-//! peer     Mapping::of(4711, ..)                                      the same bytes, read only, if it is the same file
+//! owner    Segment::new(65536)     id 7, file 12 of process 4711    a box of it: 7, 12, offset 512, extents, strides
+//! peer     Mapping::of(4711, ..)                                    the same bytes, read only, if it is the same file
 //! ```
 //!
-//! Invariants: while a segment lives, addresses inside it are known to the process ([`Segment::find`]). Its memory goes back to the
-//! system when its owner drops it, whoever still maps it. There are at most [`MOST`] at a time, as each is an open file; none where the
-//! system counts memory that is asked for or has less: what it refuses of other memory is an error, here it would be a signal; and none where
-//! addresses are limited (`ulimit -v`): segments that are gone stay mapped elsewhere for a while, and would count there.
-//! Deliberately absent: systems other than Linux, and writing by others. A process that is forked off shares segments with its parent, where
-//! other memory is copied: what either writes the other sees, and once the parent has dropped one, its child must not touch it.
+//! Invariants: while a segment lives, the process knows the addresses inside it ([`Segment::find`]). Its memory returns
+//! to the system when its owner drops it, even if others still map it. A process has at most [`MOST`] at a time, as
+//! each is an open file. It has none where the system accounts for memory when it is allocated, and none larger than
+//! the machine's memory: a refusal of other memory is an error, here it would be a signal. It has none where the
+//! address space is limited (`ulimit -v`): segments that are gone stay mapped elsewhere for a while, and would count
+//! there. Deliberately absent: systems other than Linux, and writing by others. A forked process shares segments with
+//! its parent, where other memory is copied: each sees the other's writes, and once the parent has dropped a segment,
+//! the child must not touch it.
 
 use std::collections::BTreeMap;
 use std::io::{Error, Result};
@@ -18,32 +21,33 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
-/// Segments of a process at a time.
+/// Maximum segments of a process at a time.
 const MOST: usize = 256;
 /// Smaller memory is not worth a file.
 const LEAST: usize = 64 << 10;
-/// Larger memory has to have huge pages, which not all systems have for files.
+/// Larger memory needs huge pages, which not all systems have for files.
 const SMALL_PAGES: usize = 16 << 20;
 
-/// By how many segments are wanted.
+/// The number of live [`WantedSegments`].
 static WANTED: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicU64 = AtomicU64::new(1);
-/// By the address of their first byte.
+/// Live segments by the address of their first byte.
 static LIVE: Mutex<BTreeMap<usize, Known>> = Mutex::new(BTreeMap::new());
 
-/// What a process knows of a segment of its own.
+/// The owner's description of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
     /// Never used again in this process.
     pub id: u64,
-    /// The number of the open file in this process.
+    /// The file descriptor in the owner's process.
     pub file: i32,
     pub bytes: usize,
-    /// Numbers that no other file has, of its file system and of itself.
+    /// The numbers of its file system and of the file itself, which no other file has.
     pub identity: [u64; 2],
 }
 
-/// Somebody would map segments: as long as any of these lives, new large buffers of this process are segments, where they can be.
+/// A request for segments: as long as any of these lives, new large buffers of this process are segments where
+/// possible.
 #[derive(Debug)]
 pub struct WantedSegments(());
 
@@ -60,32 +64,32 @@ impl Drop for WantedSegments {
     }
 }
 
-/// What the system allows a process.
+/// The system's limits for a process.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     segments: usize,
-    /// Of a segment.
+    /// Maximum bytes of a segment.
     bytes: usize,
 }
 
 static LIMITS: OnceLock<Limits> = OnceLock::new();
 
-/// Bytes of memory of this machine, where the system tells.
+/// Bytes of memory of this machine, if the system reports them.
 pub fn machine_bytes() -> Option<usize> {
     system::machine_bytes()
 }
 
 fn live() -> MutexGuard<'static, BTreeMap<usize, Known>> {
-    // Both changes of the list are one call each.
+    // Each change of the list is one call, so a panic cannot leave it half changed.
     LIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Memory that others may read, zeroed and untouched.
+/// Memory that other processes may read, zeroed and untouched.
 #[derive(Debug)]
 pub(super) struct Segment {
     start: NonNull<u8>,
     bytes: usize,
-    /// That has made it.
+    /// The process that created it.
     process: u32,
     // Closed last.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there are no segments"))]
@@ -98,7 +102,8 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// `None` where nobody wants one, it is too small or too many, or the system refuses.
+    /// Returns `None` if segments are not wanted, `bytes` is too small or too large, there are too many segments, or
+    /// the system refuses.
     pub(super) fn new(bytes: usize) -> Option<Segment> {
         let fits = bytes >= LEAST && (bytes <= SMALL_PAGES || system::has_huge_pages());
         if WANTED.load(Ordering::Relaxed) == 0 || !fits {
@@ -124,7 +129,7 @@ impl Segment {
         self.bytes
     }
 
-    /// The segment in which an address lies, and how far behind its start.
+    /// The segment that contains an address, and the offset from its start.
     pub(super) fn find(address: usize) -> Option<(Known, usize)> {
         let live = live();
         let (&start, &known) = live.range(..=address).next_back()?;
@@ -135,16 +140,16 @@ impl Segment {
 impl Drop for Segment {
     fn drop(&mut self) {
         live().remove(&(self.start.as_ptr() as usize));
-        // SAFETY: mapped by `new` with as many bytes, and nobody has the address any more.
+        // SAFETY: mapped by `new` with as many bytes, and the address is not used any more.
         unsafe { system::unmap(self.start, self.bytes) };
-        // Who was forked off has the file, too, and it is not his to empty.
+        // A forked process has the file, too, but must not empty it.
         if self.process == std::process::id() {
             system::empty(&self.file);
         }
     }
 }
 
-/// A segment of another process, to read.
+/// A segment of another process, mapped for reading.
 #[derive(Debug)]
 pub struct Mapping {
     start: NonNull<u8>,
@@ -152,11 +157,11 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps a segment of a process of this host. Its bytes may be read while the other process lends them: elsewhere they change, or are gone,
-    /// which is a signal.
+    /// Maps a segment of a process of this host. Its bytes may be read only while the other process lends them: at
+    /// other times they change, or are gone, which raises a signal.
     ///
     /// # Errors
-    /// The system refuses, or has another file under its number.
+    /// The system refuses, or the file descriptor is of another file.
     pub(crate) fn of(process: u32, segment: Known) -> Result<Mapping> {
         let Known { file, bytes, identity, .. } = segment;
         let file = system::open(process, file)?;
@@ -179,7 +184,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped by `of` with as many bytes; who reads out of it holds it.
+        // SAFETY: mapped by `of` with as many bytes; every reader keeps the mapping alive.
         unsafe { system::unmap(self.start, self.bytes) };
     }
 }
@@ -221,7 +226,7 @@ mod system {
 
     pub fn limits() -> Limits {
         let soft = |resource| getrlimit(resource).current.map_or(usize::MAX, |most| most as usize);
-        // Memory files are not counted where everything else is.
+        // Strict overcommit does not count memory files as it counts other memory.
         let counted = std::fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|text| text.trim() == "2");
         let few_addresses = getrlimit(Resource::As).current.is_some();
         let bytes =
@@ -236,7 +241,7 @@ mod system {
 
     pub fn map(file: &File, bytes: usize, write: bool) -> Result<NonNull<u8>> {
         let access = if write { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
-        // SAFETY: a new mapping, at an address of the system's choice, of a file that is as long or longer.
+        // SAFETY: a new mapping, at an address that the system chooses, of a file of at least `bytes` bytes.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) }?;
         if has_huge_pages() {
             // SAFETY: the mapping is new and ours; this advice changes the size of pages and nothing in them.
@@ -246,18 +251,18 @@ mod system {
     }
 
     /// # Safety
-    /// A mapping of as many bytes that nobody uses.
+    /// `start` is a mapping of `bytes` bytes that is not in use.
     pub unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
         // SAFETY: the caller's contract.
         let _ = unsafe { munmap(start.as_ptr().cast(), bytes) };
     }
 
-    /// Gives the memory of a file back.
+    /// Returns the memory of a file to the system.
     pub fn empty(file: &File) {
         let _ = ftruncate(file, 0);
     }
 
-    /// Whether files in memory have huge pages where they are asked for.
+    /// Whether files in memory get huge pages on request.
     pub fn has_huge_pages() -> bool {
         static HAS: OnceLock<bool> = OnceLock::new();
         *HAS.get_or_init(|| {
@@ -358,7 +363,7 @@ mod tests {
     #[test]
     fn there_are_none_where_addresses_are_limited() {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-        // Other tests keep what was found before.
+        // Other tests keep the limits that were found before.
         LIMITS.get_or_init(system::limits);
         let before = getrlimit(Resource::As);
         let limited = Rlimit { current: Some(before.current.unwrap_or(1 << 60)), ..before };

@@ -1,4 +1,4 @@
-//! Leases that several threads ask for, in orders of events explored with Shuttle.
+//! Leases that several threads request, in interleavings explored with Shuttle.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! The buffers of one rank and the ledger of who reads and writes which box of them.
+//! The buffers of one rank, and the ledger of the boxes that are being read or written.
 //!
-//! Invariant: two live leases of one buffer, or of buffers that share memory, overlap only if both read. Cost of a lease: one
-//! lock and a comparison with the live leases, of which there are a handful; leases of whole buffers allocate nothing.
+//! Invariant: two live leases of one buffer, or of buffers that share memory, overlap only if both read. Cost of a
+//! lease: one lock and a comparison with the live leases, of which there are a handful; leases of whole buffers
+//! allocate nothing.
 
 use std::io::Write;
 use std::ops::Range;
@@ -16,26 +17,27 @@ use crate::dtype::Dtype;
 use crate::kernel::{Element, prefetch};
 use crate::sync::{Mutex, MutexGuard};
 
-/// One buffer: where its element `[0, 0, ..]` lies, its shape, and whether tasks may write it.
+/// One buffer: the address of its element `[0, 0, ..]`, its shape, and whether tasks may write it.
 #[derive(Debug)]
 pub struct Slot {
     pub(super) origin: *mut u8,
     pub(super) dtype: Dtype,
     pub(super) strided: Strided,
     writable: bool,
-    /// Of owned memory, which other slots may share; 0 if it is the user's.
+    /// Bytes of owned memory, which other slots may share; 0 for memory of the user.
     owned_bytes: usize,
     owner: Option<Arc<Aligned>>,
 }
 
 // SAFETY: a slot is an address with a shape. Memory behind it is touched only through leases, which the ledger keeps
-// apart; owned memory is kept alive by `owner`, borrowed memory by the contract of `Slot::borrowed*` and `Store::close`.
+// apart; owned memory is kept alive by `owner`, borrowed memory by the contract of `Slot::borrowed*` and
+// `Store::close`.
 unsafe impl Send for Slot {}
 // SAFETY: as above; a shared slot only hands its address to leases.
 unsafe impl Sync for Slot {}
 
 impl Slot {
-    /// A dense row-major buffer in owned memory, so many bytes behind its start; the memory must hold it.
+    /// A dense row-major buffer in owned memory, `offset` bytes from its start; the memory must hold it.
     pub fn owned(memory: Arc<Aligned>, offset: usize, dtype: Dtype, extents: &[usize]) -> Slot {
         let strided = Strided::row_major(extents);
         let bytes = strided.elements() * dtype.size();
@@ -46,7 +48,7 @@ impl Slot {
         Slot { origin, dtype, strided, writable: true, owned_bytes: bytes, owner: Some(memory) }
     }
 
-    /// The addresses of owned memory, which other slots may share.
+    /// The address range of owned memory, which other slots may share.
     fn addresses(&self) -> Range<usize> {
         let start = self.origin as usize;
         start..start + self.owned_bytes
@@ -64,8 +66,8 @@ impl Slot {
         }
     }
 
-    /// Boxes of one output of the user, each a slot of its own; `None` for a box that overlaps an earlier one. The stores
-    /// that take them must be closed before the view's borrow ends.
+    /// Boxes of one output of the user, each a slot of its own; `None` for a box that overlaps an earlier one. The
+    /// stores that take them must be closed before the view's borrow ends.
     pub fn borrowed_parts<T: Element>(view: &mut ArrayViewMutD<'_, T>, parts: &[Bounds]) -> Vec<Option<Slot>> {
         let whole = Slot::borrowed_mut(view);
         let mut taken: Vec<&Bounds> = Vec::with_capacity(parts.len());
@@ -121,15 +123,16 @@ pub struct Store {
 }
 
 impl Store {
-    /// A store over these slots; the index in the list names the buffer. There is no buffer where there is no slot.
+    /// Creates a store over these slots; the index in the list names the buffer. `None` stands for a buffer that does
+    /// not exist.
     pub fn open(slots: Vec<Option<Slot>>) -> Arc<Store> {
         Arc::new(Store { slots, ledger: Mutex::default() })
     }
 
-    /// Ends the store; afterwards no lease of it exists, so memory that its slots borrowed is free again. Gives the slots back
-    /// that own their memory.
+    /// Ends the store. Afterwards no lease of it exists, so memory that its slots borrowed is free again. Returns the
+    /// slots that own their memory.
     ///
-    /// A lease that is still alive would read or write memory that may be gone: the process ends instead.
+    /// A lease that is still alive would access memory that may be gone: the process aborts instead.
     pub fn close(self: Arc<Store>) -> Vec<Option<Slot>> {
         let Ok(Store { mut slots, .. }) = Arc::try_unwrap(self) else {
             let what = "einsum-dist: a buffer is still in use at the end of a run; this is a bug";
@@ -165,14 +168,14 @@ impl Store {
         Ok(WriteLease::new(self.clone(), id, place))
     }
 
-    /// Says that a buffer will be leased soon: its first line, all of a small one, is in the cache by then.
+    /// Prefetches a buffer that will be leased soon: its first cache line, which is all of a small one.
     pub fn expect(&self, buffer: usize) {
         if let Some(slot) = self.slots.get(buffer).and_then(Option::as_ref) {
             prefetch(slot.origin.cast_const());
         }
     }
 
-    /// The slot of a buffer that somebody leases.
+    /// The slot of a leased buffer.
     pub(super) fn slot(&self, buffer: usize) -> &Slot {
         match &self.slots[buffer] {
             Some(slot) => slot,
@@ -188,11 +191,11 @@ impl Store {
     }
 
     fn lock(&self) -> MutexGuard<'_, Ledger> {
-        // A panic while the lock is held cannot leave the list half changed: both changes are one call.
+        // A panic while the lock is held cannot leave the list half changed: each change is one call.
         self.ledger.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Where a box lies; without a shape of its own if it is the whole buffer.
+    /// The location of a box, without a shape of its own if it is the whole buffer.
     fn locate(&self, buffer: usize, bounds: &[Range<usize>]) -> Result<BoxLocation, LeaseError> {
         let slot = self.slots.get(buffer).and_then(Option::as_ref).ok_or(LeaseError::NoBuffer { buffer })?;
         let extents = &slot.strided.extents;

@@ -1,4 +1,4 @@
-//! The bytes of boxes, one behind another in row-major order, taken or filled in steps of any size.
+//! The bytes of boxes, in sequence and row-major order, read or written in steps of any size.
 //!
 //! ```text
 //! boxes        [0..4) [8..12)      two runs of a strided box
@@ -6,8 +6,8 @@
 //! next(3)            3 8 9         a step may end anywhere, inside a run too
 //! ```
 //!
-//! Invariant: steps are consecutive; together they are what [`ReadLease::pack`] and [`WriteLease::unpack`] move at once. Cost:
-//! that of copying, and a few operations for each dense run.
+//! Invariant: steps are consecutive; together they move the same bytes as [`ReadLease::pack`] and
+//! [`WriteLease::unpack`] do at once. Cost: that of copying, and a few operations for each dense run.
 
 use super::copy::Stores;
 use super::lease::{ReadLease, WriteLease};
@@ -20,16 +20,16 @@ struct Outer {
     extent: usize,
     /// In bytes.
     stride: isize,
-    /// Of the run that is next, or under way.
+    /// Index of the next or current run.
     index: usize,
 }
 
 /// The dense runs of a box in row-major order, cut where a step ends.
 #[derive(Debug)]
 struct Runs {
-    /// Empty where a box is one run.
+    /// Empty if the box is one run.
     outer: Box<[Outer]>,
-    /// Of the run that is next, or under way, from the start of the box.
+    /// Offset of the next or current run from the start of the box, in bytes.
     offset: isize,
     run: usize,
     done: usize,
@@ -49,7 +49,7 @@ impl Runs {
         }
     }
 
-    /// Offset and length, in bytes, of what comes next, at most so much.
+    /// Returns offset and length, in bytes, of the next part, which has at most `most` bytes.
     fn next(&mut self, most: usize) -> (isize, usize) {
         let bytes = most.min(self.run - self.done);
         let offset = self.offset + self.done as isize;
@@ -61,7 +61,7 @@ impl Runs {
         (offset, bytes)
     }
 
-    /// Goes to the next run.
+    /// Moves on to the next run.
     fn advance(&mut self) {
         self.done = 0;
         for Outer { extent, stride, index } in self.outer.iter_mut().rev() {
@@ -76,22 +76,22 @@ impl Runs {
     }
 }
 
-/// A box somewhere.
+/// A box at an address of this process.
 pub(super) trait Located {
-    /// Its first element, in bytes of this process.
+    /// The address of its first element.
     fn start(&self) -> *mut u8;
 
     fn strided(&self) -> &Strided;
 
-    /// Bytes of an element.
+    /// Bytes per element.
     fn element(&self) -> usize;
 }
 
-/// Boxes that are gone through in steps.
+/// Boxes that are traversed in steps.
 #[derive(Debug)]
 struct Steps<L> {
     boxes: std::vec::IntoIter<L>,
-    /// Of the first box, once it is begun.
+    /// The runs of the first box, once it is begun.
     runs: Option<Runs>,
     left: usize,
 }
@@ -102,7 +102,7 @@ impl<L: Located> Steps<L> {
         Steps { boxes: boxes.into_iter(), runs: None, left }
     }
 
-    /// Goes so many bytes further, run by run: where each is, and its bytes. Leases of boxes that are over end.
+    /// Advances by `bytes` bytes, and visits the address and the bytes of each run. Leases of finished boxes end.
     fn step(&mut self, mut bytes: usize, mut visit: impl FnMut(*mut u8, usize)) {
         assert!(bytes <= self.left, "the boxes have as many bytes");
         self.left -= bytes;
@@ -129,27 +129,28 @@ impl<L: Located> Steps<L> {
 pub struct Outgoing(Steps<ReadLease>);
 
 impl Outgoing {
-    /// Begins with the first byte of the first box.
+    /// Starts at the first byte of the first box.
     pub fn new(boxes: Vec<ReadLease>) -> Outgoing {
         Outgoing(Steps::new(boxes))
     }
 
-    /// Bytes that have not been read.
+    /// Bytes that are left to read.
     pub fn left(&self) -> usize {
         self.0.left
     }
 
-    /// The boxes, before the first step.
+    /// All boxes; call it before the first step.
     pub(super) fn boxes(&self) -> &[ReadLease] {
         debug_assert!(self.0.runs.is_none(), "a part has been read");
         self.0.boxes.as_slice()
     }
 
-    /// Fills `out` with the next bytes; there are at least as many.
+    /// Fills `out` with the next bytes; at least that many must be left.
     pub fn read(&mut self, out: &mut [u8], stores: Stores) {
         let mut done = 0;
         self.0.step(out.len(), |run, bytes| {
-            // SAFETY: the run is leased for reading; `out` is a distinct exclusive slice, and steps add up to its length.
+            // SAFETY: the run is leased for reading; `out` is a distinct exclusive slice, and steps add up to its
+            // length.
             unsafe { stores.copy(run.cast_const(), out[done..done + bytes].as_mut_ptr(), bytes) };
             done += bytes;
         });
@@ -161,23 +162,23 @@ impl Outgoing {
 pub struct Foreign(Steps<Remote>);
 
 impl Foreign {
-    /// Fills `out` with the next bytes; there are at least as many, and their owner still lends them.
+    /// Fills `out` with the next bytes; at least that many must be left, and their owner must still lend them.
     pub(crate) fn read(&mut self, out: &mut [u8]) {
         let mut done = 0;
         self.0.step(out.len(), |run, bytes| {
-            // SAFETY: the run lies in memory that the other process keeps as it is until it hears that the boxes have been read; `out` is a
-            // distinct exclusive slice, and steps add up to its length.
+            // SAFETY: the run lies in memory that the other process keeps unchanged until it hears that the boxes have
+            // been read; `out` is a distinct exclusive slice, and steps add up to its length.
             unsafe { std::ptr::copy_nonoverlapping(run.cast_const(), out[done..done + bytes].as_mut_ptr(), bytes) };
             done += bytes;
         });
     }
 
-    /// Begins with the first byte of the first box.
+    /// Starts at the first byte of the first box.
     pub(crate) fn new(boxes: Vec<Remote>) -> Foreign {
         Foreign(Steps::new(boxes))
     }
 
-    /// Bytes that have not been read.
+    /// Bytes that are left to read.
     pub fn left(&self) -> usize {
         self.0.left
     }
@@ -188,30 +189,31 @@ impl Foreign {
 pub struct Incoming(Steps<WriteLease>);
 
 impl Incoming {
-    /// Begins with the first byte of the first box.
+    /// Starts at the first byte of the first box.
     pub fn new(boxes: Vec<WriteLease>) -> Incoming {
         Incoming(Steps::new(boxes))
     }
 
-    /// Bytes that have not been filled.
+    /// Bytes that are left to fill.
     pub fn left(&self) -> usize {
         self.0.left
     }
 
-    /// Copies the next bytes of another process's boxes to where they belong.
+    /// Copies the next bytes of another process's boxes to their destination.
     pub fn copy(&mut self, from: &mut Foreign, bytes: usize, stores: Stores) {
         from.0.step(bytes, |run, bytes| {
-            // SAFETY: the run lies in memory that the other process keeps as it is until it hears that the boxes have been copied.
+            // SAFETY: the run lies in memory that the other process keeps unchanged until it hears that the boxes have
+            // been copied.
             self.write(unsafe { std::slice::from_raw_parts(run.cast_const(), bytes) }, stores);
         });
     }
 
-    /// Puts `from` where it belongs; there is room for at least as many bytes.
+    /// Writes `from` to its destination; there must be room for at least as many bytes.
     pub fn write(&mut self, from: &[u8], stores: Stores) {
         let mut done = 0;
         self.0.step(from.len(), |run, bytes| {
-            // SAFETY: the run is leased for writing, so nobody else touches it; `from` is a distinct slice, and steps add
-            // up to its length.
+            // SAFETY: the run is leased for writing, so nothing else touches it; `from` is a distinct slice, and steps
+            // add up to its length.
             unsafe { stores.copy(from[done..done + bytes].as_ptr(), run, bytes) };
             done += bytes;
         });

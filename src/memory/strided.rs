@@ -32,14 +32,14 @@ impl Strided {
         self.extents.iter().product()
     }
 
-    /// The box `bounds` inside: its offset in elements, and its own extents with the same strides.
+    /// The sub-box `bounds`: its offset in elements, and its own extents with the same strides.
     pub fn slice(&self, bounds: &[Range<usize>]) -> (isize, Strided) {
         debug_assert!(bounds.len() == self.extents.len());
         let offset = bounds.iter().zip(&self.strides).map(|(b, &s)| b.start as isize * s).sum();
         (offset, Strided { extents: bounds.iter().map(|b| b.len()).collect(), strides: self.strides.clone() })
     }
 
-    /// How many trailing dimensions are one dense row-major run, and the elements of that run.
+    /// The number of trailing dimensions that form one dense row-major run, and the elements of that run.
     pub fn dense_suffix(&self) -> (usize, usize) {
         let (mut dims, mut run) = (0, 1usize);
         for (&extent, &stride) in self.extents.iter().zip(&self.strides).rev() {
@@ -52,7 +52,7 @@ impl Strided {
         (dims, run)
     }
 
-    /// All elements lie one behind another in row-major order.
+    /// Whether all elements are contiguous in row-major order.
     pub fn is_dense(&self) -> bool {
         self.elements() == 0 || self.dense_suffix().0 == self.extents.len()
     }
@@ -62,7 +62,7 @@ impl Strided {
         Strided::for_each_leading_of([self], dims, |[offset]| visit(offset));
     }
 
-    /// As [`Strided::for_each_leading`], for arrays of the same extents together: one offset in each.
+    /// As [`Strided::for_each_leading`], for several arrays of equal extents: passes one offset in each.
     pub fn for_each_leading_of<const N: usize>(arrays: [&Self; N], dims: usize, mut visit: impl FnMut([isize; N])) {
         let extents = arrays.first().map_or(&[][..], |array| &array.extents[..dims]);
         debug_assert!(arrays.iter().all(|array| array.extents[..dims] == *extents));

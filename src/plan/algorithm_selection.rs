@@ -1,12 +1,14 @@
-//! Chooses the algorithms of a whole tree: dynamic programming over where intermediates may lie.
+//! Selects the algorithms of a whole tree by dynamic programming over the distributions of intermediates.
 //!
-//! Leaves first, each node has a table: for every distribution that some algorithm leaves its tensor in, the cheapest way to
-//! get there, redistributions of intermediates below it included. The root's cheapest entry, with what it takes to bring it
-//! to where the result is wanted, decides; its trace says which algorithm every contraction below has.
+//! Each node, leaves first, has a table. For every distribution that some algorithm leaves its tensor in, the table
+//! holds the cheapest way to produce it, including the redistributions of intermediates below it. The cheapest entry of
+//! the root, including the redistribution to the requested distribution of the result, wins; tracing it back gives the
+//! algorithm of every contraction below.
 //!
-//! Invariant: of all ways to combine candidates the cheapest by [`Cost`], as long as tables are not cut short: in trees of
-//! more than [`MANY`] steps only the best few entries of a table are kept, in very large ones a single one, which is
-//! choosing node by node. Deliberately absent: ranks in groups ([`super::groups`]), and pipelines.
+//! Invariant: the selection is the cheapest of all combinations of candidates by [`Cost`], unless tables are truncated.
+//! In trees of more than [`MANY`] nodes only the best few entries of a table are kept; in very large trees a single
+//! one, which amounts to choosing node by node. Deliberately absent: ranks in groups ([`super::groups`]), and
+//! pipelines.
 
 use super::context::PlanningContext;
 use super::cost::Cost;
@@ -16,42 +18,44 @@ use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;
 use crate::tree::{NodeId, Step, Tree};
 
-/// Steps of a tree up to which tables have all entries, and up to which they have [`FEW`].
+/// Tables of trees with at most this many nodes keep all entries.
 const MANY: usize = 64;
+/// Tables of larger trees with at most this many nodes keep [`FEW`] entries.
 const VERY_MANY: usize = 4096;
 const FEW: usize = 8;
-/// Candidates of a contraction that are kept to be shown.
+/// The number of candidates of a contraction that are kept for display.
 const SHOWN: usize = 8;
 
-/// One way to get a tensor.
+/// One way to produce a tensor.
 #[derive(Debug, Clone)]
 struct Entry {
     distribution: Distribution,
-    /// Seconds of the node and of all below it.
+    /// Seconds of the node and of its whole subtree.
     seconds: f64,
-    /// Of these, those of the node itself.
+    /// Seconds of the node alone.
     own: f64,
     algorithm: Option<Algorithm>,
-    /// The entries of its inputs, which are 0 for operands that lie as one likes.
+    /// The table entries of its inputs; 0 for inputs with a free distribution.
     inputs: [usize; 2],
 }
 
-/// Where a tensor may lie; operands and unary steps over them lie as their consumer likes.
+/// The possible distributions of a tensor. Operands without a prescribed distribution and unary steps over them are
+/// free: their consumer chooses.
 enum Table {
     Free,
     Entries(Vec<Entry>),
 }
 
-/// What became of a contraction.
+/// The algorithm chosen for a node.
 #[derive(Clone, Default)]
 pub struct Choice {
-    /// `None` for other steps.
+    /// `None` for steps other than contractions.
     pub algorithm: Option<Algorithm>,
-    /// The cheapest candidates, for people.
+    /// The cheapest candidates, for display.
     pub considered: Vec<Candidate>,
 }
 
-/// The quickest way to a tensor.
+/// The cheapest way to produce a tensor.
 pub struct Cheapest {
     pub seconds: f64,
     pub lies: Distribution,
@@ -59,14 +63,14 @@ pub struct Cheapest {
     pub contractions: Vec<(NodeId, Choice)>,
 }
 
-/// What there is for each node of a tree.
+/// The table of each node of a tree.
 pub struct Tables {
     tables: Vec<Table>,
     considered: Vec<Vec<Candidate>>,
 }
 
 impl Tables {
-    /// Leaves first.
+    /// Builds the tables, leaves first.
     ///
     /// # Errors
     /// As [`PlanningContext::candidates`].
@@ -104,16 +108,16 @@ impl Tables {
         Ok(Tables { tables, considered: all_considered })
     }
 
-    /// The quickest way to a node's tensor; `None` for what takes no contraction.
+    /// The cheapest way to produce a node's tensor; `None` if its distribution is free.
     pub fn cheapest(&self, tree: &Tree, node: NodeId) -> Option<Cheapest> {
         let Table::Entries(entries) = &self.tables[node] else { return None };
-        // They are in order.
+        // Entries are sorted, cheapest first.
         let first = entries.first()?;
         let (seconds, lies) = (first.seconds, first.distribution.clone());
         Some(Cheapest { seconds, lies, contractions: self.chosen(tree, node, 0) })
     }
 
-    /// The contractions behind an entry of a node.
+    /// Traces an entry of a node back to the contractions of its subtree.
     fn chosen(&self, tree: &Tree, node: NodeId, entry: usize) -> Vec<(NodeId, Choice)> {
         let mut chosen = Vec::new();
         let mut open: Vec<(NodeId, usize)> = vec![(node, entry)];
@@ -136,7 +140,7 @@ impl Tables {
     }
 }
 
-/// The algorithm of each contraction, and what else there was.
+/// Selects the algorithm of each contraction, with the candidates that were considered.
 ///
 /// # Errors
 /// As [`PlanningContext::candidates`].
@@ -159,7 +163,7 @@ pub fn algorithms(choices: &PlanningContext) -> Result<Vec<Choice>, PlanError> {
     Ok(chosen)
 }
 
-/// Of entries, the cheapest first, the first of each distribution, and of these so many.
+/// Keeps the first entry of each distribution, at most `keep` in all; `entries` are sorted, cheapest first.
 fn best(entries: Vec<Entry>, keep: usize) -> Vec<Entry> {
     let mut kept: Vec<Entry> = Vec::new();
     for entry in entries {
@@ -174,8 +178,8 @@ fn describe(tree: &Tree, algorithm: &Algorithm) -> String {
     algorithm.describe(|label| tree.name(label).to_owned())
 }
 
-/// The first of some algorithms with the seconds of the contraction and of all, for people: those of one algorithm with the same
-/// cuts once.
+/// The first [`SHOWN`] of some algorithms, with the seconds of the contraction and of the whole subtree, for display.
+/// Algorithms with the same description, such as variants of one algorithm with the same cuts, appear once.
 pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, f64, f64)>) -> Vec<Candidate> {
     let mut considered: Vec<Candidate> = Vec::new();
     for (algorithm, contraction, whole) in priced {
@@ -219,7 +223,8 @@ impl AlgorithmSearch<'_> {
         })
     }
 
-    /// A unary step carries what it can; the rest is brought to where such tensors lie before it, and sums after it.
+    /// A unary step keeps a distribution that it can carry. Inputs with another one are redistributed to the preferred
+    /// distribution before the step; results that are partial sums are, after it.
     fn unary(&self, node: NodeId, input: NodeId, entries: &[Entry]) -> Vec<Entry> {
         let (from, out) = (self.labels(input), self.labels(node));
         let step = |(at, entry): (usize, &Entry)| {
@@ -242,7 +247,7 @@ impl AlgorithmSearch<'_> {
     }
 
     fn contract(&self, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Result<Vec<Entry>, PlanError> {
-        // Where inputs lie cheapest: what algorithms that take them anywhere begin with.
+        // The cheapest distributions of the inputs: the ones that algorithms without requirements are priced with.
         let lies = inputs.map(|input| match &self.tables[input] {
             Table::Free => None,
             Table::Entries(entries) => entries.first().map(|entry| &entry.distribution),
@@ -270,7 +275,8 @@ impl AlgorithmSearch<'_> {
         Ok(entries)
     }
 
-    /// The cheapest way to have a tensor lie so: seconds, and from which entry.
+    /// The cheapest way to get an input into the wanted distribution: the seconds, and the table entry that it starts
+    /// from.
     fn bring(&self, input: NodeId, wanted: &Distribution) -> (f64, usize) {
         let Table::Entries(entries) = &self.tables[input] else { return (0.0, 0) };
         let labels = self.labels(input);
@@ -291,7 +297,7 @@ mod tests {
     use crate::plan::Options;
     use crate::tree::Node;
 
-    /// Numbers that look random, from 0 to `below`.
+    /// A pseudo-random number generator.
     struct Numbers(u64);
 
     impl Numbers {
@@ -301,7 +307,7 @@ mod tests {
         }
     }
 
-    /// A tree of so many contractions of tensors with up to three of six dimensions.
+    /// A tree of `contractions` contractions of operands with up to three of six dimensions.
     fn random_tree(numbers: &mut Numbers, contractions: usize) -> Tree {
         let extents: Vec<usize> = (0..6).map(|_| 1 + numbers.below(300)).collect();
         let mut nodes: Vec<Node> = Vec::new();
@@ -332,7 +338,7 @@ mod tests {
         Tree { names, extents, nodes, operands: contractions + 1 }
     }
 
-    /// The candidates of every contraction, with where they have their tensors and what they take.
+    /// The candidates of every contraction, with their distributions and seconds.
     fn candidates(choices: &PlanningContext) -> Vec<Vec<(Algorithm, Distributions, f64)>> {
         let of = |node: usize| match &choices.tree.nodes[node].step {
             Step::Contract { left, right, kinds } => {
@@ -348,7 +354,7 @@ mod tests {
         (0..choices.tree.nodes.len()).map(of).collect()
     }
 
-    /// What one choice of an algorithm for each contraction takes.
+    /// The seconds of the whole tree when contraction `node` uses its candidate `picked[node]`.
     fn whole(choices: &PlanningContext, all: &[Vec<(Algorithm, Distributions, f64)>], picked: &[usize]) -> f64 {
         let mut seconds = 0.0;
         for (node, step) in choices.tree.nodes.iter().enumerate() {
@@ -382,7 +388,7 @@ mod tests {
             }
             let mut picked = vec![0; all.len()];
             let mut least = f64::INFINITY;
-            // Counts through all of them.
+            // Enumerates all combinations, like an odometer.
             loop {
                 least = least.min(whole(&choices, &all, &picked));
                 let Some(next) = (0..all.len()).find(|&node| picked[node] + 1 < all[node].len()) else { break };

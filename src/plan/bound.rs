@@ -1,11 +1,13 @@
-//! The communication lower bound of a contraction: words that the busiest rank must receive.
+//! The communication lower bound of a contraction: the words that the busiest rank must receive.
 //!
-//! Two bounds, the larger counts, never below 0. With x = m n k / (p/c) multiply-adds and S words of memory per rank, a
-//! schedule that is optimal for memory receives Q = 2x/a + a^2 words, a = min(sqrt S, x^(1/3)) (COSMA, Theorem 2, in the
-//! form that its proof supports); independent of memory, the 1D, 2D and 3D cases of Al Daas, Ballard, Grigori, Kumar and
-//! Rouse (2022). Both count what a rank must have, so a p-th of the three tensors, which it holds already, is taken off.
+//! The bound is the larger of two bounds, and at least 0. With x = m n k / (p/c) multiply-adds and S words of memory
+//! per rank, a memory-optimal schedule receives Q = 2x/a + a^2 words, a = min(sqrt S, x^(1/3)) (COSMA, Theorem 2, in
+//! the form that its proof supports). Independent of memory are the 1D, 2D and 3D cases of Al Daas, Ballard, Grigori,
+//! Kumar and Rouse (2022). Both count the words that a rank needs. It already holds a p-th of the three tensors, which
+//! is subtracted.
 
-/// The bound in words, for the products of extents of each kind, `ranks` ranks, and `memory` words per rank.
+/// Returns the bound in words. `c`, `m`, `n` and `k` are the products of the extents of each kind, and `memory` is in
+/// words per rank.
 pub fn words(c: f64, m: f64, n: f64, k: f64, ranks: f64, memory: Option<f64>) -> f64 {
     if ranks <= c || c * m * n * k == 0.0 {
         return 0.0;

@@ -1,4 +1,5 @@
-//! What could contract a node: every algorithm with every choice of dimensions, less what the user ruled out.
+//! Candidate algorithms of a node: every algorithm with every choice of dimensions, except those that the user ruled
+//! out.
 
 use super::grids::Fit;
 use super::{AlgorithmName, Options, PlanError};
@@ -7,21 +8,21 @@ use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::tile_bounds;
 use crate::machine::Machine;
 
-/// Makes the candidates of nodes.
+/// Generates the candidates of nodes.
 pub struct Candidates<'a> {
     pub options: &'a Options,
     pub names: &'a [String],
     pub extents: &'a [usize],
     pub machine: &'a Machine,
-    /// Dimensions that are not to be cut.
+    /// Dimensions that must not be cut.
     pub uncut: &'a [Label],
 }
 
 impl Candidates<'_> {
-    /// The candidates for a contraction, those on one rank first. Never empty.
+    /// Returns the candidates for a contraction, the local one first. Never empty.
     ///
     /// # Errors
-    /// The user forced an algorithm or a cut that the contraction does not have.
+    /// The user forced an algorithm or a cut that the contraction does not support.
     pub fn of(&self, node: &str, kinds: &Kinds, out: &[Label]) -> Result<Vec<Algorithm>, PlanError> {
         let forced = self.options.algorithm;
         let named: Vec<Algorithm> = self
@@ -29,7 +30,7 @@ impl Candidates<'_> {
             .into_iter()
             .filter(|algorithm| algorithm.cuts().iter().all(|cut| !self.uncut.contains(cut)))
             .filter(|algorithm| forced.is_none_or(|forced| forced.name() == algorithm.name()))
-            // On one rank every algorithm is the local one, unless it was asked for.
+            // On one rank all algorithms amount to the local one, so others are listed only if forced.
             .filter(|algorithm| forced.is_some() || self.ranks() > 1 || *algorithm == Algorithm::Local)
             .collect();
         let named = if self.options.spread && self.ranks() > 1 { spread(named) } else { named };
@@ -49,7 +50,7 @@ impl Candidates<'_> {
         let mut all = vec![Algorithm::Local];
         all.extend(kinds.c.iter().map(|&cut| Algorithm::BatchParallel { cut }));
         let pairs = || kinds.m.iter().flat_map(|&m| kinds.n.iter().map(move |&n| (m, n)));
-        // Few pieces where computing takes longer than transfers, many where it does not.
+        // One piece suits rings that compute longer than they transfer, many pieces suit the others.
         let mirrored = pairs().map(|(m, n)| (n, m));
         for (cut, travel) in pairs().chain(mirrored) {
             all.extend([1, PIECES].map(|pieces| Algorithm::RingMn { cut, travel, pieces }));
@@ -73,7 +74,7 @@ impl Candidates<'_> {
                 .chain(&kinds.n)
                 .map(|&cut| Algorithm::MasterWorker { cut, ends: self.ends(cut) }),
         );
-        // Where tensors lie as the planner likes, others move as little.
+        // If the planner chooses all distributions, other algorithms move as little as the universal one.
         if self.options.algorithm == Some(AlgorithmName::Slicing) || !self.options.fixed.is_empty() {
             let order = self.options.reorder;
             let weighs = matches!(order, Reorder::ByCost | Reorder::Exhaustive);
@@ -83,23 +84,23 @@ impl Candidates<'_> {
         }
         let memory = self.options.memory_limit.map(|bytes| bytes as f64 / self.options.dtype.size() as f64);
         let fit = Fit { kinds, extents: self.extents, uncut: self.uncut, ranks: self.ranks(), memory };
-        // All ranks, or some idle where that moves less: time decides.
+        // Grids of all ranks, and grids with idle ranks that may move less: predicted time decides.
         let mut grids: Vec<Grid> = fit.near_best(0);
         for grid in fit.near_best(fit.idle()) {
             if !grids.contains(&grid) {
                 grids.push(grid);
             }
         }
-        // Fewer indices than ranks.
+        // There are fewer indices than ranks.
         if grids.is_empty() {
             grids.extend(fit.widest());
         }
-        // None fits as it is: slices are smaller.
+        // No grid fits into memory; slicing makes the tensors smaller later.
         if grids.is_empty() && self.options.algorithm == Some(AlgorithmName::Grid) {
             let fit = Fit { memory: None, ..fit };
             grids.extend(fit.best(0).or_else(|| fit.widest()));
         }
-        // Few rounds where computing takes longer than transfers, as few pieces of rings; many where links are slow.
+        // As with pieces of rings: few rounds if computing takes longer than transfers, many if links are slow.
         let rounds = |grid: Grid| [fit.few_rounds(&grid), fit.many_rounds(&grid), Some(grid)];
         grids = grids.into_iter().flat_map(rounds).flatten().collect();
         if self.machine.ranks_per_node > 1 {
@@ -113,7 +114,7 @@ impl Candidates<'_> {
         self.machine.ranks
     }
 
-    /// Where the parts of a dimension end that ranks contract in the same time, the first one's first.
+    /// By rank, the ends of the parts of a dimension that ranks contract in equal time.
     fn ends(&self, cut: Label) -> Vec<usize> {
         let (ranks, extent) = (self.ranks(), self.extents[cut.0 as usize]);
         if self.machine.speeds.is_empty() {
@@ -128,13 +129,15 @@ impl Candidates<'_> {
                 (extent as f64 * sum / all).round() as usize
             })
             .collect();
-        // Rounding must not lose the last ones.
+        // Rounding must not lose the last indices.
         ends.last_mut().into_iter().for_each(|last| *last = extent);
         ends
     }
 
-    /// The dimension along which `ring-k` cuts blocks into pieces. Blocks of different sizes are cut along the dimension in
-    /// which they differ, so that pieces fit into every block; others along the longest, better an even one.
+    /// The dimension along which `ring-k` cuts blocks into pieces, among those of at least two indices if there are
+    /// any. Blocks of unequal sizes are cut along the dimension in which they differ, so that pieces fit into every
+    /// block. Equal blocks are cut preferably along a dimension of even extent, then one other than `cut_out`, then the
+    /// longest.
     fn split(&self, cut_out: Label, out: &[Label]) -> Label {
         let extent = |label: Label| self.extents[label.0 as usize];
         let smallest = |label: Label| {
@@ -152,7 +155,7 @@ impl Candidates<'_> {
         best.unwrap_or(cut_out)
     }
 
-    /// Dimensions of a contraction that are to be cut.
+    /// The dimensions of a contraction that the user requires to be cut.
     fn wanted(&self, kinds: &Kinds) -> Vec<Label> {
         let named =
             |cut: &String| kinds.iter().map(|(label, _)| label).find(|label| &self.names[label.0 as usize] == cut);
@@ -188,7 +191,7 @@ impl Candidates<'_> {
     }
 }
 
-/// Without those that have all of a tensor on one rank, if there are others.
+/// Removes algorithms that hold a whole tensor on one rank, unless there are no others.
 fn spread(all: Vec<Algorithm>) -> Vec<Algorithm> {
     let (alone, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|algorithm| match algorithm {
         Algorithm::Local | Algorithm::MasterWorker { .. } => true,
@@ -198,7 +201,8 @@ fn spread(all: Vec<Algorithm>) -> Vec<Algorithm> {
     if others.is_empty() { alone } else { others }
 }
 
-/// One label asked for is the algorithm's first cut; two are its cuts in any order.
+/// Whether the algorithm cuts the wanted dimensions: a single one must be its first cut, two must be its cuts in any
+/// order.
 fn cuts_as_asked(algorithm: &Algorithm, wanted: &[Label]) -> bool {
     let cuts = algorithm.cuts();
     match wanted {

@@ -1,4 +1,4 @@
-//! What there is to choose from when a tree is planned, and what each choice takes.
+//! The planning context of a tree: candidate algorithms and distributions, and their predicted costs.
 
 use super::candidates::Candidates;
 use super::cost::Cost;
@@ -9,13 +9,13 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
-/// A tree on a machine, and what the user has fixed.
+/// A tree, a machine, and the choices that the user has fixed.
 pub struct PlanningContext<'a> {
     pub tree: &'a Tree,
     pub machine: &'a Machine,
     pub options: &'a Options,
     pub cost: Cost<'a>,
-    /// Dimensions that no rank is to have a part of.
+    /// Dimensions that must not be distributed.
     pub uncut: &'a [Label],
 }
 
@@ -24,7 +24,7 @@ impl PlanningContext<'_> {
         &self.tree.nodes[node].labels
     }
 
-    /// Where an operand is said to lie.
+    /// The distribution that the user prescribes for a node, if it is an operand and has one.
     pub fn fixed(&self, node: NodeId) -> Option<Distribution> {
         match self.tree.nodes[node].step {
             Step::Leaf { operand } => self.options.fixed.operands.get(operand).cloned().flatten(),
@@ -32,13 +32,14 @@ impl PlanningContext<'_> {
         }
     }
 
-    /// A distribution for a tensor that nothing else decides: cut along its longest dimension that is no diagonal.
+    /// The default distribution of a tensor that nothing else determines: cut along its longest dimension that is not
+    /// part of a diagonal.
     pub fn preferred(&self, labels: &[Label]) -> Distribution {
         let once = |label: &Label| labels.iter().filter(|&l| l == label).count() == 1;
         let alone = self.machine.ranks == 1 || self.options.algorithm == Some(AlgorithmName::Local);
         let longest = (0..labels.len())
             .filter(|&dim| once(&labels[dim]) && !self.uncut.contains(&labels[dim]))
-            // The first of equals: blocks of an outer dimension are dense.
+            // The first of equal extents: blocks of an outer dimension are dense.
             .min_by_key(|&dim| std::cmp::Reverse(self.tree.extent(labels[dim])));
         match longest {
             Some(dim) if !alone => Distribution::cut(dim, self.machine.ranks),
@@ -46,10 +47,10 @@ impl PlanningContext<'_> {
         }
     }
 
-    /// What could contract a node.
+    /// The algorithms that could contract a node.
     ///
     /// # Errors
-    /// Something was asked for that the node does not have.
+    /// The user forced an algorithm or a cut that the node does not support.
     pub fn candidates(&self, node: NodeId, kinds: &Kinds) -> Result<Vec<Algorithm>, PlanError> {
         let PlanningContext { tree, machine, options, uncut, .. } = *self;
         let (names, extents) = (tree.names.as_slice(), tree.extents.as_slice());
@@ -57,8 +58,9 @@ impl PlanningContext<'_> {
         candidates.of(&tree.step_text(node), kinds, self.labels(node))
     }
 
-    /// Where an algorithm has its tensors, and the seconds of the contraction, given where its inputs lie (`None`: anywhere). The
-    /// first contractions of a tree are where ranks begin to wait for each other.
+    /// Returns the distributions that an algorithm requires and produces, and the seconds of the contraction. `lies`
+    /// are the current distributions of the inputs (`None`: free). Except for `local`, the contractions at the leaves
+    /// of the tree include the synchronisation overhead, as ranks begin to wait for each other there.
     pub fn contraction(
         &self,
         node: NodeId,
@@ -71,7 +73,7 @@ impl PlanningContext<'_> {
         (needs, if first { seconds + self.machine.sync_overhead } else { seconds })
     }
 
-    /// Whether a node takes no contraction.
+    /// Whether a node is an operand, or unary steps over one.
     fn is_given(&self, mut node: NodeId) -> bool {
         while let Step::Unary { input, .. } = self.tree.nodes[node].step {
             node = input;
@@ -91,7 +93,7 @@ impl PlanningContext<'_> {
         if let Some(needs) = needs {
             return (needs, self.cost.contraction(algorithm, self.labels(left), self.labels(right), self.labels(node)));
         }
-        // Where they lie if nobody moves them, as final values.
+        // Inputs stay in place if they hold final values; partial sums are redistributed first.
         let lies = |input: NodeId, at: Option<&Distribution>| {
             at.filter(|at| at.summands() == 1).cloned().unwrap_or_else(|| self.preferred(self.labels(input)))
         };

@@ -1,8 +1,8 @@
-//! From chosen algorithms to the values of a plan: where tensors lie, and what is redistributed.
+//! Turns chosen algorithms into the values of a plan: assigns distributions and inserts redistributions.
 //!
-//! Operands may lie as their consumer likes. An intermediate lies as its step left it; where its consumer wants it
-//! otherwise, a redistribution is a step of its own. Unary steps of operands follow what the
-//! consumer wants of their result.
+//! The consumer of an operand chooses its distribution, unless the user prescribes it. An intermediate keeps the
+//! distribution that its step produces; if its consumer requires another one, the redistribution is a step of its own.
+//! Unary steps over such free operands adopt the distribution that the consumer of their result requires.
 
 use std::ops::Range;
 
@@ -19,15 +19,15 @@ use crate::machine::{MOST_RANKS, Machine};
 use crate::schedule::ReuseScope;
 use crate::tree::{NodeId, Step, Tree, UnaryOp};
 
-/// Of two plans whose predicted times differ by less, neither is known to be quicker.
+/// If the predicted times of two plans differ by less than this factor, neither is known to be faster.
 const ALIKE: f64 = 1.05;
 
-/// Where a node's tensor is while planning.
+/// The state of a node's tensor during planning.
 #[derive(Clone, Copy)]
 enum TensorPlacement {
-    /// An operand, or unary steps over one: wherever its consumer wants it.
+    /// An operand, or unary steps over one: its consumer chooses the distribution.
     Free,
-    /// This value of the plan.
+    /// The value of the plan with this index.
     At(usize),
 }
 
@@ -36,17 +36,21 @@ struct Planner<'a> {
     machine: &'a Machine,
     options: &'a Options,
     choices: PlanningContext<'a>,
-    /// Of each node.
+    /// By node.
     chosen: Vec<Choice>,
-    /// Of each node, if not all ranks.
+    /// By node, its ranks; `None`: all.
     groups: Vec<Option<Range<usize>>>,
     placed: Vec<TensorPlacement>,
     values: Vec<Value>,
 }
 
-/// Plans a tree whose dimensions in `uncut` no rank is to have a part of, and of which ranges of nodes run side by side; if nobody
-/// asks for either, in a pipeline where that takes less time, or with groups of ranks where that takes less and moves no more. What
-/// each step would choose by itself is taken where that moves less and takes about as long; groups are compared with that.
+/// Plans a tree. Dimensions in `uncut` must not be distributed; `lanes` are ranges of nodes that run concurrently as
+/// branches.
+///
+/// If both are empty, other plans may replace the one that [`algorithm_selection`] finds:
+/// - a pipeline, if it is predicted to be clearly faster or the user requests one;
+/// - else the plan in which each step chooses its own algorithm, if it moves less and takes about as long;
+/// - and groups of ranks, if they are faster than the plan so far and move no more.
 pub fn distribute(
     expression: &str,
     tree: &Tree,
@@ -72,7 +76,7 @@ pub fn distribute(
     let several = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).nth(1).is_some();
     let differs = machine.ranks > 1 && !options.step_by_step && (several || !options.fixed.is_empty());
     let by_step = Options { step_by_step: true, ..options.clone() };
-    // What one step would like may be forbidden to the next.
+    // The choice of one step may force a later redistribution that the user forbids.
     let by_step = differs.then(|| planned(expression, (tree, machine, &by_step), &[], &[], None)).and_then(Result::ok);
     let better = |steps: &Plan| steps.seconds() <= ALIKE * plan.seconds() && received(steps) < received(&plan);
     let plan = by_step.filter(better).unwrap_or(plan);
@@ -82,7 +86,7 @@ pub fn distribute(
     Ok(if better { Plan { ungrouped: Some(plan.seconds()), ..grouped } } else { plan })
 }
 
-/// Who contracts what, with batches or without.
+/// The ranks and algorithms of contractions by node, and the pipeline if there is one.
 type Groups = (Option<Pipeline>, Vec<Option<Assigned>>);
 
 fn planned(
@@ -156,7 +160,8 @@ fn planned(
     })
 }
 
-/// Whether the machine can be planned for, there are the labels that are to be cut, and any address space holds the tensors.
+/// Checks that the machine can be planned for, that the dimensions to cut exist, and that the tensors fit an address
+/// space.
 pub fn possible(tree: &Tree, machine: &Machine, options: &Options) -> Result<(), PlanError> {
     if machine.ranks == 0 || machine.workers == 0 {
         return Err(PlanError::NoRanks);
@@ -169,7 +174,7 @@ pub fn possible(tree: &Tree, machine: &Machine, options: &Options) -> Result<(),
         return Err(PlanError::UnknownCut(unknown.clone()));
     }
     for node in &tree.nodes {
-        // Bytes must fit whatever the element type; empty dimensions must not hide an overflow of the others.
+        // 16 bytes is the largest element type; empty dimensions must not hide an overflow of the others.
         let mut sizes = node.labels.iter().map(|&label| tree.extent(label).max(1));
         if sizes.try_fold(16usize, |bytes, extent| bytes.checked_mul(extent)).is_none_or(|b| b > isize::MAX as usize) {
             return Err(PlanError::TooLarge(tree.term(&node.labels)));
@@ -178,7 +183,7 @@ pub fn possible(tree: &Tree, machine: &Machine, options: &Options) -> Result<(),
     Ok(())
 }
 
-/// Whether operands and result can lie as they are said to.
+/// Checks that the prescribed distributions of operands and result are possible.
 fn fits(tree: &Tree, machine: &Machine, options: &Options, uncut: &[Label]) -> Result<(), PlanError> {
     let leaves = tree.nodes.iter().filter_map(|node| match node.step {
         Step::Leaf { operand } => {
@@ -204,7 +209,7 @@ fn fits(tree: &Tree, machine: &Machine, options: &Options, uncut: &[Label]) -> R
 }
 
 impl Planner<'_> {
-    /// Brings the result to where it is wanted.
+    /// Brings the result into its prescribed distribution, or a free one into the preferred distribution.
     fn result(&mut self) -> Result<(), PlanError> {
         let root = self.tree.root();
         match (self.placed[root], self.options.fixed.output.clone()) {
@@ -230,7 +235,7 @@ impl Planner<'_> {
                 _ => Ok(TensorPlacement::Free),
             },
             Step::Unary { input, op } => match self.placed[*input] {
-                // A sum down to a number leaves nothing to cut: better cut what is summed.
+                // A sum down to a scalar leaves no dimension to cut, so its input is cut instead.
                 TensorPlacement::Free if !self.tree.nodes[node].labels.is_empty() || self.machine.ranks == 1 => {
                     Ok(TensorPlacement::Free)
                 }
@@ -252,10 +257,10 @@ impl Planner<'_> {
         self.values.len() - 1
     }
 
-    /// Makes a free node lie as wanted, with the steps beneath it.
+    /// Adds the values of a free node and of the steps below it, such that the node has the wanted distribution.
     fn materialise(&mut self, node: NodeId, wanted: &Distribution) -> Result<usize, PlanError> {
         let mut chain = vec![(node, wanted.clone())];
-        // Down to the operand, what each step wants of its input; then up again.
+        // Down to the operand: the distribution that each step requires of its input. Values are then added bottom-up.
         loop {
             let (node, wanted) = chain[chain.len() - 1].clone();
             let Step::Unary { input, .. } = self.tree.nodes[node].step else { break };
@@ -281,7 +286,8 @@ impl Planner<'_> {
         Ok(below.unwrap_or_default())
     }
 
-    /// A unary step over a tensor that lies somewhere, then whatever makes its values final.
+    /// Adds a unary step over a value, with a redistribution before it if the step cannot carry the distribution, and
+    /// one after it if the results are partial sums.
     fn unary(&mut self, node: NodeId, mut input: usize, op: UnaryOp) -> Result<usize, PlanError> {
         let out = self.tree.nodes[node].labels.clone();
         let lies = |value: &Value| carried(&value.distribution, &value.labels, &out);
@@ -290,7 +296,7 @@ impl Planner<'_> {
             None => {
                 let wanted = self.choices.preferred(&self.values[input].labels);
                 input = self.redistribute(input, wanted, &self.tree.step_text(node))?;
-                // Cut along no diagonal now, so the step carries the distribution.
+                // The preferred distribution cuts no diagonal, so the step carries it.
                 lies(&self.values[input]).unwrap_or_else(Distribution::single)
             }
         };
@@ -364,8 +370,9 @@ impl Planner<'_> {
     }
 }
 
-/// How the input of a unary step must lie for its result to lie as wanted without communication: cut like the result;
-/// whole, on each rank that needs it, where the cut dimension is a diagonal's.
+/// The distribution of a unary step's input that gives the result the wanted distribution without communication: cut
+/// like the result. If the cut dimension is part of a diagonal, each rank that needs the input holds it whole along
+/// that axis.
 fn required(wanted: &Distribution, out: &[Label], input: &[Label]) -> Distribution {
     let axes = wanted.axes().iter().map(|axis| {
         let Role::Cut { dim, how } = &axis.role else { return axis.clone() };

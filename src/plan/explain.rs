@@ -1,4 +1,4 @@
-//! A plan in words: a row per step, like EXPLAIN of a database.
+//! A plan as text: one row per value, like EXPLAIN of a database.
 
 use std::fmt;
 
@@ -75,7 +75,7 @@ impl fmt::Display for Explain<'_> {
 }
 
 impl Explain<'_> {
-    /// What each contraction could have been, where there was a choice.
+    /// Lists the candidates of each contraction that has more than one.
     fn candidates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plan = self.0;
         let mut rows = vec![["", "candidate", "predicted", "with all below"].map(str::to_owned)];
@@ -138,7 +138,7 @@ impl Explain<'_> {
     }
 }
 
-/// Columns as wide as their widest cell; numbers to the right, `words` to the left.
+/// Writes columns as wide as their widest cell: the columns in `words` are left-aligned, the others right-aligned.
 fn write_table<const COLUMNS: usize>(
     f: &mut fmt::Formatter<'_>,
     rows: &[[String; COLUMNS]],
@@ -163,7 +163,7 @@ fn megabytes(bytes: f64) -> String {
     format!("{:.3} MB", bytes / 1e6)
 }
 
-/// Seconds with a unit that leaves one to three digits before the point.
+/// Formats seconds with a unit that leaves one to three digits before the decimal point.
 fn duration(seconds: f64) -> String {
     match seconds {
         s if s >= 1.0 => format!("{s:.3} s"),

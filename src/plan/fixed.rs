@@ -1,27 +1,28 @@
-//! Where operands and result are said to lie.
+//! Prescribed distributions of operands and result.
 //!
-//! As text: one entry for each operand and one for the result, between `;`. An entry is the axes of a grid of ranks, the slowest
-//! first, between spaces or commas; entries at the end may be missing, and `*` leaves the choice to the planner.
+//! Text form: one entry for each operand and one for the result, separated by `;`. An entry lists the axes of a grid of
+//! ranks, the slowest first, separated by spaces or commas. Trailing entries may be missing, and `*` leaves the choice
+//! to the planner.
 //!
 //! | axis | means |
 //! |---|---|
 //! | `m:4` | m in even tiles over 4 ranks |
-//! | `m:cyclic(64,2)` | blocks of 64 indices of m dealt out in turn to 2 ranks |
+//! | `m:cyclic(64,2)` | block-cyclic: blocks of 64 indices of m dealt in turn to 2 ranks |
 //! | `m:at(10,30)` | m cut at 10 and at 30, over 3 ranks |
-//! | `x2` | 2 ranks hold the same |
-//! | `one` | all of it on one rank |
-//! | `@4`, `@(2,0,7)` | at the end: the ranks from 4 on, or these, in row-major order of the grid |
+//! | `x2` | replicated on 2 ranks |
+//! | `one` | the whole tensor on one rank |
+//! | `@4`, `@(2,0,7)` | at the end: the ranks from 4 on, or the listed ranks, in row-major order of the grid |
 //!
-//! Deliberately absent: partial sums, which no user holds.
+//! Deliberately absent: partial sums, because users do not hold any.
 
 use super::PlanError;
 use crate::distribution::{Axis, Cut, Distribution, GridError, Owners, Role};
 use crate::tree::{Step, Tree};
 
-/// Axes of one grid; more cannot be meant.
+/// The most axes of one grid; an entry with more must be a mistake.
 const MOST_AXES: usize = 256;
 
-/// Where operands and result lie; `None` leaves it to the planner.
+/// Prescribed distributions of operands and result; `None` leaves the choice to the planner.
 ///
 /// ```
 /// use einsum_dist::plan::Fixed;
@@ -36,9 +37,9 @@ const MOST_AXES: usize = 256;
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fixed {
-    /// By number; what is missing at the end is free.
+    /// By operand; operands missing at the end are free.
     pub operands: Vec<Option<Distribution>>,
-    /// Of the result.
+    /// The distribution of the result.
     pub output: Option<Distribution>,
 }
 
@@ -48,7 +49,7 @@ impl Fixed {
         self.output.is_none() && self.operands.iter().all(Option::is_none)
     }
 
-    /// Reads the text form for the operands and the result of a tree.
+    /// Parses the text form for the operands and the result of a tree.
     ///
     /// # Errors
     /// As [`Fixed::parse`].
@@ -56,7 +57,7 @@ impl Fixed {
         Fixed::of_tree(text, tree, None)
     }
 
-    /// As [`Fixed::of`], for a run of so many ranks, which messages name.
+    /// As [`Fixed::of`], for a run of `ranks` ranks; error messages name that number.
     ///
     /// # Errors
     /// As [`Fixed::parse`]; also a distribution that needs more ranks.
@@ -76,10 +77,10 @@ impl Fixed {
         Fixed::read(text, &terms.iter().map(Vec::as_slice).collect::<Vec<_>>(), ranks)
     }
 
-    /// Reads the text form, given the names of each operand's dimensions and, last, those of the result.
+    /// Parses the text form. `terms` are the names of each operand's dimensions and, last, those of the result's.
     ///
     /// # Errors
-    /// What is no distribution of such tensors, naming the tensor and the part of the text.
+    /// Text that is not a distribution of such tensors; the message names the tensor and the part of the text.
     pub fn parse(text: &str, terms: &[&[&str]]) -> Result<Fixed, PlanError> {
         Fixed::read(text, terms, None)
     }
@@ -132,7 +133,7 @@ fn entry_of(text: &str, names: &[&str], ranks: Option<usize>) -> Result<Option<D
     }
 }
 
-/// What stands between spaces and commas outside parentheses.
+/// Splits text at spaces and commas outside parentheses.
 fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut depth = 0usize;

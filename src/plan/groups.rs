@@ -1,4 +1,4 @@
-//! Subtrees that have nothing to do with each other, each on ranks of its own at the same time.
+//! Independent subtrees that run at the same time, each on ranks of its own.
 //!
 //! ```text
 //! [ab,bc->ac],[cd,de->ce]->ae on 4 ranks       ranks 0, 1            ranks 2, 3
@@ -6,13 +6,13 @@
 //!                                              ac,ce->ae on all four
 //! ```
 //!
-//! On all ranks one after the other they would take as long if work were all; but small contractions move less, and start fewer
-//! transfers, among few ranks. From the root downwards a step's ranks are divided between its inputs by the work of their
-//! subtrees, or stay together, whichever takes less; what stays together is planned as if nothing else were there
-//! ([`super::algorithm_selection`]).
+//! If only work counted, running the subtrees one after another on all ranks would take as long. But small contractions
+//! move less data and start fewer transfers among few ranks. From the root downwards, the ranks of a step are either
+//! divided between its inputs in proportion to the work of their subtrees, or stay together, whichever is faster. A
+//! subtree whose ranks stay together is planned as if it were alone ([`super::algorithm_selection`]).
 //!
-//! Deliberately absent: groups that are no range of ranks, other divisions than by work, and operands or results that are said to lie
-//! somewhere.
+//! Deliberately absent: groups that are not ranges of ranks, divisions other than by work, and prescribed distributions
+//! of operands or result.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,9 +25,9 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
-/// Steps of a tree up to which groups are looked for.
+/// The most nodes of a tree for which groups are considered.
 const MANY: usize = 256;
-/// Numbers of ranks that whole trees are planned for.
+/// The most group sizes for which the whole tree is planned.
 const SIZES: usize = 12;
 
 /// Divides ranks among subtrees.
@@ -37,10 +37,10 @@ pub struct Grouping<'a> {
     pub options: &'a Options,
 }
 
-/// A subtree, and who does what in it.
+/// A planned subtree: the ranks and the algorithms of its contractions.
 struct Part {
     seconds: f64,
-    /// Where its tensor lies; `None` where it likes.
+    /// The distribution of its tensor; `None` if it is free.
     lies: Option<Distribution>,
     contractions: Vec<(NodeId, Range<usize>, Choice)>,
 }
@@ -49,7 +49,8 @@ struct Part {
 pub type Assigned = (Range<usize>, Choice);
 
 impl<'a> Grouping<'a> {
-    /// By node, the ranks and the algorithm of contractions, if any two of them work at the same time.
+    /// Returns the ranks and the algorithm of each contraction, by node; `None` if the options rule groups out or all
+    /// contractions use all ranks.
     pub fn best(&self) -> Option<Vec<Option<Assigned>>> {
         let Options { pipeline, algorithm, fixed, memory_limit, forbid_redistribution, cut, step_by_step, .. } =
             self.options;
@@ -73,7 +74,7 @@ impl<'a> Grouping<'a> {
         Some(contractions)
     }
 
-    /// Whether both inputs of a step are made by contractions.
+    /// Whether a step is a contraction and there are contractions below both of its inputs.
     fn forks(&self, node: NodeId) -> bool {
         match self.tree.nodes[node].step {
             Step::Contract { left, right, .. } => self.contracts(left) && self.contracts(right),
@@ -92,7 +93,7 @@ impl<'a> Grouping<'a> {
         }
     }
 
-    /// Products of all contractions in the subtree of each node.
+    /// By node, the number of multiply-adds of all contractions in its subtree.
     fn work(&self) -> Vec<f64> {
         let mut work: Vec<f64> = Vec::with_capacity(self.tree.nodes.len());
         for node in &self.tree.nodes {
@@ -109,7 +110,7 @@ impl<'a> Grouping<'a> {
     }
 
     fn on<T>(&self, ranks: usize, run: impl FnOnce(&PlanningContext) -> T) -> T {
-        // Any so many ranks.
+        // A plan for any range of this many ranks, so without the speeds of particular ranks.
         let machine = Machine { speeds: Vec::new(), ..self.machine.part(0..ranks) };
         let cost = Cost { machine: &machine, dtype: self.options.dtype, extents: &self.tree.extents };
         run(&PlanningContext { tree: self.tree, machine: &machine, options: self.options, cost, uncut: &[] })
@@ -119,13 +120,14 @@ impl<'a> Grouping<'a> {
 struct GroupSearch<'a> {
     grouping: &'a Grouping<'a>,
     work: Vec<f64>,
-    /// The tree on so many ranks.
+    /// By number of ranks, the tables of the whole tree.
     planned: BTreeMap<usize, Tables>,
 }
 
 impl GroupSearch<'_> {
-    /// The quicker way: all of a subtree on all of some ranks, or its own subtrees apart. `None`: something was asked for that there
-    /// is not.
+    /// Plans a subtree on some ranks in the faster of two ways: all of them share every step, or the subtrees of its
+    /// inputs are planned separately. `None`: a contraction has no candidates, or there are more than [`SIZES`] group
+    /// sizes.
     fn part(&mut self, node: NodeId, ranks: &Range<usize>) -> Option<Part> {
         let tree = self.grouping.tree;
         if let Step::Unary { input, .. } = tree.nodes[node].step {

@@ -1,14 +1,14 @@
-//! Which ranks of a plan have nothing to do.
+//! The idle ranks of a plan.
 //!
-//! Invariant: a rank is idle if it holds no element of any tensor of the plan and its schedule has no task; what it would wait for at
-//! the start and at the end of a run does not count.
+//! Invariant: a rank is idle if it holds no element of any tensor of the plan and its schedule has no task.
+//! Synchronisation at the start and at the end of a run does not count.
 
 use super::{Plan, Value};
 
 impl Plan {
-    /// How many ranks have no task and hold no block: more than the work is shared among, or that a plan with fewer is
-    /// predicted to be quicker than one with all of them. Cost: a look at every rank's blocks, and the schedules of those
-    /// ranks that hold nothing.
+    /// The number of ranks that have no task and hold no block. There are idle ranks if the work cannot be shared among
+    /// all, or if a plan with fewer ranks is predicted to be faster. Cost: the blocks of every rank, and the schedules
+    /// of those that hold nothing.
     ///
     /// ```
     /// use einsum_dist::{Machine, Options, Problem};

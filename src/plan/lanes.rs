@@ -1,11 +1,12 @@
-//! Which subtrees run side by side on the workers of one rank.
+//! Distributes independent subtrees over the workers of one rank.
 //!
-//! A contraction that is too small for several workers leaves all but one idle. Where many of these are in subtrees that do not
-//! depend on each other, as many lanes as there are workers share the subtrees, and a worker runs each.
+//! A contraction that is too small for several workers leaves all but one idle. If independent subtrees contain many
+//! such contractions, they are distributed over as many branches (`lanes` in the code) as there are workers. Each
+//! branch runs on one worker.
 //!
-//! Invariants: lanes together come before all other steps; in a lane, and after all, steps are in the order that they had.
-//! Deliberately absent: several ranks, which are busy with parts of their own; large contractions side by side, as each of
-//! them keeps all workers busy.
+//! Invariants: all branches come before all other steps; within a branch and after the branches, steps keep their
+//! original order. Deliberately absent: several ranks, which already work on parts of their own; concurrent large
+//! contractions, as each of them keeps all workers busy.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -14,19 +15,19 @@ use std::ops::Range;
 use crate::local_plan::WORTH_THREADS;
 use crate::tree::{NodeId, Step, Tree};
 
-/// What a step takes beside its numbers, in the time of so many multiply-adds.
+/// The fixed overhead of a step, in multiply-adds of equal duration.
 const STEP: f64 = 1e4;
 
-/// What it takes more for every lane beside it: lanes meet where they lease their buffers.
+/// The additional overhead of a step per concurrent branch, in multiply-adds: branches contend when they lease buffers.
 const MEET: f64 = 1e4;
 
-/// What it takes to start lanes and to wait for them.
+/// The overhead of starting the branches and of waiting for them, in multiply-adds.
 const SECTION: f64 = 2e5;
 
-/// How much less time than one after the other lanes must take.
+/// Branches must take at most this share of the time of sequential steps.
 const GAIN: f64 = 0.8;
 
-/// A tree whose first steps are lanes.
+/// A tree whose first steps form branches.
 #[derive(Debug)]
 pub struct SideBySide {
     pub tree: Tree,
@@ -54,7 +55,7 @@ impl PartialOrd for Piece {
     }
 }
 
-/// Splits a tree into lanes for so many workers; `None` where that gains nothing.
+/// Splits a tree into branches for `workers` workers; `None` if that gains too little.
 pub fn side_by_side(tree: &Tree, workers: usize) -> Option<SideBySide> {
     if workers < 2 {
         return None;
@@ -62,7 +63,7 @@ pub fn side_by_side(tree: &Tree, workers: usize) -> Option<SideBySide> {
     let meet = MEET * workers as f64;
     let (costs, small) = costs(tree, STEP + meet);
     let pieces = cut(tree, workers, meet, &costs, small)?;
-    // The dearest first, each to the lane that has the least.
+    // Greedy: the most expensive piece first, each to the least loaded branch.
     let mut sorted = pieces;
     sorted.sort_by(|one, other| other.cmp(one));
     let mut loads = vec![0.0; workers];
@@ -72,7 +73,7 @@ pub fn side_by_side(tree: &Tree, workers: usize) -> Option<SideBySide> {
         loads[least] += piece.cost;
         lanes[piece.root] = Some(least);
     }
-    // Consumers come after what they consume: from the roots of the pieces down.
+    // Consumers come after their inputs, so this passes branches on from the roots of the pieces down.
     for node in (0..tree.nodes.len()).rev() {
         if let Some(lane) = lanes[node] {
             inputs(tree, node).for_each(|input| lanes[input] = Some(lane));
@@ -92,12 +93,12 @@ pub fn side_by_side(tree: &Tree, workers: usize) -> Option<SideBySide> {
     Some(SideBySide { tree: ordered(tree, &nodes), lanes: ranges })
 }
 
-/// Per node what its step takes in a lane, and what its subtree takes if all steps in it are small. Unary steps over operands
-/// run with their consumers.
+/// By node, the cost of its step in a branch, and the cost of its subtree if all steps in it are small. Unary steps
+/// over operands count towards their consumers.
 fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
     let mut costs = Vec::with_capacity(tree.nodes.len());
     let mut small: Vec<Option<f64>> = Vec::with_capacity(tree.nodes.len());
-    // What operands take before a contraction has them.
+    // The work of unary steps over operands, which precedes the contraction that consumes them.
     let mut before: Vec<Option<f64>> = Vec::with_capacity(tree.nodes.len());
     for (id, node) in tree.nodes.iter().enumerate() {
         let own = match &node.step {
@@ -122,7 +123,8 @@ fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
     (costs, small)
 }
 
-/// Subtrees of small steps, cut until workers can share them evenly; what is cut off above runs afterwards, alone.
+/// Cuts subtrees of small steps into pieces until workers can share them evenly. Steps above the cuts run afterwards,
+/// one at a time.
 fn cut(tree: &Tree, workers: usize, meet: f64, costs: &[f64], small: Vec<Option<f64>>) -> Option<Vec<Piece>> {
     let root = tree.root();
     let mut is_inner = vec![false; tree.nodes.len()];
@@ -131,7 +133,7 @@ fn cut(tree: &Tree, workers: usize, meet: f64, costs: &[f64], small: Vec<Option<
     });
     let begin: BinaryHeap<Piece> = (0..=root).filter(|&id| !is_inner[id]).filter_map(piece_at(&small)).collect();
     let all: f64 = begin.iter().map(|piece| piece.cost).sum();
-    // The result is written by a step of its own: what it is added onto and scaled by belongs to no lane.
+    // The root must run outside the branches: scaling the result and adding it onto an output belong to no branch.
     let stays_whole =
         |piece: &Piece| piece.root != root && inputs(tree, piece.root).all(|input| small[input] == Some(0.0));
     let time = |heap: &BinaryHeap<Piece>, inside: f64, above: f64| {
@@ -158,7 +160,7 @@ fn cut(tree: &Tree, workers: usize, meet: f64, costs: &[f64], small: Vec<Option<
     if best > GAIN * alone {
         return None;
     }
-    // Without the cuts that gained nothing any more.
+    // Drop the last cuts, which gained nothing.
     let cut = &popped[..until];
     let mut pieces: Vec<Piece> = begin.into_vec();
     pieces.extend(cut.iter().flat_map(|&root| inputs(tree, root)).filter_map(piece_at(&small)));

@@ -1,10 +1,12 @@
-//! The order of dimensions of intermediates: nobody sees them, so each lies as its producer and its consumer together like best.
+//! Chooses the memory layout of intermediates. Users never see them, so each gets the order of dimensions that is
+//! cheapest for its producer and its consumer together.
 //!
-//! Dynamic programming over the whole tree, leaves first: for a few orders of every intermediate the cheapest cost of the
-//! tree below it, by the prices of local contractions ([`price_contract`]). Operands and the result keep theirs.
+//! The search is dynamic programming over the whole tree, leaves first. For a few orders of every intermediate it
+//! computes the lowest cost of the subtree, from the prices of local contractions ([`price_contract`]). Operands and
+//! the result keep their layout.
 //!
-//! Invariant: only the order of labels changes. Deliberately absent: orders of what unary steps make, and of small
-//! contractions, where planning takes longer than what it saves.
+//! Invariant: only the order of labels changes. Deliberately absent: layouts of results of unary steps, and of small
+//! contractions, where planning costs more time than it saves.
 
 use std::collections::HashMap;
 
@@ -13,23 +15,24 @@ use crate::dtype::Dtype;
 use crate::local_plan::{Layout, Price, Target, key, price_contract, row_major};
 use crate::tree::{NodeId, Step, Tree};
 
-/// Multiply-adds below which an intermediate stays as it is.
+/// An intermediate keeps its layout if its consumer has fewer multiply-adds than this.
 const WORTH: f64 = 1e6;
 
-/// Nodes of a tree beyond which only those with a share of all multiply-adds are looked at.
+/// In trees with more nodes than this, the consumer must also have at least this fraction, 1 / `MANY`, of all
+/// multiply-adds.
 const MANY: usize = 64;
 
-/// What new orders must gain, as prices are not exact.
+/// New layouts must cost less than this share of the written ones, as prices are not exact.
 const GAIN: f64 = 0.97;
 
-/// How much dearer a new order is taken to be where its price is not sure, and that of the written one is.
+/// The factor by which the price of a new layout is raised if it is uncertain while that of the written one is certain.
 const UNSURE: f64 = 1.3;
 
-/// Prices of contractions that were looked at, for one element type and target. Trees that differ in an extent only
-/// have most of them in common.
+/// Cached prices of contractions, for one element type and target. Trees that differ only in an extent share most of
+/// them.
 pub type Prices = HashMap<Vec<isize>, Price>;
 
-/// Chooses orders; the tree as it is where nothing is gained.
+/// Returns the tree with the chosen orders of dimensions, or an unchanged copy if they gain too little.
 pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) -> Tree {
     let mut search = LayoutSearch { tree, dtype, target, prices };
     let total: f64 = (0..tree.nodes.len()).map(|node| tree.products(node)).sum();
@@ -60,7 +63,7 @@ pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) 
             Step::Contract { left, right, .. } => open.extend([(left, first), (right, second)]),
         }
     }
-    // Lists of kinds are in the order of the tensors.
+    // Lists of kinds follow the order of dimensions in the tensors.
     for node in 0..arranged.nodes.len() {
         if let Step::Contract { left, right, .. } = arranged.nodes[node].step {
             let [l, r, o] = [left, right, node].map(|id| &arranged.nodes[id].labels);
@@ -72,7 +75,7 @@ pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) 
     arranged
 }
 
-/// The orders of a node, the written one first, and the cheapest way to each.
+/// The candidate orders of a node, the written one first, and the cheapest way to produce each.
 struct Table {
     orders: Vec<Vec<Label>>,
     choices: Vec<Choice>,
@@ -80,9 +83,9 @@ struct Table {
 
 #[derive(Clone, Copy)]
 struct Choice {
-    /// Nanoseconds of the node and all below it.
+    /// Nanoseconds of the node and of its whole subtree.
     cost: f64,
-    /// Which orders the inputs have.
+    /// The orders of the inputs, as indices into their tables.
     inputs: [usize; 2],
 }
 
@@ -128,7 +131,7 @@ impl LayoutSearch<'_> {
         Table { orders, choices }
     }
 
-    /// What the tree costs as it is.
+    /// The cost of the tree as written, in nanoseconds.
     fn as_written(&mut self) -> f64 {
         let tree = self.tree;
         let contractions = tree.nodes.iter().filter_map(|node| match node.step {
@@ -152,7 +155,7 @@ impl LayoutSearch<'_> {
     }
 }
 
-/// Who takes each node.
+/// By node, its consumer.
 fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
     let mut consumers = vec![None; tree.nodes.len()];
     for (id, node) in tree.nodes.iter().enumerate() {
@@ -165,8 +168,8 @@ fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
     consumers
 }
 
-/// Orders that the contraction that makes a tensor, or the one that takes it, may like: dimensions of one kind side by side,
-/// each group in the order that another tensor has.
+/// Orders of dimensions that may suit the contraction that produces a tensor or the one that consumes it. Dimensions of
+/// one kind are adjacent, each group in the order that another tensor has.
 fn orders(tree: &Tree, node: NodeId, consumer: NodeId) -> Vec<Vec<Label>> {
     let labels = |id: NodeId| tree.nodes[id].labels.as_slice();
     let own = labels(node);

@@ -1,7 +1,7 @@
-//! From a plan to the tasks of one rank.
+//! Lowers a plan to the tasks of one rank.
 //!
-//! Step by step; where batches follow each other ([`super::Pipeline`]), all steps of one batch before those of the next. Then
-//! intermediates have two places that take turns, so that one batch arrives while the one before is contracted.
+//! Tasks follow the order of steps. In a pipeline ([`super::Pipeline`]), all steps of one batch come before those of
+//! the next. Intermediates are then double-buffered, so that one batch arrives while the previous one is contracted.
 
 use std::ops::Range;
 
@@ -10,12 +10,12 @@ use crate::algorithm::{Contraction, Tensor, redistribute, unary};
 use crate::distribution::tile_bounds;
 use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Factor, Home, Schedule, View, Work};
 
-/// Where a rank has its block of a value.
+/// The buffers of a rank's block of a value; `None` on ranks outside the value's grid.
 #[derive(Clone, Copy)]
 enum Block {
-    /// All of it; nothing beyond the value's grid of ranks.
+    /// One buffer for the whole block.
     Whole(Option<BufferId>),
-    /// One batch, in turns.
+    /// Two buffers of one batch each, used alternately.
     Turns([Option<BufferId>; 2]),
 }
 
@@ -23,7 +23,7 @@ pub fn lower(plan: &Plan, rank: usize) -> Schedule {
     tasks(plan, rank).finish()
 }
 
-/// Bytes that a rank receives in one slice.
+/// The bytes that a rank receives in one slice.
 pub fn bytes_received(plan: &Plan, rank: usize) -> u64 {
     tasks(plan, rank).unplaced().bytes_received()
 }
@@ -32,12 +32,12 @@ fn tasks(plan: &Plan, rank: usize) -> Builder {
     let lasting = plan.values.iter().map(|value| value.lasts).collect();
     let mut builder = Builder::new(rank, plan.ranks(), plan.dtype.size()).lasting(lasting);
     let last = plan.values.len() - 1;
-    // A contraction adds onto the output itself; other steps need a place of their own for the new values.
+    // A contraction can accumulate into the output directly; other steps need a separate buffer for the new values.
     let onto = plan.accumulate && matches!(plan.values[last].source, Source::Contract { .. });
     let mut blocks: Vec<Block> = Vec::with_capacity(plan.values.len());
     let mut starts = Vec::with_capacity(plan.values.len());
     for piece in 0..plan.pipeline.as_ref().map_or(1, |pipeline| pipeline.pieces) {
-        // What has no batches is there since the first one.
+        // Values without batches are computed with the first batch.
         for (id, value) in plan.values.iter().enumerate().filter(|(id, _)| piece < plan.pieces_of(*id)) {
             builder.serve(id);
             if piece == 0 {
@@ -67,7 +67,7 @@ fn tasks(plan: &Plan, rank: usize) -> Builder {
     builder
 }
 
-/// Appends one step of a batch.
+/// Appends the tasks of one step for one batch.
 fn step(builder: &mut Builder, plan: &Plan, (id, piece): (usize, usize), blocks: &[Block], onto: bool) {
     let tensor = |id: usize| {
         let window = plan.pieces(id, piece).map(|(dim, range)| (dim, range.start));
@@ -92,7 +92,7 @@ fn step(builder: &mut Builder, plan: &Plan, (id, piece): (usize, usize), blocks:
     }
 }
 
-/// Applies alpha and beta where no contraction has.
+/// Applies alpha and beta to the result, unless a contraction already does.
 fn finish(plan: &Plan, builder: &mut Builder, result: Option<BufferId>, onto: bool) {
     let last = plan.values.len() - 1;
     let Some(result) = result else { return };
@@ -114,7 +114,7 @@ fn finish(plan: &Plan, builder: &mut Builder, result: Option<BufferId>, onto: bo
     }
 }
 
-/// The buffer of this rank's block of a value; none beyond its grid of ranks.
+/// Declares the buffer of this rank's block of a value; `None` outside the value's grid of ranks.
 fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Option<BufferId> {
     let (rank, value) = (builder.rank(), &plan.values[node]);
     let is_slice = match home {
@@ -140,7 +140,7 @@ fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Optio
     }))
 }
 
-/// A buffer for this rank's block of any batch of a value, of which the first is the largest.
+/// Declares a buffer for this rank's block of any batch of a value. The first batch is the largest.
 fn turn(builder: &mut Builder, plan: &Plan, node: usize) -> Option<BufferId> {
     let tensor = plan.tensor(node, 0);
     let region = tensor.distribution.block(&tensor.shape, builder.rank())?;
@@ -148,13 +148,13 @@ fn turn(builder: &mut Builder, plan: &Plan, node: usize) -> Option<BufferId> {
 }
 
 impl Plan {
-    /// In how many batches a value comes.
+    /// The number of batches of a value.
     pub(super) fn pieces_of(&self, id: usize) -> usize {
         let has = |label| self.values[id].labels.contains(&label);
         self.pipeline.as_ref().filter(|pipeline| has(pipeline.label)).map_or(1, |pipeline| pipeline.pieces)
     }
 
-    /// Which dimension of a value comes in batches, and its indices of one.
+    /// The dimension of a value that is split into batches, and the range of one batch; `None` without batches.
     pub(super) fn pieces(&self, id: usize, piece: usize) -> Option<(usize, Range<usize>)> {
         let Value { labels, shape, .. } = &self.values[id];
         let pipeline = self.pipeline.as_ref()?;
@@ -162,7 +162,7 @@ impl Plan {
         Some((dim, tile_bounds(shape[dim], pipeline.pieces, piece)))
     }
 
-    /// A batch of a value, or all of it where it does not come in batches, without a buffer.
+    /// One batch of a value, or the whole value if it has no batches, without a buffer.
     pub(super) fn tensor(&self, id: usize, piece: usize) -> Tensor {
         let Value { labels, shape, distribution, .. } = &self.values[id];
         let (labels, mut shape, distribution) = (labels.clone(), shape.clone(), distribution.clone());

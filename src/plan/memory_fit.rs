@@ -1,10 +1,10 @@
 //! Finds slices with which a plan fits into a memory limit.
 //!
-//! A model of the tree ([`slice_model`](super::slice_model)) says which dimensions to slice, and a complete plan whether the
-//! busiest rank fits then; if not, the model has to do with less. Of small trees, dimensions are also sliced one after the other,
-//! each with a complete plan, and the cheaper of both stands. The result is whole where that fits and costs little; else it
-//! leaves in parts, if the caller can take them and that is cheaper or the only way. Deliberately absent: other orders of
-//! contraction, which may be better for slices.
+//! A model of the tree ([`slice_model`](super::slice_model)) chooses the dimensions to slice. A complete plan then
+//! shows whether the busiest rank fits; if not, the model gets a smaller memory target. For small trees, dimensions are
+//! also sliced one after the other, each with a complete plan, and the cheaper of both results is used. The result
+//! stays whole if that fits and costs little more; otherwise it leaves in parts, if the caller accepts parts and they
+//! are cheaper or the only way to fit. Deliberately absent: other contraction orders, which may suit slicing better.
 
 use std::cell::RefCell;
 
@@ -18,35 +18,36 @@ use crate::dims::Label;
 use crate::machine::Machine;
 use crate::tree::{Step, Tree};
 
-/// Intermediates whose dimensions are tried, the largest ones.
+/// Number of intermediates, the largest ones, whose dimensions are tried.
 const LOOKED_AT: usize = 4;
 
-/// Contractions of trees whose dimensions are also sliced one after the other, with a complete plan for each that is tried.
+/// Maximum contractions of a tree whose dimensions are also sliced one after the other, with a complete plan for each
+/// trial.
 const FEW_CONTRACTIONS: usize = 24;
 
-/// Complete plans of slices that the model finds, at most.
+/// Maximum complete plans for slices that the model finds.
 const MOST_PLANS: usize = 12;
 
-/// Of these, how many look for fewer slices than the first that fit.
+/// How many of these, once slices fit, search for fewer slices.
 const MOST_RAISED: usize = 3;
 
-/// Nodes of a tree times dimensions to slice up to which complete plans look for larger pieces.
+/// Maximum nodes of a tree times sliced dimensions for which complete plans search for larger pieces.
 const COARSENED: usize = 20_000;
 
-/// How little less memory is not worth another plan, as a share.
+/// Relative difference of memory targets below which another plan is not worthwhile.
 const NEAR: f64 = 0.02;
 
-/// What a slice costs, as a share of all operations: its tensors are smaller, and it may have to add onto out.
+/// Cost of a slice as a share of all operations: its tensors are smaller, and it may have to add onto out.
 const PER_SLICE: f64 = 0.01;
 
-/// A whole result that costs so many times what it costs without slices is held as such.
+/// The result stays whole if the sliced plan then costs at most this factor of the unsliced plan.
 const SLIGHTLY_MORE: f64 = 1.1;
 
-/// Plans a tree, in slices if it does not fit otherwise.
+/// Plans a tree, with slices if it does not fit otherwise.
 pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan, PlanError> {
     let prices = RefCell::new(Prices::new());
     if let Some(limit) = options.memory_limit.filter(|_| machine.ranks > 1) {
-        // What fits anyway need not be told of the limit.
+        // A plan that fits anyway is made without the limit.
         let free = Options { memory_limit: None, ..options.clone() };
         let plan = laid_out(expression, tree, machine, &free, &[], &mut prices.borrow_mut())?.0;
         if busiest(&plan).0 <= limit {
@@ -65,7 +66,7 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
     let whole = whole.0;
     let Some(limit) = options.memory_limit else { return Ok(whole) };
     if !whole.constant.is_empty() && busiest(&whole).0 > limit {
-        // Slices are dearer than computing once more what was promised not to change.
+        // Slicing costs more than recomputing the values of constant operands in every run.
         let forgetful = Plan { constant: Vec::new(), ..whole.clone() }.lasting(false);
         if busiest(&forgetful).0 <= limit {
             return Ok(forgetful);
@@ -76,7 +77,7 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
     if machine.ranks == 1 || quickest.as_ref().is_ok_and(|plan| plan.slice_count() == 1) {
         return quickest;
     }
-    // What is quickest may leave much on one rank, which then needs more slices than others would.
+    // The fastest plan may put much memory on one rank, which then needs more slices than other plans would.
     let options = Options { spread: true, ..options.clone() };
     let search = MemoryFit { options: &options, ..search };
     let Ok((whole, _)) = laid_out(expression, tree, machine, &options, &[], &mut prices.borrow_mut()) else {
@@ -89,13 +90,13 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
     }
 }
 
-/// How often less memory is tried than there is.
+/// How many times a smaller limit than the real one is tried.
 const LEANER: usize = 6;
 
-/// How many times the memory subtrees side by side may take.
+/// Memory that branches side by side may use, as a factor of the sequential plan's.
 const LANES_MEMORY: u64 = 2;
 
-/// Lays intermediates out, then distributes; with the tree that it has become.
+/// Chooses the layout of intermediates, then distributes. Returns the plan and the tree with these layouts.
 fn laid_out(
     expression: &str,
     tree: &Tree,
@@ -110,21 +111,21 @@ fn laid_out(
     Ok((plan.lasting(false), arranged))
 }
 
-/// The peak of the busiest rank, and which it is; of very many ranks, of those that reports look at.
+/// The peak of the busiest rank, and that rank; among the sampled ranks if there are very many.
 fn busiest(plan: &Plan) -> (u64, usize) {
     let mut packing = Packing::new(plan);
     let peaks = plan.sampled_ranks().into_iter().map(|rank| (packing.peak_bytes(&plan.schedule(rank)), rank));
-    // Even tiles come larger first, but relays may make another rank than the first the busiest.
+    // With even tiles the first ranks have the larger ones, but relays may make another rank the busiest.
     peaks.max_by_key(|&(peak, rank)| (peak, std::cmp::Reverse(rank))).unwrap_or_default()
 }
 
-/// Operations of a plan, and what its slices cost beside them; less is better.
+/// Cost of a plan: its operations plus the overhead of its slices; less is better.
 fn cost(plan: &Plan) -> f64 {
     priced(plan.total_gflop(), plan.slice_count() as f64)
 }
 
 fn priced(gflop: f64, slices: f64) -> f64 {
-    // Of plans without operations, the one with the fewest slices.
+    // Among plans without operations, the one with the fewest slices wins.
     gflop.max(f64::MIN_POSITIVE) * (1.0 + PER_SLICE * slices)
 }
 
@@ -134,16 +135,16 @@ struct MemoryFit<'a> {
     machine: &'a Machine,
     options: &'a Options,
     limit: u64,
-    /// Of contractions that were looked at before.
+    /// Prices of contractions that were evaluated before.
     prices: &'a RefCell<Prices>,
 }
 
-/// A plan, and what it was made with.
+/// A plan, and the slices that it was made with.
 struct Sliced {
     slices: Vec<Slice>,
     plan: Plan,
     peak: u64,
-    /// Whose peak that is.
+    /// The rank with that peak.
     rank: usize,
 }
 
@@ -155,7 +156,7 @@ impl Sliced {
 }
 
 impl MemoryFit<'_> {
-    /// The plan, the one with leaner grids, or one in slices, that fits.
+    /// Returns a plan that fits: `whole` itself, one with leaner grids, or a sliced one.
     fn fitted(&self, whole: Plan) -> Result<Plan, PlanError> {
         let whole = self.leaner(whole);
         let held = self.fit(whole.clone());
@@ -171,8 +172,8 @@ impl MemoryFit<'_> {
         }
     }
 
-    /// Grids fill the memory that there is with pieces, and what is packed comes on top: the plan that has to do with so much
-    /// less, if that fits.
+    /// Plans with ever smaller limits until the plan fits the real one: grids fill all available memory with pieces,
+    /// and packing comes on top. Returns `whole` if no such plan fits.
     fn leaner(&self, whole: Plan) -> Plan {
         let (mut told, mut peak) = (self.limit, busiest(&whole).0);
         for _ in 0..LEANER {
@@ -206,12 +207,12 @@ impl MemoryFit<'_> {
             return Ok(found.plan);
         }
         let plan = Plan { result: ResultResidency::Whole, ..found.plan };
-        // Memory that is left keeps what is the same in all slices; parts of a result have no slice in common.
+        // Remaining memory keeps values that are the same in all slices; parts of a result have no slice in common.
         let keeping = plan.clone().lasting(true);
         Ok(if busiest(&keeping).0 <= limit { keeping } else { plan })
     }
 
-    /// Slices what does not fit.
+    /// Slices a plan that does not fit.
     fn slice(&self, whole: Sliced) -> Result<Sliced, PlanError> {
         let contractions = self.tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
         let mut least: Option<Sliced> = None;
@@ -228,18 +229,18 @@ impl MemoryFit<'_> {
         }
     }
 
-    /// Slices that the model finds and with which the complete plan fits; else, in `least`, what comes closest.
+    /// Slices that the model finds and with which the complete plan fits. If none fits, `least` holds the closest plan.
     fn by_model(&self, whole: &Sliced, packs: bool, least: &mut Option<Sliced>) -> Option<Sliced> {
         let model = Model::new(self.tree, whole.plan.result, packs);
         let bytes = self.options.dtype.size() as f64;
         let live = |state: &State| bytes * model.figures(state, 0.0).peak;
         let mut failed = live(&model.whole());
         if failed == 0.0 {
-            // Only packing is too much.
+            // Nothing is live, so packing alone exceeds the limit.
             return None;
         }
         let mut target = self.target(whole, failed).min(failed);
-        // A target with which a plan fits.
+        // A target with which a plan fits; 0 before there is one.
         let mut fit = 0.0;
         let mut best: Option<Sliced> = None;
         let mut forbidden: Vec<Label> = Vec::new();
@@ -247,12 +248,12 @@ impl MemoryFit<'_> {
         for _ in 0..MOST_PLANS {
             let found = slices(&model, target / bytes, &forbidden, &priced).into_iter().next();
             match found {
-                // Packing may have had its share of what was too much.
+                // Packing may have caused part of the excess.
                 None => target = f64::midpoint(target, failed),
                 Some(state) if state.slices.is_empty() => target = (1.0 - NEAR) * target.min(failed),
                 Some(state) if best.as_ref().is_some_and(|best| best.slices == state.slices) => fit = target,
                 Some(state) => match self.sliced(state.slices.clone(), whole.plan.result) {
-                    // A forced algorithm or cut may need a dimension whole.
+                    // A forced algorithm or cut may need an unsliced dimension.
                     Err(_) => forbidden.push(self.refused(&state.slices, whole.plan.result)?),
                     Ok(planned) if planned.peak > self.limit => {
                         let live = live(&state);
@@ -270,7 +271,7 @@ impl MemoryFit<'_> {
                     }
                 },
             }
-            // Once some fit, others may have fewer slices for a little more memory.
+            // Once slices fit, others may need fewer slices for a little more memory.
             if best.is_some() {
                 raised += 1;
                 target = f64::midpoint(fit, failed);
@@ -284,17 +285,17 @@ impl MemoryFit<'_> {
         best
     }
 
-    /// Bytes that the model may use, if it has counted `live` bytes where a plan took what it takes.
+    /// The memory target of the model in bytes, given that it counted `live` bytes for `planned`.
     fn target(&self, planned: &Sliced, live: f64) -> f64 {
         let users = planned.plan.users_bytes().1;
         let (room, used) = (self.limit.saturating_sub(users) as f64, planned.peak.saturating_sub(users) as f64);
         let shared = live * room / used.max(1.0);
         let excess = planned.peak.saturating_sub(self.limit) as f64;
-        // Ranks share what is live; what one rank packs may be as much for smaller tensors.
+        // Ranks share the live tensors; a single rank may pack as much for smaller tensors.
         if self.machine.ranks > 1 { shared } else { (live - excess).max(shared / 2.0) }
     }
 
-    /// The label of a set that cannot be sliced.
+    /// The label of a set that cannot be sliced; if each label can by itself, the last one.
     fn refused(&self, slices: &[Slice], result: ResultResidency) -> Option<Label> {
         let alone = slices.iter().find(|slice| self.sliced(vec![**slice], result).is_err());
         alone.or(slices.last()).map(|slice| slice.label)
@@ -306,7 +307,7 @@ impl MemoryFit<'_> {
         while found.peak > self.limit {
             found = self.next(&found).ok_or_else(|| self.too_large(&found, ""))?;
         }
-        // The first ones were cut finer than need be.
+        // The first dimensions may be cut finer than necessary.
         let coarse = self.coarse(found);
         if slice_count(&coarse.slices) > MOST_SLICES {
             return Err(PlanError::TooManySlices { limit: self.limit, most: MOST_SLICES as u64 });
@@ -314,7 +315,7 @@ impl MemoryFit<'_> {
         Ok(coarse)
     }
 
-    /// With larger pieces, as far as they fit.
+    /// Enlarges the pieces as far as the plan still fits.
     fn coarse(&self, mut found: Sliced) -> Sliced {
         if found.slices.len() * self.tree.nodes.len() > COARSENED {
             return found;
@@ -326,17 +327,17 @@ impl MemoryFit<'_> {
         found
     }
 
-    /// With one more dimension sliced; `None` where none makes the peak lower.
+    /// Slices one more dimension; `None` if no dimension lowers the peak.
     fn next(&self, now: &Sliced) -> Option<Sliced> {
         let mut best: Option<Sliced> = None;
         for label in candidates(&now.plan) {
             let mut slices = now.slices.clone();
             slices.push(Slice { label, extent: self.tree.extent(label), piece: 1 });
-            // A forced algorithm or cut may need a dimension whole.
+            // A forced algorithm or cut may need an unsliced dimension.
             let Ok(mut next) = self.sliced(slices, now.plan.result) else { continue };
             let least = best.as_ref().map_or(f64::INFINITY, |best| cost(&best.plan));
             if next.peak <= self.limit {
-                // Another dimension adds operations, or none.
+                // Slicing one more dimension never lowers the operations.
                 let at = now.slices.len();
                 let cheapest =
                     |pieces: usize| priced(now.plan.total_gflop(), now.plan.slice_count() as f64 * pieces as f64);
@@ -351,9 +352,9 @@ impl MemoryFit<'_> {
         best
     }
 
-    /// With the largest of these pieces, in ascending order, of one of its dimensions that fit; of a plan that fits.
+    /// Gives dimension `at` the largest of `pieces`, which ascend, with which the plan fits; `found` fits already.
     fn coarsest(&self, mut found: Sliced, at: usize, pieces: &[usize]) -> Sliced {
-        // Larger pieces take more memory. Often none fits.
+        // Memory grows with the piece, so this bisects. It tries the smallest piece first, as often none fits.
         let (mut fit, mut do_not, mut middle) = (0, pieces.len(), 0);
         while fit < do_not {
             let mut slices = found.slices.clone();
@@ -367,13 +368,13 @@ impl MemoryFit<'_> {
         found
     }
 
-    /// The plan of one slice.
+    /// Plans one slice.
     fn sliced(&self, slices: Vec<Slice>, result: ResultResidency) -> Result<Sliced, PlanError> {
         let mut tree = self.tree.clone();
         slices.iter().for_each(|slice| tree.extents[slice.label.0 as usize] = slice.piece);
         let output = &tree.nodes[tree.root()].labels;
         let mut cut: Vec<Slice> = slices.iter().filter(|slice| slice.piece < slice.extent).copied().collect();
-        // Those that are summed vary fastest: an element of out is finished before the next one is begun.
+        // Summed dimensions vary fastest: an element of out is finished before the next one begins.
         cut.sort_by_key(|slice| !output.contains(&slice.label));
         let adds = cut.iter().any(|slice| !output.contains(&slice.label));
         let options = Options { accumulate: self.options.accumulate || adds, ..self.options.clone() };
@@ -383,7 +384,8 @@ impl MemoryFit<'_> {
         Ok(Sliced::new(slices, Plan { slices: cut, result, ..plan }.lasting(false)))
     }
 
-    /// What does not fit, and `why` there are no more slices; without a reason there is none that can be sliced.
+    /// The error for a plan that does not fit. `why` gives the reason for no more slices; if it is empty, no further
+    /// dimension can be sliced.
     fn too_large(&self, found: &Sliced, why: &str) -> PlanError {
         let Sliced { peak, rank, plan, .. } = found;
         let steps = plan.values.iter().filter(|value| !matches!(value.source, Source::Operand(_)));
@@ -402,15 +404,15 @@ impl MemoryFit<'_> {
     }
 }
 
-/// The dimensions of what takes the most memory, as far as they have more than one element: of a result in parts, whose
-/// first ones are best as parts of it are then in one piece, and of the largest intermediates.
+/// The dimensions, of more than one element, of the tensors that need the most memory: first those of a result in
+/// parts, starting with the slowest as each part is then contiguous, then those of the largest intermediates.
 fn candidates(plan: &Plan) -> Vec<Label> {
     let last = plan.values.len() - 1;
     let is_between = |(id, value): &(usize, &Value)| *id < last && !matches!(value.source, Source::Operand(_));
     let mut between: Vec<&Value> = plan.values.iter().enumerate().filter(is_between).map(|(_, value)| value).collect();
     between.sort_by_key(|value| std::cmp::Reverse(value.shape.iter().product::<usize>()));
     between.truncate(LOOKED_AT);
-    // Without intermediates it is packing that is too much.
+    // Without intermediates, packing is the cause.
     let others: Vec<&Value> = if between.is_empty() { plan.values.iter().collect() } else { between };
     let result = (plan.result == ResultResidency::InParts).then(|| plan.output());
     let mut labels: Vec<Label> = Vec::new();
@@ -422,7 +424,7 @@ fn candidates(plan: &Plan) -> Vec<Label> {
     labels
 }
 
-/// Pieces of a dimension that are larger than those it has, up to all of it.
+/// Pieces of a dimension that are larger than the current one, up to the whole extent.
 fn larger_pieces(slice: Slice) -> Vec<usize> {
     divisors(slice.extent).into_iter().filter(|&piece| piece > slice.piece).collect()
 }

@@ -1,30 +1,32 @@
-//! From a tree to a plan: where every tensor lies, and which algorithm contracts it.
+//! Turns a contraction tree into a plan: a distribution for every tensor and an algorithm for every contraction.
 //!
-//! A [`Plan`] is a plain value without data: print it ([`Plan::explain`]), compare it ([`Plan::fingerprint`]), turn it into
-//! the schedule of any rank ([`Plan::schedule`]), prove it ([`Plan::verify`]), run it ([`crate::api::World`]).
+//! A [`Plan`] is a plain value without data: print it ([`Plan::explain`]), compare it ([`Plan::fingerprint`]), turn it
+//! into the schedule of any rank ([`Plan::schedule`]), prove it ([`Plan::verify`]), run it ([`crate::api::World`]).
 //!
 //! | pass | file |
 //! |---|---|
-//! | in which order | `path` |
-//! | how intermediates lie in memory | `layout` |
-//! | which subtrees run side by side | `lanes` |
-//! | what could contract a node | `candidates`, `grids` |
-//! | which of these all nodes take together | `choices`, `dynamic` |
-//! | what it would take | `cost`, `bound` |
-//! | where tensors lie, redistributions between nodes | `distribute`, `fixed` |
+//! | contraction order | `path` |
+//! | memory layout of intermediates | `layout` |
+//! | subtrees that run concurrently on one rank | `lanes` |
+//! | candidate algorithms of a node | `candidates`, `grids` |
+//! | choice of the algorithms of all nodes together | `context`, `algorithm_selection` |
+//! | cost model, communication lower bound | `cost`, `bound` |
+//! | distributions, redistributions between nodes | `distribute`, `fixed` |
 //! | tasks of one rank | `lower` |
-//! | batches through ranks in groups | `pipeline` |
-//! | ranks of their own for subtrees | `groups` |
-//! | which ranks have nothing to do | `idle` |
-//! | what they pack into | `packing` |
-//! | in slices, where memory is limited | `slice`, `slice_model`, `slice_search`, `fitting` |
-//! | what later slices and runs leave out | `lasting` |
-//! | what it takes, played without data | `simulate` |
-//! | proofs of thousands of ranks | `proof` |
-//! | words and JSON | `explain`, `report` |
+//! | batches that flow through groups of ranks | `pipeline` |
+//! | subtrees on disjoint groups of ranks | `groups` |
+//! | idle ranks | `idle` |
+//! | workspace for packing | `packing` |
+//! | slicing under a memory limit | `slice`, `slice_model`, `slice_search`, `memory_fit` |
+//! | results that later slices and runs reuse | `reuse` |
+//! | simulated run time, without data | `simulate` |
+//! | summation order, error growth | `order`, `rounding` |
+//! | proofs for thousands of ranks | `proof` |
+//! | text and JSON | `explain`, `report` |
 //!
-//! Invariants: values come after their inputs; every input of a contraction lies as its algorithm requires. Deliberately
-//! absent: more replicas of a tensor than were asked for or a diagonal needs; grids gather what they share instead.
+//! Invariants: values come after their inputs; every input of a contraction has the distribution that its algorithm
+//! requires. Deliberately absent: more replicas of a tensor than the user requests or a diagonal needs; grids gather
+//! shared tiles instead.
 
 #![warn(missing_docs)]
 
@@ -86,14 +88,14 @@ use crate::schedule::verify::{self, Facts, Order, Origin, VerifyError};
 use crate::schedule::{ReuseScope, Schedule};
 use crate::tree::{self, EinsumSource, Einsums, Tree, UnaryOp};
 
-/// How a value of a plan comes about; inputs are values by their places in [`Plan::values`].
+/// The step that produces a value of a plan; inputs are indices into [`Plan::values`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "fields are named for what they are")]
 pub enum Source {
-    /// The operand of this number.
+    /// The operand with this index.
     Operand(usize),
-    /// A contraction of two values, by a range of ranks that know each other by their places in it; `None`: by all.
+    /// A contraction of two values on a range of ranks, which the algorithm numbers from 0; `None`: on all ranks.
     Contract { left: usize, right: usize, kinds: Kinds, algorithm: Algorithm, group: Option<Range<usize>> },
     /// A step with one input.
     Unary { input: usize, op: UnaryOp },
@@ -101,40 +103,41 @@ pub enum Source {
     Redistribute { input: usize },
 }
 
-/// A tensor of a plan: an operand, or what one step makes.
+/// A tensor of a plan: an operand, or the result of one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Value {
     /// Its dimensions, the slowest first.
     pub labels: Vec<Label>,
-    /// Its extents in one slice; [`Plan::whole_shape`] has those over all slices.
+    /// Its extents in one slice; [`Plan::whole_shape`] returns the extents over all slices.
     pub shape: Vec<usize>,
-    /// How it lies over ranks.
+    /// Its distribution over the ranks.
     pub distribution: Distribution,
-    /// How it comes about.
+    /// The step that produces it.
     pub source: Source,
-    /// In one slice, predicted by the cost model.
+    /// Seconds of that step in one slice, predicted by the cost model.
     pub seconds: f64,
-    /// How long it holds: later slices and runs leave out what still does.
+    /// How long it stays valid: later slices and runs skip the steps of values that still are.
     pub lasts: ReuseScope,
-    /// The cheapest candidates of a contraction, the cheapest first; no part of the plan, but what was thought of.
+    /// The cheapest candidates of a contraction, cheapest first. For display only: neither serialised nor in the
+    /// fingerprint.
     #[serde(skip)]
     pub considered: Vec<Candidate>,
 }
 
-/// What a contraction could have been.
+/// An algorithm that was considered for a contraction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// The algorithm with what it cuts: `ring-mn(m, n)`.
+    /// The algorithm with the dimensions that it cuts: `ring-mn(m, n)`.
     pub how: String,
     /// Predicted seconds of the contraction by itself.
     pub contraction: f64,
-    /// With all steps below it and what brings its inputs to it.
+    /// Predicted seconds with all steps below it and the redistributions of its inputs.
     pub whole: f64,
-    /// The plan has this one: it may cost more here, if what uses the result then costs less.
+    /// Whether the plan uses it. It may be dearer here if its consumers then cost less.
     pub chosen: bool,
 }
 
-/// What to do on every rank, as a value: printed, compared and proved without data.
+/// The work of every rank as a plain value, which can be printed, compared and verified without data.
 ///
 /// ```
 /// use einsum_dist::{Machine, Options, Problem};
@@ -157,50 +160,50 @@ pub struct Candidate {
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// In canonical form.
+    /// The expression in canonical form.
     pub expression: String,
-    /// Of all tensors.
+    /// The element type of all tensors.
     pub dtype: Dtype,
-    /// What it is for.
+    /// The machine that it is planned for.
     pub machine: Machine,
     /// Names of dimensions, by label.
     pub names: Vec<String>,
     /// Extents of dimensions in one slice, by label.
     pub extents: Vec<usize>,
-    /// Dimensions of which one piece is contracted after the other; usually none. The first varies slowest.
+    /// Sliced dimensions, whose pieces are contracted one after another; usually none. The first varies slowest.
     pub slices: Vec<Slice>,
-    /// Whether there is memory for the whole result, or for one part of it after the other.
+    /// Whether memory holds the whole result, or one part of it at a time.
     pub result: ResultResidency,
-    /// How many operands there are.
+    /// The number of operands.
     pub operands: usize,
-    /// The value of each operand.
+    /// By operand, the index of its value.
     pub leaves: Vec<usize>,
-    /// Operands that are promised to hold the same numbers in all runs.
+    /// Operands that the user promises to keep the same in all runs.
     pub constant: Vec<usize>,
     /// Operands and steps, in the order in which they run; the last one is the result.
     pub values: Vec<Value>,
-    /// Steps of one rank that run side by side: ranges of values, one lane behind another from the first value on. None: all run
-    /// one after the other.
+    /// Branches that run concurrently on one rank: consecutive ranges of values, from the first value on. Empty: all
+    /// steps run one after another.
     pub lanes: Vec<Range<usize>>,
-    /// Batches that go through the steps one behind another, each step with ranks of its own.
+    /// Batches that follow each other through the steps; each step has ranks of its own.
     pub pipeline: Option<Pipeline>,
-    /// Predicted seconds of the plan in which all ranks do every step; where this one has a pipeline or groups.
+    /// If this plan has a pipeline or groups: predicted seconds of the plan in which all ranks share every step.
     pub ungrouped: Option<f64>,
-    /// The result is added onto an output that holds values.
+    /// Whether the result is added onto an output that already holds values.
     pub accumulate: bool,
-    /// Contraction order as positions in the list of operands, results appended at its end (as opt_einsum writes it); where
-    /// subtrees run side by side, steps follow each other in another order.
+    /// Contraction order as positions in the list of operands, with results appended at its end (the format of
+    /// opt_einsum). With branches, the steps run in another order.
     pub path: Vec<[usize; 2]>,
-    /// Bytes that each rank may take.
+    /// The most bytes that each rank may use.
     pub memory_limit: Option<u64>,
-    /// What contracts on each rank.
+    /// The kernel that contracts on each rank.
     pub kernel: KernelChoice,
-    /// What the kernels of a rank have, as far as the planner knows.
+    /// The instructions, caches and threads of a rank, as far as the planner knows them.
     pub target: Option<Target>,
 }
 
 impl Plan {
-    /// The tree of an expression in the order that the options ask for.
+    /// Returns the contraction tree of an expression, in the order that the options select.
     ///
     /// # Errors
     /// An explicit path that does not fit the expression.
@@ -208,10 +211,10 @@ impl Plan {
         Plan::searched_tree(einsums, machine, options).map(|(tree, _)| tree)
     }
 
-    /// As [`Plan::tree`], with the limits that ended searches early, one for each einsum whose search it did.
+    /// As [`Plan::tree`], with the limits that ended searches early, one for each einsum whose search was cut short.
     ///
     /// # Errors
-    /// Those of [`Plan::tree`].
+    /// As [`Plan::tree`].
     pub fn searched_tree(
         einsums: &Einsums,
         machine: &Machine,
@@ -233,8 +236,9 @@ impl Plan {
     /// Plans a tree for a machine.
     ///
     /// # Errors
-    /// A machine with numbers that no machine has, or more ranks than can be planned for; a forced algorithm or cut that does not
-    /// apply, a redistribution that is forbidden, a tensor too large for any memory, a memory limit that the plan does not fit in, or a constant operand that is not there.
+    /// An impossible machine, or more ranks than the planner supports; a forced algorithm or cut that does not apply, a
+    /// redistribution that is forbidden, a tensor too large for any address space, a memory limit that the plan does
+    /// not fit, or a constant operand that does not exist.
     pub fn new(expression: &str, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan, PlanError> {
         if let Some(&operand) = options.constant.iter().find(|&&operand| operand >= tree.operands) {
             return Err(PlanError::Constant { operand, operands: tree.operands });
@@ -243,7 +247,7 @@ impl Plan {
         memory_fit::fitting(expression, tree, machine, options)
     }
 
-    /// The plan that moves one tensor from a distribution to another.
+    /// Returns the plan that moves one tensor from one distribution to another.
     pub fn redistribution(shape: &[usize], dtype: Dtype, from: &Distribution, to: &Distribution, ranks: usize) -> Plan {
         let labels: Vec<Label> = (0..shape.len() as u32).map(Label).collect();
         let value = |distribution: &Distribution, source| Value {
@@ -278,12 +282,12 @@ impl Plan {
         }
     }
 
-    /// How many ranks it is for.
+    /// The number of ranks.
     pub fn ranks(&self) -> usize {
         self.machine.ranks
     }
 
-    /// The last value: what the plan is for.
+    /// The last value, which is the result of the plan.
     pub fn output(&self) -> &Value {
         // A tree has a root, and its root is a step.
         &self.values[self.values.len() - 1]
@@ -292,18 +296,18 @@ impl Plan {
     /// The value of an operand.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there is no operand with this index.
     pub fn operand(&self, index: usize) -> &Value {
         &self.values[self.leaves[index]]
     }
 
-    /// The tasks of one rank, in one slice. Cost: linear in the tasks of that rank, for some steps times the number of
-    /// ranks.
+    /// Returns the tasks of one rank in one slice. Cost: linear in the tasks of that rank; for some steps also in the
+    /// number of ranks.
     pub fn schedule(&self, rank: usize) -> Schedule {
         lower::lower(self, rank)
     }
 
-    /// What a correct run must do.
+    /// Returns the specification that the verifier checks schedules against.
     pub fn facts(&self) -> Facts {
         let Facts { mut values, output, accumulate } = self.facts_without_order();
         for (id, value) in values.iter_mut().enumerate() {
@@ -316,7 +320,7 @@ impl Plan {
         Facts { values, output, accumulate }
     }
 
-    /// The same, but for the order of sums, which takes a look at all ranks.
+    /// As [`Plan::facts`], without the order of sums, which depends on all ranks.
     fn facts_without_order(&self) -> Facts {
         let values = self.values.iter().map(|value| verify::Value {
             labels: value.labels.clone(),
@@ -334,32 +338,32 @@ impl Plan {
     }
 
     /// Proves the schedules of all ranks: transfers match, nothing deadlocks or is read before it is written, every
-    /// element of the result holds each product once, and memory is within the limit. Cost: linear in all tasks of all
-    /// ranks.
+    /// element of the result contains each product once, and memory stays within the limit. Cost: linear in the number
+    /// of tasks of all ranks.
     ///
     /// # Errors
-    /// The first fault found: a bug of an algorithm.
+    /// The first fault found, which is a bug in an algorithm.
     pub fn verify(&self) -> Result<(), VerifyError> {
         let schedules: Vec<Schedule> = (0..self.ranks()).map(|rank| self.schedule(rank)).collect();
         verify::whole(&schedules, &self.facts(), self.memory_limit)
     }
 
-    /// A number that two plans share only if they are the same, for all practical purposes. Ranks compare it before the
+    /// A hash that, for all practical purposes, two plans share only if they are equal. Ranks compare it before the
     /// first transfer.
     pub fn fingerprint(&self) -> u64 {
-        // Prices may differ in their last bits between processors, which does not make another plan.
+        // Predicted times may differ in their last bits between processors; the plans are still equal.
         let mut plan = self.clone();
         plan.values.iter_mut().for_each(|value| value.seconds = 0.0);
         plan.pipeline.iter_mut().for_each(|pipeline| pipeline.seconds = 0.0);
         plan.ungrouped = None;
-        // A plan is numbers, strings and enums; writing those as JSON into memory cannot fail.
+        // A plan consists of numbers, strings and enums; serialising those as JSON into memory cannot fail.
         let text = serde_json::to_vec(&plan).unwrap_or_default();
         xxhash_rust::xxh3::xxh3_64(&text)
     }
 
-    /// The plan as text, like EXPLAIN of a database: a row for each value, with what the busiest rank receives in MB
-    /// and predicted seconds, both over all slices. Cost: that of the schedules of all ranks (of 8, where there are
-    /// more than 256), when it is printed.
+    /// The plan as text, like EXPLAIN of a database: one row per value, with the MB that the busiest rank receives and
+    /// the predicted seconds, both over all slices. Printing costs as much as the schedules of all ranks (of 8 sampled
+    /// ranks, if there are more than 256).
     pub fn explain(&self) -> Explain<'_> {
         Explain(self)
     }
@@ -369,18 +373,18 @@ impl Plan {
         &self.names[label.0 as usize]
     }
 
-    /// Labels as a term: `mk`, or `[m0,k0]`.
+    /// Formats labels as a term: `mk`, or `[m0,k0]`.
     pub fn term(&self, labels: &[Label]) -> String {
         tree::term(&self.names, labels)
     }
 
-    /// A value's distribution, with the names of its dimensions: `m/4`, or `rank 0`.
+    /// Formats a value's distribution with the names of its dimensions: `m/4`, or `rank 0`.
     pub fn placement(&self, value: &Value) -> String {
         let names: Vec<&str> = value.labels.iter().map(|&label| self.name(label)).collect();
         value.distribution.describe(&names)
     }
 
-    /// The step that makes a value, as an expression: `mk,kn->mn`.
+    /// Formats the step that produces a value as an expression: `mk,kn->mn`.
     pub fn step_text(&self, value: &Value) -> String {
         let term = |id: usize| self.term(&self.values[id].labels);
         let out = self.term(&value.labels);
@@ -391,15 +395,16 @@ impl Plan {
         }
     }
 
-    /// How many times a value is computed for one result, the first one of a program.
+    /// The number of times that the first run of a program computes a value.
     pub fn times(&self, value: &Value) -> usize {
         if value.lasts == ReuseScope::Slice { self.slice_count() } else { 1 }
     }
 
-    /// Additions that a term of an element of the result goes through on its way along the plan, at most: in each step, whose
-    /// sums are sums of blocks ([`longest_chain`](crate::local_plan::longest_chain)), and where threads, ranks, pieces and slices add up what they have, or
-    /// onto an output. An element is off by at most the [`error_bound`](crate::kernel::error_bound) of so many terms, with the
-    /// operands as factors, times the sum of its absolute products. Cost: linear in the steps, and on several ranks that of
+    /// An upper bound on the number of additions that any term of an element of the result goes through. It counts the
+    /// additions in each step, whose sums are blocked ([`longest_chain`](crate::local_plan::longest_chain)), those that
+    /// combine the partial sums of threads, ranks, pieces and slices, and the addition onto an output. The error of an
+    /// element is at most the [`error_bound`](crate::kernel::error_bound) for that many terms, with the operands as
+    /// factors, times the sum of its absolute products. Cost: linear in the steps, plus, on several ranks, the cost of
     /// all of their schedules.
     ///
     /// ```
@@ -417,7 +422,8 @@ impl Plan {
         self.machine.start + self.pipeline.as_ref().map_or_else(|| self.busiest_seconds(), |pipeline| pipeline.seconds)
     }
 
-    /// Until the last rank is done: a step begins when all of its ranks have done those before it.
+    /// Predicted seconds until the last rank finishes. A step begins when all of its ranks have finished their earlier
+    /// steps.
     fn busiest_seconds(&self) -> f64 {
         let seconds = |value: &Value| value.seconds * self.times(value) as f64;
         let group = |value: &Value| match &value.source {
@@ -430,7 +436,7 @@ impl Plan {
         let mut done = vec![0.0f64; self.ranks()];
         for value in self.values.iter().filter(|value| !matches!(value.source, Source::Operand(_))) {
             let ranks = group(value).unwrap_or_else(|| {
-                // Whoever holds some of it, or of what it is made of.
+                // The ranks that hold part of the value or of its input.
                 let input = match value.source {
                     Source::Unary { input, .. } | Source::Redistribute { input } => &self.values[input],
                     _ => value,
@@ -444,8 +450,8 @@ impl Plan {
         done.into_iter().fold(0.0, f64::max)
     }
 
-    /// Operations of a value's step in all slices and on all ranks, 2 per multiply-add (8 for complex numbers), in
-    /// units of 10^9.
+    /// Operations of a value's step in all slices and on all ranks, in units of 10^9: 2 per multiply-add, 8 for complex
+    /// numbers.
     pub fn gflop(&self, value: &Value) -> f64 {
         match &value.source {
             Source::Contract { kinds, .. } => {

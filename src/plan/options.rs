@@ -1,4 +1,4 @@
-//! What a user fixes of a plan.
+//! The planning choices that a user can fix.
 
 use std::str::FromStr;
 
@@ -12,7 +12,7 @@ use crate::local_plan::Target;
 /// An algorithm by its name on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlgorithmName {
-    /// All of it on rank 0.
+    /// The whole contraction on rank 0.
     Local,
     /// All three tensors cut along the same c: nothing moves.
     BatchParallel,
@@ -20,18 +20,18 @@ pub enum AlgorithmName {
     RingMn,
     /// left and right cut along k, partial sums of out travel the ring.
     RingK,
-    /// Tensors lie anyhow; pieces of two travel to where the third one is.
+    /// The universal algorithm: any distributions; pieces of two tensors travel to the blocks of the third.
     Slicing,
     /// A grid of ranks over all dimensions.
     Grid,
     /// A square grid of ranks; operands are shifted past out.
     Cannon,
-    /// All of it on rank 0, which hands out parts.
+    /// All tensors on rank 0, which hands out parts.
     MasterWorker,
 }
 
 impl AlgorithmName {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [AlgorithmName; 8] = [
         AlgorithmName::Local,
         AlgorithmName::BatchParallel,
@@ -43,7 +43,7 @@ impl AlgorithmName {
         AlgorithmName::MasterWorker,
     ];
 
-    /// On the command line, in plans and in JSON.
+    /// Its name on the command line, in plans and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             AlgorithmName::Local => "local",
@@ -57,7 +57,7 @@ impl AlgorithmName {
         }
     }
 
-    /// What a contraction must have for it.
+    /// The dimensions that a contraction must have for it, as a phrase for messages.
     pub const fn needs(self) -> &'static str {
         match self {
             AlgorithmName::Local | AlgorithmName::Slicing | AlgorithmName::Grid => "nothing",
@@ -78,30 +78,30 @@ impl FromStr for AlgorithmName {
     }
 }
 
-/// What contracts on each rank, by its name on the command line. Every rank finds out for itself what that is on its
-/// machine, so a plan names the choice and not what becomes of it.
+/// The kernel that contracts on each rank, by its name on the command line. Every rank resolves the choice on its own
+/// machine, so a plan records the choice and not the kernel that it resolves to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelChoice {
-    /// Whatever is best on the machine: our own, and LIBXSMM for batches of small products if the build has it.
+    /// The best on the machine: our own kernels, and LIBXSMM for batches of small products if the build has it.
     #[default]
     Auto,
     /// Micro-kernels that LIBXSMM generates.
     Xsmm,
-    /// Our own, on the widest instructions of the machine.
+    /// Our own kernels with the widest instructions of the machine.
     Portable,
-    /// Our own, on x86-64 with AVX2 and FMA.
+    /// Our own kernels for x86-64 with AVX2 and FMA.
     Avx2,
-    /// Our own, on x86-64 with AVX-512.
+    /// Our own kernels for x86-64 with AVX-512.
     Avx512,
-    /// Our own, on AArch64.
+    /// Our own kernels for AArch64.
     Neon,
-    /// One product after the other in double precision, to compare with.
+    /// One product at a time in double precision, as a reference for comparison.
     Reference,
 }
 
 impl KernelChoice {
-    /// All of them.
+    /// All choices.
     pub const ALL: [KernelChoice; 7] = [
         KernelChoice::Auto,
         KernelChoice::Xsmm,
@@ -112,7 +112,7 @@ impl KernelChoice {
         KernelChoice::Reference,
     ];
 
-    /// On the command line, in plans and in JSON.
+    /// Its name on the command line, in plans and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             KernelChoice::Auto => "auto",
@@ -142,7 +142,7 @@ impl FromStr for Reorder {
     }
 }
 
-/// The choice of this name; `also` are names that whoever asks knows.
+/// The choice with this name; `also` lists further names that the caller handles, for the error message.
 fn by_name<T: Copy>(
     what: &str,
     also: &[&str],
@@ -156,24 +156,24 @@ fn by_name<T: Copy>(
     })
 }
 
-/// Whether there is to be a pipeline.
+/// Whether a plan has a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PipelineChoice {
-    /// Where it takes clearly less time.
+    /// If the pipeline is predicted to be clearly faster.
     #[default]
     Auto,
     /// Never.
     Off,
-    /// So many batches through so many groups of ranks, where steps have a dimension for it.
+    /// With these numbers of batches and of groups of ranks, if the steps share a suitable dimension.
     Of {
-        /// Even tiles of one dimension.
+        /// The number of batches, which are even tiles of one dimension.
         batches: usize,
-        /// From 2 to as many as there are contractions and ranks.
+        /// The number of groups: at least 2, at most the number of contractions and of ranks.
         groups: usize,
     },
 }
 
-/// PlanningContext of a plan; the default is float32 and lets the cost model choose.
+/// Planning options; the default is float32 and lets the cost model choose.
 ///
 /// ```
 /// use einsum_dist::plan::AlgorithmName;
@@ -189,52 +189,54 @@ pub enum PipelineChoice {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Of all operands, intermediates and the result.
+    /// The element type of all operands, intermediates and the result.
     pub dtype: Dtype,
-    /// For every contraction, an error where it does not apply; `None` chooses for each.
+    /// The algorithm of every contraction, an error where it does not apply; `None` chooses for each.
     pub algorithm: Option<AlgorithmName>,
-    /// Where operands and result lie, if not where the planner likes.
+    /// Prescribed distributions of operands and result; the planner chooses the others.
     pub fixed: Fixed,
     /// Names of one or two dimensions that algorithms must cut, in contractions that have them.
     pub cut: Vec<String>,
-    /// Plan for an output that holds values and is added onto. Without it, a program that is run with a beta that is
-    /// not 0 compiles a second plan at that time.
+    /// Plan for an output that already holds values and is added onto. Without it, the first run of a program with a
+    /// nonzero beta compiles a second plan.
     pub accumulate: bool,
-    /// Operands, by number, that hold the same in all runs of a program: what is made of these alone is computed in the first
-    /// run and kept ([`crate::api::Program::renew`] computes it once more), but for the result, for what has a sliced dimension,
-    /// and where a plan fits into the memory limit only if nothing is kept.
+    /// Operands, by index, that stay the same in all runs of a program. Values that depend on these alone are computed
+    /// in the first run and kept ([`crate::api::Program::renew`] recomputes them). Exceptions: the result, values with
+    /// a sliced dimension, and plans that fit into the memory limit only if nothing is kept.
     pub constant: Vec<usize>,
-    /// Bytes that each rank may take: blocks of operands and result, intermediates, and what contractions pack into. A
-    /// plan that needs more runs in slices; where none help, an error says how much is missing.
+    /// The most bytes that each rank may use for blocks of operands and result, intermediates, and packing. A plan that
+    /// needs more runs in slices; if no slices fit, the error says how much memory is missing.
     pub memory_limit: Option<u64>,
-    /// The result may leave in parts where it does not fit as a whole ([`ResultResidency::InParts`](super::ResultResidency)): for callers of
+    /// The result may leave in parts if it does not fit as a whole
+    /// ([`ResultResidency::InParts`](super::ResultResidency)): for callers of
     /// [`Program::run_part`](crate::Program::run_part).
     pub in_parts: bool,
-    /// No tensor is on one rank alone where there is another way: for plans that have to do with little memory.
+    /// Rule out algorithms that hold a whole tensor on one rank, if others apply: for plans with little memory.
     pub spread: bool,
     /// `cannon` runs on any number of ranks: those beyond the largest square are idle.
     pub idle: bool,
-    /// In which order ranks go through what `slicing` gives them.
+    /// The order in which a rank contracts its chunks under `slicing`.
     pub reorder: Reorder,
     /// Redistribution of an intermediate is an error.
     pub forbid_redistribution: bool,
-    /// Whether steps work on batches one behind another, each with ranks of its own ([`Pipeline`](super::Pipeline)).
+    /// Whether batches follow each other through the steps, each step with ranks of its own
+    /// ([`Pipeline`](super::Pipeline)).
     pub pipeline: PipelineChoice,
-    /// Every contraction gets the algorithm that is cheapest for it alone, wherever its inputs lie and whatever uses its result: what
-    /// plans of whole trees are compared with.
+    /// Every contraction gets the algorithm that is cheapest for it alone, regardless of the distribution of its inputs
+    /// and of the consumer of its result: the baseline for plans of whole trees.
     pub step_by_step: bool,
-    /// What contracts on each rank. One that a rank lacks is an error when the plan is compiled there.
+    /// The kernel that contracts on each rank. If a rank lacks it, compiling the plan there is an error.
     pub kernel: KernelChoice,
-    /// In which order einsums of several operands are contracted.
+    /// The contraction order of einsums of several operands.
     pub path: PathChoice,
-    /// Seconds that the search for an order may take, on a core of some 3 GHz: a number of steps, so that all ranks and all runs
-    /// find the same order. `None`: 10 for [`PathChoice::Optimal`], for `Auto` a share of the predicted run time, for others as
-    /// long as they take.
+    /// The time budget of the search for an order, in seconds on a core of about 3 GHz. It is converted to a number of
+    /// steps, so that all ranks and all runs find the same order. `None`: 10 for [`PathChoice::Optimal`], a share of
+    /// the predicted run time for `Auto`, no limit for others.
     pub path_seconds: Option<f64>,
-    /// Intermediates may have their dimensions in another order than the expression says, where that is cheaper.
+    /// Intermediates may have their dimensions in another order than the expression, if that is cheaper.
     pub layout: bool,
-    /// Instructions, caches and threads of a rank, which say what contractions pack into. `None`: those of the machine that
-    /// plans, where there is one.
+    /// The instructions, caches and threads of a rank, which determine its packing workspace. `None`: those of the
+    /// machine that plans, if there is one.
     pub target: Option<Target>,
 }
 

@@ -1,11 +1,12 @@
-//! In which order summands meet in a contraction of a plan: what the verifier holds schedules to.
+//! The order in which a contraction of a plan adds its summands, to which the verifier holds schedules.
 
 use super::{Plan, Source};
 use crate::algorithm::Contraction;
 use crate::distribution::{Intervals, Region};
 use crate::schedule::verify::Summand;
 
-/// By rank, where the algorithm has an order of its own; piece by piece where batches follow each other.
+/// The summands of value `id` in order, by rank, if its algorithm has an order of its own; in a pipeline, batch by
+/// batch.
 pub fn listed(plan: &Plan, id: usize) -> Option<Vec<Vec<Summand>>> {
     let Source::Contract { left, right, algorithm, group, .. } = &plan.values[id].source else { return None };
     let group = group.clone().unwrap_or(0..plan.ranks());
@@ -24,7 +25,7 @@ pub fn listed(plan: &Plan, id: usize) -> Option<Vec<Vec<Summand>>> {
     Some(listed)
 }
 
-/// The same indices, but for one dimension, along which all come later.
+/// Shifts the indices of one dimension of a region by `by`.
 fn later(region: &Region, dim: usize, by: usize) -> Region {
     let mut dims = region.dims().to_vec();
     dims[dim] = Intervals::ascending(dims[dim].ranges().iter().map(|range| range.start + by..range.end + by));

@@ -1,8 +1,8 @@
-//! What ranks pack into: the workspace of their local contractions, known before there is a tensor.
+//! Packing workspace of the local contractions of each rank, known before any tensor exists.
 //!
-//! Invariant: with the target that a program is compiled for, the bytes that it has reserved after it ran on dense blocks of the
-//! user's, and on whole dense arrays of which their blocks are boxes. Deliberately absent: what transports pack into, and other
-//! arrays of the user's.
+//! Invariant: with the target that a program is compiled for, this equals the bytes that the program has reserved after
+//! runs on dense user blocks and on whole dense arrays in which these blocks are boxes. Deliberately absent: the
+//! packing of transports, and user arrays with other layouts.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::{Plan, ResultResidency};
 use crate::local_plan::{key, plan_contract};
 use crate::schedule::{Buffer, BufferPlacement, Home, Schedule, Work};
 
-/// Finds the workspace of schedules of one plan, of contractions that are alike once.
+/// Computes the workspace of schedules of one plan, once for contractions with equal layouts.
 pub struct Packing<'a> {
     plan: &'a Plan,
     elements: HashMap<Vec<isize>, usize>,
@@ -21,17 +21,17 @@ impl<'a> Packing<'a> {
         Packing { plan, elements: HashMap::new() }
     }
 
-    /// Bytes of the user's blocks, the arena and the workspace of one rank, over all slices.
+    /// Peak bytes of one rank over all slices: user blocks, arena and workspace.
     pub fn peak_bytes(&mut self, schedule: &Schedule) -> u64 {
         let outside = self.plan.bytes_outside(schedule.rank, self.plan.result);
         schedule.peak_bytes().saturating_add(self.bytes(schedule)).saturating_add(outside)
     }
 
-    /// Bytes of workspace; 0 where nothing is known of the machine.
+    /// Bytes of workspace; 0 if the plan has no target.
     fn bytes(&mut self, schedule: &Schedule) -> u64 {
         let Some(target) = self.plan.target else { return 0 };
         let dtype = self.plan.dtype;
-        // Lanes that run side by side pack side by side.
+        // Branches that run side by side each pack into a workspace of their own.
         let mut lanes = vec![0; schedule.most_lanes()];
         for (id, task) in schedule.tasks.iter().enumerate() {
             let Some(Work::Contract { left, right, out, .. }) = task.action.work() else { continue };
@@ -52,9 +52,9 @@ impl<'a> Packing<'a> {
         elements.saturating_mul(dtype.size()) as u64
     }
 
-    /// The extents of the dense array that a buffer is a box of, where the user's tensors are whole.
+    /// The extents of the dense array in which a buffer is a box, if the user's tensors are whole; otherwise its own.
     fn array(&self, buffer: &Buffer) -> Vec<usize> {
-        // Blocks of several boxes are put together.
+        // Blocks of several boxes are gathered first.
         let one_box =
             |place: &BufferPlacement| place.region.dims().iter().all(|intervals| intervals.ranges().len() <= 1);
         let whole = match buffer.home {

@@ -1,4 +1,4 @@
-//! Batches that follow each other through the steps of a tree, each step with ranks of its own.
+//! Pipelines: batches pass one after the other through the steps of a tree, and each step has ranks of its own.
 //!
 //! ```text
 //! [bi,ij->bj],jk->bk on 2 ranks, b in 3 batches        rank 0              rank 1
@@ -8,12 +8,13 @@
 //!                                                      -                   bj,jk->bk of 2
 //! ```
 //!
-//! With s groups and b batches a run takes b + s - 1 times its slowest step of a batch, computing or receiving, whichever takes
-//! longer. Operands of one step, such as its weights, stay with its ranks and do not move: that is what pipelines are for.
+//! With s groups and b batches, a run takes b + s - 1 times the seconds of its slowest group for one batch (computing
+//! or receiving, whichever takes longer). Operands of one step, such as its weights, stay on its ranks and do not move:
+//! that is the purpose of pipelines.
 //!
-//! Invariant: steps run in the order of the tree; a group has one or more that follow each other, and groups are ranges of ranks
-//! one behind another. Deliberately absent: steps that do not have the batches' dimension, other unary steps than those over
-//! operands, operands or results that are said to lie somewhere, slices, and more than [`MOST_GROUPS`] groups.
+//! Invariant: steps run in the order of the tree; a group has one or more consecutive steps, and groups are consecutive
+//! ranges of ranks. Deliberately absent: steps without the batch dimension, unary steps on anything but operands,
+//! operands or results with a prescribed distribution, slices, and more than [`MOST_GROUPS`] groups.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -32,36 +33,36 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
-/// Batches that are tried, as far as there are so many indices.
+/// Numbers of batches that are tried, up to the extent of the dimension.
 const BATCHES: [usize; 6] = [2, 4, 8, 16, 32, 64];
-/// Batches of one run: schedules list the tasks of each.
+/// Maximum batches of one run: schedules list the tasks of each.
 const MOST_BATCHES: usize = 1 << 16;
-/// Groups that are tried at most.
+/// Maximum number of groups that is tried.
 const MOST_GROUPS: usize = 256;
-/// How much less time than without it must take: what is predicted of it is less certain.
+/// Largest share of the time without a pipeline that a pipeline may take, as its prediction is less certain.
 const GAIN: f64 = 0.8;
 
-/// Batches of a dimension.
+/// A dimension cut into batches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pipeline {
-    /// No step sums it.
+    /// The dimension, which no step sums.
     pub label: Label,
-    /// Even tiles of it.
+    /// Number of batches, which are even tiles of it.
     pub pieces: usize,
-    /// Groups of ranks.
+    /// Number of groups of ranks.
     pub groups: usize,
-    /// Predicted, of a run.
+    /// Predicted seconds of a run.
     pub seconds: f64,
 }
 
-/// A pipeline, and who does what in it.
+/// A pipeline, with the ranks and the algorithm of each contraction.
 pub struct Stages {
     pub pipeline: Pipeline,
-    /// By node, for contractions.
+    /// By node; `None` except for contractions.
     pub contractions: Vec<Option<Assigned>>,
 }
 
-/// What a pipeline is planned for.
+/// The inputs for planning a pipeline.
 pub struct Pipelining<'a> {
     pub tree: &'a Tree,
     pub machine: &'a Machine,
@@ -69,7 +70,7 @@ pub struct Pipelining<'a> {
 }
 
 impl Pipelining<'_> {
-    /// The quickest pipeline, if there is one that takes clearly less than `seconds`, or that is asked for.
+    /// The fastest pipeline, if it is clearly faster than `seconds`, or if the user requested one.
     pub fn best(&self, seconds: f64) -> Option<Stages> {
         let Options { pipeline, algorithm, fixed, memory_limit, forbid_redistribution, cut, step_by_step, .. } =
             self.options;
@@ -78,7 +79,7 @@ impl Pipelining<'_> {
         if *pipeline == PipelineChoice::Off || !plain || *forbid_redistribution || self.machine.ranks < 2 {
             return None;
         }
-        // Where nothing is summed there is nothing to overlap, and zeros of a batch would say nothing of their place.
+        // With an extent of 0 there is nothing to overlap, and the zeros of a batch would not show their position.
         if self.tree.extents.contains(&0) {
             return None;
         }
@@ -94,7 +95,7 @@ impl Pipelining<'_> {
         let divisions = self.groups(&nodes, groups);
         let mut numbers: Vec<Option<usize>> = vec![None; self.tree.nodes.len()];
         nodes.iter().enumerate().for_each(|(number, &node)| numbers[node] = Some(number));
-        // Whatever is not quicker than this is none.
+        // Only pipelines faster than this count.
         let mut least = if *pipeline == PipelineChoice::Auto { GAIN * seconds } else { f64::INFINITY };
         let mut best = None;
         for label in labels {
@@ -112,7 +113,7 @@ impl Pipelining<'_> {
         Batched::new(self, label, pieces).stages(&nodes, groups, least)
     }
 
-    /// The contractions, if all other steps are over operands and there are several.
+    /// The contractions, if there are several and all other steps only process operands.
     fn contractions(&self) -> Option<Vec<NodeId>> {
         let nodes = &self.tree.nodes;
         let mut free = vec![true; nodes.len()];
@@ -131,7 +132,7 @@ impl Pipelining<'_> {
         (contractions.len() > 1).then_some(contractions)
     }
 
-    /// Dimensions that all contractions have and none sums, and that are no diagonal of an operand.
+    /// Dimensions that all contractions have and none sums, and that are not a diagonal of an operand.
     fn labels(&self, nodes: &[NodeId]) -> Vec<Label> {
         let Some(&first) = nodes.first() else { return Vec::new() };
         let all = self.tree.nodes[first].labels.iter().copied();
@@ -142,7 +143,8 @@ impl Pipelining<'_> {
             .collect()
     }
 
-    /// Ways to divide the contractions among so many groups: where each group's end, by number, and how many ranks it has.
+    /// Divisions of the contractions, one for each number of groups: for each group, its end by contraction number and
+    /// its number of ranks.
     fn groups(&self, nodes: &[NodeId], wanted: Range<usize>) -> Vec<Vec<(usize, usize)>> {
         let work: Vec<f64> = nodes.iter().map(|&node| self.tree.products(node)).collect();
         let most = nodes.len().min(self.machine.ranks).min(wanted.end.saturating_sub(1));
@@ -150,8 +152,8 @@ impl Pipelining<'_> {
         (wanted.start.max(2)..most + 1).map(|groups| self.shares(&divisions.ends(groups), &work)).collect()
     }
 
-    /// Ranks for each group: one, and the rest to whoever has most work for each of its ranks. Where there are enough nodes, of whole
-    /// nodes: then only batches go from one to the other.
+    /// Ranks for each group: one each, and each further one for the group with the most work per rank. If there are
+    /// enough nodes, whole nodes are assigned, so that only batches cross between nodes.
     fn shares(&self, ends: &[usize], work: &[f64]) -> Vec<(usize, usize)> {
         let Machine { ranks, ranks_per_node, .. } = *self.machine;
         let whole = ranks.is_multiple_of(ranks_per_node) && ranks / ranks_per_node >= ends.len();
@@ -159,7 +161,7 @@ impl Pipelining<'_> {
         let mut shares: Vec<(usize, usize)> = ends.iter().map(|&end| (end, unit)).collect();
         let starts = [0].iter().chain(ends);
         let works: Vec<f64> = starts.zip(ends).map(|(&start, &end)| work[start..end].iter().sum()).collect();
-        // Work is no less than 0, and such numbers are in the order of their bits; the first of equals has its turn.
+        // Work is at least 0, and such floats compare like their bits; of equals, the first group gets the next rank.
         let load = |at: usize, ranks: usize| ((works[at] / ranks as f64).to_bits(), Reverse(at));
         let mut loads: BinaryHeap<_> = (0..ends.len()).map(|at| load(at, unit)).collect();
         for _ in ends.len()..ranks / unit {
@@ -172,7 +174,7 @@ impl Pipelining<'_> {
     }
 }
 
-/// A tree of one batch, to price the steps of pipelines by.
+/// A tree of one batch, with which the steps of pipelines are priced.
 struct Batched<'a> {
     machine: &'a Machine,
     options: &'a Options,
@@ -189,19 +191,19 @@ impl<'a> Batched<'a> {
         Batched { machine, options, tree, label, pieces }
     }
 
-    /// What a run takes whose slowest group takes so long for a batch.
+    /// Seconds of a run whose slowest group needs `slowest` seconds for a batch.
     fn run(&self, slowest: f64, groups: usize) -> f64 {
         (self.pieces + groups - 1) as f64 * slowest
     }
 
-    /// Seconds of a run with these groups, if less than `least`. Gives up at the first group with which it is not.
+    /// Seconds of a run with these groups, if less than `least`. Stops at the first group that reaches it.
     fn seconds(
         &self,
         (nodes, numbers): (&[NodeId], &[Option<usize>]),
         groups: &[(usize, usize)],
         least: f64,
     ) -> Option<f64> {
-        // Where groups before have left what they made.
+        // Distributions of the results so far, by contraction number.
         let mut made: Vec<Distribution> = Vec::new();
         let (mut slowest, mut from, mut first) = (0.0f64, 0, 0);
         for &(end, ranks) in groups {
@@ -216,7 +218,7 @@ impl<'a> Batched<'a> {
                         let Some(before) = numbers[input].filter(|&number| number < from) else { continue };
                         let labels = &self.tree.nodes[input].labels;
                         let elements: usize = self.tree.shape(labels).iter().product();
-                        // Each of them gets its part from all who have made some.
+                        // Each receiving rank gets its part from all ranks that made some of the result.
                         let bytes = elements as f64 * self.options.dtype.size() as f64 / wanted.parts() as f64;
                         let messages = made[before].places().max(1);
                         receive += messages as f64 * self.machine.link_latency + bytes / self.machine.link_bandwidth;
@@ -234,7 +236,7 @@ impl<'a> Batched<'a> {
         Some(self.run(slowest, groups.len()))
     }
 
-    /// The pipeline with these groups, whose run takes so long; `None` where a contraction has no algorithm.
+    /// Builds the pipeline with these groups, whose run takes `seconds`; `None` if a contraction has no algorithm.
     fn stages(&self, nodes: &[NodeId], groups: &[(usize, usize)], seconds: f64) -> Option<Stages> {
         let mut contractions: Vec<Option<Assigned>> = self.tree.nodes.iter().map(|_| None).collect();
         let (mut from, mut first) = (0, 0);
@@ -247,7 +249,7 @@ impl<'a> Batched<'a> {
                     priced.sort_by(|(_, a, _), (_, b, _)| a.total_cmp(b));
                     let (algorithm, seconds, _) = priced.first().cloned()?;
                     compute += seconds;
-                    // Of one batch; with those of the group before it.
+                    // Seconds of one batch, alone and together with the contractions before it in the group.
                     let shown = priced.iter().map(|(a, own, _)| (a, *own, compute - seconds + own));
                     let mut considered = considered(&self.tree, shown);
                     considered.iter_mut().take(1).for_each(|first| first.chosen = true);
@@ -270,10 +272,10 @@ impl<'a> Batched<'a> {
     }
 }
 
-/// An algorithm, its seconds, and where it has its tensors.
+/// An algorithm, its seconds, and the distributions of its tensors.
 type Priced = (Algorithm, f64, Distributions);
 
-/// What could contract a node; `None` where nothing can.
+/// The algorithms that can contract a node, with their prices; `None` if none can.
 fn priced(choices: &PlanningContext, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Option<Vec<Priced>> {
     let candidates = choices.candidates(node, kinds).ok()?.into_iter();
     let priced = candidates.map(|algorithm| {
@@ -283,20 +285,20 @@ fn priced(choices: &PlanningContext, node: NodeId, inputs: [NodeId; 2], kinds: &
     Some(priced.collect())
 }
 
-/// The first of the cheapest.
+/// The cheapest; of equals, the first.
 fn cheapest(priced: Vec<Priced>) -> Option<Priced> {
     priced.into_iter().min_by(|(_, a, _), (_, b, _)| a.total_cmp(b))
 }
 
-/// Where to end ranges of some work one behind another, that of the most laborious as little as can be, for any number of ranges.
+/// Divides works into consecutive ranges so that the largest sum of a range is minimal, for any number of ranges.
 struct Divisions {
     works: usize,
-    /// `starts[g - 1][n]`: of the first n works in g + 1 ranges, where the last one begins.
+    /// `starts[g - 1][n]`: where the last range begins when the first n works are divided into g + 1 ranges.
     starts: Vec<Vec<usize>>,
 }
 
 impl Divisions {
-    /// Up to so many ranges. Cost: the number of works for each of them.
+    /// Divides into up to `most` ranges. Cost: linear in the works, for each number of ranges.
     fn new(work: &[f64], most: usize) -> Divisions {
         let mut sums = Vec::with_capacity(work.len() + 1);
         sums.push(0.0);
@@ -304,7 +306,7 @@ impl Divisions {
             sums.push(sum + work);
             sum + work
         });
-        // Where the works without any before each place begin.
+        // By position, the start of the run of zero works that ends there.
         let mut idle: Vec<usize> = Vec::with_capacity(work.len() + 1);
         for at in 0..=work.len() {
             idle.push(if at > 0 && work[at - 1] == 0.0 { idle[at - 1] } else { at });
@@ -318,7 +320,8 @@ impl Divisions {
                     return (f64::INFINITY, end);
                 }
                 let last = |start: usize| sums[end] - sums[start];
-                // From here on the ranges before the last one have more work than the last one has, and ever more.
+                // From here on, the ranges before the last one have at least as much work as the last one, and ever
+                // more.
                 while cross < end && least[cross] < last(cross) {
                     cross += 1;
                 }
@@ -334,7 +337,7 @@ impl Divisions {
         Divisions { works: work.len(), starts }
     }
 
-    /// Where each of so many ranges ends.
+    /// The end of each of `ranges` ranges.
     fn ends(&self, ranges: usize) -> Vec<usize> {
         let mut ends = vec![self.works];
         for group in (1..ranges).rev() {
@@ -354,7 +357,7 @@ mod tests {
         Divisions::new(work, groups).ends(groups)
     }
 
-    /// All starts of the last range, one after the other.
+    /// Tries all starts of the last range.
     fn ends_by_trying(work: &[f64], groups: usize) -> Vec<usize> {
         let mut least: Vec<Vec<(f64, usize)>> =
             vec![(0..=work.len()).map(|end| (work[..end].iter().sum(), 0)).collect()];
@@ -375,7 +378,7 @@ mod tests {
         ends
     }
 
-    /// Few different works, so that many divisions are as good, and works of 0.
+    /// Few distinct works, so that many divisions tie, and works of 0.
     #[test]
     fn divisions_are_the_first_of_the_best() {
         let mut state = 1u64;

@@ -1,13 +1,14 @@
 //! Proves plans for thousands of ranks by symmetry classes.
 //!
-//! Each step is a plan of its own, with its inputs as operands: given inputs that are what the plan says, it leaves what the plan says;
-//! so all of them together do. In a step, ranks whose blocks of inputs and result have the same extents are of one class, and do
-//! the same but for where their blocks lie. Of each class one rank's block is followed element by element, through all ranks that it
-//! comes from ([`verify::follow`]); on a grid of 10 x 10 x 10 ranks whose extents do not divide these are up to eight.
+//! Each step is proved as a plan of its own, with its inputs as operands: given the inputs that the plan describes, it
+//! produces the result that the plan describes, and so do all steps together. Within a step, ranks whose blocks of
+//! inputs and result have equal extents form a class: they do the same, apart from the positions of their blocks. In
+//! each class one rank's block is followed element by element, through all ranks that it comes from
+//! ([`verify::follow`]). A grid of 10 x 10 x 10 ranks whose extents do not divide has up to eight classes.
 //!
-//! Bounds, hazards and memory of whole schedules are checked on the ranks that reports look at. A sum in parts and the step that adds these up
-//! are one step here, and so are all steps of a pipeline. Deliberately absent: a proof that ranks of one class behave alike; that is
-//! what symmetry stands for, and reports say so.
+//! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. A partial sum and the step that adds
+//! up its parts are one step here, and so are all steps of a pipeline. Deliberately absent: a proof that ranks of one
+//! class behave alike; symmetry stands for that, and reports say so.
 
 use std::collections::BTreeMap;
 
@@ -16,22 +17,22 @@ use serde::Serialize;
 use super::{Plan, ResultResidency, Source, Value};
 use crate::schedule::verify::{self, Fault, VerifyError};
 
-/// Ranks up to which all of it is proved of all of them.
+/// Maximum ranks for which everything is proved on every rank.
 pub const MOST_WHOLE: usize = 256;
 
-/// How much was looked at.
+/// The extent of a proof by classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Classes {
     /// Steps with classes of their own.
     pub steps: usize,
-    /// In all steps together.
+    /// Classes of all steps together.
     pub classes: usize,
-    /// Ranks that were followed in the step that took most.
+    /// Ranks that were followed in the step that needed the most.
     pub followed: usize,
 }
 
 impl Classes {
-    /// Of both together.
+    /// Combines two counts.
     #[must_use]
     pub fn and(self, other: Classes) -> Classes {
         Classes {
@@ -42,11 +43,11 @@ impl Classes {
     }
 }
 
-/// A step as a plan of its own, which is proved by itself.
+/// A step as a plan of its own, which is proved separately.
 pub struct Step(Plan);
 
 impl Step {
-    /// Proves it, one rank of each class.
+    /// Proves the step for one rank of each class.
     ///
     /// # Errors
     /// As [`Plan::verify`].
@@ -59,8 +60,9 @@ impl Step {
 }
 
 impl Plan {
-    /// Proves the schedules of very many ranks, one rank of each class in each step. Cost: that of the schedules of the ranks that their
-    /// blocks come from, step by step; [`Plan::verify_whole_schedules`] and [`Plan::each_step`] for callers with several threads.
+    /// Proves the schedules of very many ranks, with one rank of each class in each step. Cost, step by step: that of
+    /// the schedules of all ranks that the chosen blocks come from. Callers with several threads use
+    /// [`Plan::verify_whole_schedules`] and [`Plan::each_step`].
     ///
     /// # Errors
     /// As [`Plan::verify`].
@@ -73,7 +75,7 @@ impl Plan {
         Ok(proved)
     }
 
-    /// Proves bounds, hazards and memory of the schedules of the ranks that reports look at.
+    /// Proves bounds, hazards and memory of the schedules of the sampled ranks.
     ///
     /// # Errors
     /// As [`Plan::verify`].
@@ -90,14 +92,15 @@ impl Plan {
         Ok(())
     }
 
-    /// The steps as plans of their own: given inputs that are what the plan says, each leaves what the plan says.
+    /// The steps as plans of their own: given the inputs that the plan describes, each produces the result that it
+    /// describes.
     pub fn each_step(&self) -> Vec<Step> {
         if self.pipeline.is_some() {
             return vec![Step(self.clone())];
         }
         let made = |id: usize| !matches!(self.values[id].source, Source::Operand(_));
         let mut units: Vec<Vec<usize>> = Vec::new();
-        // By value, the unit whose last one it is.
+        // By value, the unit that ends with it.
         let mut ends: Vec<Option<usize>> = vec![None; self.values.len()];
         for (id, value) in self.values.iter().enumerate().filter(|(id, _)| made(*id)) {
             let joins = match value.source {
@@ -114,8 +117,8 @@ impl Plan {
         units.iter().map(|unit| Step(self.alone(unit))).collect()
     }
 
-    /// A plan of some values, with what they are made of as operands, and without the names and extents that no schedule needs. Cost:
-    /// that of these values.
+    /// A plan of the values in `unit`, with their inputs as operands, and without the names and extents that no
+    /// schedule needs. Cost: linear in these values.
     fn alone(&self, unit: &[usize]) -> Plan {
         let mut values: Vec<Value> = Vec::new();
         let mut places: BTreeMap<usize, usize> = BTreeMap::new();
@@ -162,7 +165,7 @@ impl Plan {
         }
     }
 
-    /// The first rank of each class, and the last of all, in ascending order.
+    /// The first rank of each class, and the last rank of all, in ascending order.
     fn one_of_each_class(&self) -> Vec<usize> {
         let mut first: BTreeMap<Vec<Option<Vec<usize>>>, usize> = BTreeMap::new();
         for rank in 0..self.ranks() {

@@ -1,4 +1,4 @@
-//! A plan, and what was measured of it, as the JSON object of the command line.
+//! A plan and its measurements, as the JSON object of the command line.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,21 +10,21 @@ use crate::algorithm::Algorithm;
 use crate::dims::Kind;
 use crate::tree::UnaryOp;
 
-/// Planned and measured bytes; what was not measured is `None`.
+/// Planned and measured bytes; without a measurement, `measured` is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bytes {
-    /// Of the schedules.
+    /// From the schedules.
     pub planned: MaxMean,
-    /// Counted where bytes moved.
+    /// Counted as bytes moved.
     pub measured: Option<MaxMean>,
 }
 
-/// Bytes over ranks.
+/// Maximum and mean of bytes over ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MaxMean {
-    /// Of the busiest rank.
+    /// Bytes of the busiest rank.
     pub max: u64,
-    /// Of all ranks.
+    /// Mean over all ranks.
     pub mean: f64,
 }
 
@@ -38,7 +38,7 @@ impl MaxMean {
 /// Planned and measured bytes of one rank, or of the busiest one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Peak {
-    /// Of the schedules.
+    /// From the schedules.
     pub planned: u64,
     /// Counted in the run.
     pub measured: Option<u64>,
@@ -53,51 +53,52 @@ pub struct ByLink {
     pub other_nodes: u64,
 }
 
-/// One step of the plan; operations, seconds and bytes are of all slices together.
+/// One step of the plan; operations, seconds and bytes are summed over all slices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeReport {
     /// The step as an expression: `mk,kn->mn`.
     pub expression: String,
     /// `contract`, `permute`, `sum`, `diagonal` or `redistribute`.
     pub op: &'static str,
-    /// Of a contraction, the kind of every dimension, by name: `c`, `m`, `n` or `k`.
+    /// For a contraction, the kind of every dimension, by name: `c`, `m`, `n` or `k`.
     pub kinds: BTreeMap<String, &'static str>,
-    /// Of a contraction, its algorithm by the name on the command line.
+    /// For a contraction, the command-line name of its algorithm.
     pub algorithm: Option<&'static str>,
     /// Ranks per cut dimension; empty on one rank.
     pub grid: BTreeMap<String, usize>,
     /// Operations in units of 10^9, 2 per multiply-add (8 for complex numbers).
     pub gflop: f64,
-    /// From the start of the step's first work, or the end of its first transfer, to the end of its last task, on the slowest rank;
-    /// of slices added up. Waiting for other ranks in between is in it.
+    /// From the start of the step's first work, or the end of its first transfer, to the end of its last task, on the
+    /// slowest rank; summed over slices. Includes waiting for other ranks in between.
     pub seconds: Option<f64>,
     /// Bytes that a rank receives.
     pub bytes_received: Bytes,
-    /// What the busiest rank must receive whatever the algorithm ([`Plan::lower_bound_bytes`]).
+    /// Bytes that the busiest rank must receive with any algorithm ([`Plan::lower_bound_bytes`]).
     pub lower_bound_bytes: Option<f64>,
-    /// By the cost model.
+    /// Seconds predicted by the cost model.
     pub predicted_seconds: f64,
 }
 
-/// One rank.
+/// The plan and the measurements of one rank.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RankReport {
-    /// The host.
+    /// Name of the host.
     pub node_name: Option<String>,
-    /// Cores that its threads may use, as the system counts hardware threads.
+    /// Cores that its threads may use, as the system numbers hardware threads.
     pub cpus: Option<Vec<usize>>,
-    /// The NUMA domain of these cores; `None` where they are of several, or nobody tells.
+    /// The NUMA domain of these cores; `None` if they belong to several, or if it is unknown.
     pub numa: Option<usize>,
-    /// In all steps and slices.
+    /// Bytes received in all steps and slices.
     pub bytes_received: Peak,
-    /// What of the measured bytes came from where.
+    /// The measured bytes by link class.
     pub bytes_by_link: Option<ByLink>,
-    /// Operands' and output's blocks, intermediates, and what is packed into.
+    /// Bytes of the blocks of operands and output, intermediates, and packing workspace.
     pub peak_bytes: Peak,
-    /// Seconds that workers had nothing to do.
+    /// Seconds in which workers were idle.
     pub idle_seconds: Option<f64>,
-    /// The share of the time with a receive under way during which workers computed, from 0 to 1; `None` without receives. A receive
-    /// is under way from when it may begin, so waiting for the other rank counts, and computing meanwhile hides it.
+    /// The share of the time with a receive under way during which workers computed, from 0 to 1; `None` without
+    /// receives. A receive is under way from the moment it may begin, so waiting for the other rank counts, and
+    /// computing meanwhile hides it.
     pub hidden_share: Option<f64>,
 }
 
@@ -114,14 +115,14 @@ pub struct Seconds {
     pub runs: usize,
 }
 
-/// The comparison of output elements with double precision; errors are relative to the sum of |products| of an element.
+/// A comparison of output elements with double precision; errors are relative to the sum of |products| of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CheckReport {
     /// How many elements were compared.
     pub checked: u64,
-    /// Of all of them.
+    /// Largest error of all of them.
     pub max_error: f64,
-    /// What rounding can explain ([`Plan::roundings`]).
+    /// The largest error that rounding can explain ([`Plan::roundings`]).
     pub bound: f64,
     /// Whether the largest error is within the bound.
     pub ok: bool,
@@ -130,9 +131,9 @@ pub struct CheckReport {
 /// The result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OutputReport {
-    /// Over all slices and ranks.
+    /// Shape over all slices and ranks.
     pub shape: Vec<usize>,
-    /// In how many parts it leaves; 1 where it is held whole.
+    /// Number of parts in which it is delivered; 1 if it is held whole.
     pub parts: usize,
     /// The Frobenius norm.
     pub norm: Option<f64>,
@@ -143,7 +144,7 @@ pub struct OutputReport {
 pub struct Report {
     /// The version of this object: 1.
     pub schema: u32,
-    /// In canonical form.
+    /// The expression in canonical form.
     pub expression: String,
     /// NumPy's name of the element type.
     pub dtype: String,
@@ -153,7 +154,7 @@ pub struct Report {
     pub workers: usize,
     /// How bytes move between ranks.
     pub transport: Option<String>,
-    /// What contracts; of a plan that no machine has looked at, the choice.
+    /// The kernel of local contractions; the requested one if the plan was not resolved on a machine.
     pub kernel: String,
     /// [`Plan::fingerprint`] in hexadecimal digits.
     pub plan_fingerprint: String,
@@ -171,49 +172,49 @@ pub struct Report {
     pub plan_seconds: Option<f64>,
     /// Seconds that compiling took.
     pub compile_seconds: Option<f64>,
-    /// Of a run, from operands in place to output in place, on the slowest rank.
+    /// Seconds of a run, from operands in place to output in place, on the slowest rank.
     pub seconds: Option<Seconds>,
-    /// All operations over the median of the seconds, in units of 10^9 per second.
+    /// All operations divided by the median of the seconds, in units of 10^9 per second.
     pub gflops: Option<f64>,
-    /// Of the busiest rank.
+    /// Peak bytes of the busiest rank.
     pub peak_bytes: Peak,
-    /// The comparison, where one was asked for.
+    /// The comparison, if one was requested.
     pub check: Option<CheckReport>,
     /// The result.
     pub output: OutputReport,
 }
 
-/// What one rank measured in a run.
+/// Measurements of one rank in a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, serde::Deserialize)]
 pub struct Measured {
-    /// The host.
+    /// Name of the host.
     pub node_name: String,
     /// Cores that its threads may use.
     pub cpus: Vec<usize>,
-    /// The NUMA domain that has all of them.
+    /// The NUMA domain that contains all of them.
     pub numa: Option<usize>,
     /// Bytes received, per value of the plan.
     pub received: Vec<u64>,
-    /// The same bytes by where they came from.
+    /// The same bytes by link class.
     pub by_link: ByLink,
-    /// From the start of the first work, or the end of the first transfer, to the end of the last task, per value of the plan; of
-    /// slices added up.
+    /// From the start of the first work, or the end of the first transfer, to the end of the last task, per value of
+    /// the plan; summed over slices.
     pub seconds: Vec<f64>,
-    /// Bytes of operands' and output's blocks, intermediates, and what was packed into.
+    /// Bytes of the blocks of operands and output, intermediates, and packing workspace.
     pub peak_bytes: u64,
-    /// Seconds that workers had nothing to do.
+    /// Seconds in which workers were idle.
     pub idle_seconds: f64,
-    /// Seconds with a receive under way, from when it may begin: waiting for the other rank counts.
+    /// Seconds with a receive under way, from the moment it may begin: waiting for the other rank counts.
     pub receiving_seconds: f64,
-    /// The share of these during which workers computed; `None` without receives.
+    /// The share of these seconds during which workers computed; `None` without receives.
     pub hidden_share: Option<f64>,
 }
 
-/// `per_rank` lists at most this many.
+/// Maximum length of `per_rank`.
 const LISTED: usize = 64;
 
 impl Plan {
-    /// The bytes that the busiest rank must receive in a step, whatever the algorithm; `None` where that is not defined.
+    /// The bytes that the busiest rank must receive in a step with any algorithm; `None` where no bound is defined.
     pub fn lower_bound_bytes(&self, value: &Value) -> Option<f64> {
         let Source::Contract { kinds, algorithm, group, .. } = &value.source else { return None };
         if matches!(algorithm, Algorithm::Local | Algorithm::MasterWorker { .. }) {
@@ -227,9 +228,9 @@ impl Plan {
         Some(bound::words(c, m, n, k, ranks as f64, memory) * element)
     }
 
-    /// The plan as JSON's values; with `measured`, what each rank measured (in order of ranks), as
-    /// [`Program::measured`](crate::Program::measured) has it. Cost: that of the schedules of all ranks that are looked
-    /// at.
+    /// The plan as a report. `measured` holds the measurements of each rank, in order of ranks, as
+    /// [`Program::measured`](crate::Program::measured) returns them. Cost: that of the schedules of all ranks with
+    /// `measured`, else of the sampled ranks.
     pub fn report(&self, measured: Option<&[Measured]>) -> Report {
         let ranks = if measured.is_some() { (0..self.ranks()).collect() } else { self.sampled_ranks() };
         let schedules: Vec<_> = ranks.into_iter().map(|rank| self.schedule(rank)).collect();
@@ -287,7 +288,7 @@ impl Plan {
         }
     }
 
-    /// The ranks whose schedules stand for all in reports: every one, or a few where there are very many.
+    /// The ranks whose schedules represent all ranks in reports: every rank, or 8 of more than 256.
     pub fn sampled_ranks(&self) -> Vec<usize> {
         let (ranks, few) = (self.ranks(), 8);
         if ranks <= 256 { (0..ranks).collect() } else { (0..few).map(|i| i * (ranks - 1) / (few - 1)).collect() }

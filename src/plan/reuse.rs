@@ -1,20 +1,20 @@
-//! Which steps a later slice or a later run can leave out, because nothing that they are made of has changed.
+//! Decides which steps a later slice or a later run can skip, because none of their inputs has changed.
 //!
-//! | a value lasts | if everything that it is made of |
+//! | a value lasts | if every operand that it depends on |
 //! |---|---|
-//! | all runs | is a constant operand, of which slices have the whole |
+//! | all runs | is constant and not sliced |
 //! | all slices of a run | lacks the sliced dimensions |
 //! | one slice | - |
 //!
-//! Invariant: the result, and what alpha scales, is computed anew always. Deliberately absent: noticing by itself that an
-//! operand has not changed; whoever runs a plan promises it.
+//! Invariant: the result, and the value that alpha scales, are always recomputed. Deliberately absent: detecting that
+//! an operand has not changed; the caller promises it.
 
 use super::{Plan, Source};
 use crate::schedule::ReuseScope;
 
 impl Plan {
-    /// Says of every value how long it lasts. Values that outlast a slice take memory for as long; `between_slices` says
-    /// whether to keep those that outlast nothing but slices.
+    /// Sets how long each value lasts. Values that outlast a slice occupy memory for as long; `between_slices` says
+    /// whether to keep values that outlast only slices and not runs.
     pub(super) fn lasting(mut self, between_slices: bool) -> Plan {
         let result = self.unmoved(self.values.len() - 1);
         for id in 0..self.values.len() {
@@ -30,7 +30,7 @@ impl Plan {
                     }
                 }
                 _ if self.unmoved(id) == result => ReuseScope::Slice,
-                // Batches take turns in the same memory.
+                // Successive batches reuse the same memory.
                 _ if self.pipeline.as_ref().is_some_and(|pipeline| value.labels.contains(&pipeline.label)) => {
                     ReuseScope::Slice
                 }

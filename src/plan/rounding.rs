@@ -1,12 +1,12 @@
-//! How many additions a term of the result goes through along a plan.
+//! Counts the additions that a term of the result goes through along a plan.
 //!
-//! Invariant: what is counted is never less than what any rank does, whichever kernel it has.
+//! Invariant: the count is never less than the additions on any rank, whatever its kernel.
 
 use super::{Plan, Source, Value};
 use crate::dims::{Kinds, Label};
 use crate::local_plan::{SumOf, longest_chain, longest_visits};
 
-/// Products from which threads may share a sum.
+/// Number of products beyond which threads may share a sum.
 const SHARED: u64 = 32;
 
 /// See [`Plan::roundings`].
@@ -26,7 +26,7 @@ fn step(plan: &Plan, value: &Value) -> u64 {
     longest_chain(terms, of).saturating_add(threads)
 }
 
-/// What a step sums, and how many terms in a slice.
+/// The number of terms that a step sums in a slice, and the kind of sum.
 fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumOf)> {
     let product = |labels: &mut dyn Iterator<Item = Label>| -> u64 {
         labels.map(|label| plan.extents[label.0 as usize] as u64).fold(1, u64::saturating_mul)
@@ -41,7 +41,8 @@ fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumOf)> {
     }
 }
 
-/// Additions that a sum goes through onto which a step adds another one, of one of so many pieces of its terms.
+/// Additions that an element goes through when a step adds another partial sum onto it, from one of `pieces` pieces of
+/// its terms.
 fn visits(plan: &Plan, value: &Value, pieces: u64) -> u64 {
     match sum(plan, value) {
         // Pieces differ by a factor of 2 at most.
@@ -50,7 +51,7 @@ fn visits(plan: &Plan, value: &Value, pieces: u64) -> u64 {
     }
 }
 
-/// The dimensions that a step with one input sums, once each: it may sum diagonals, too.
+/// The dimensions that a step with one input sums, once each, as it may sum diagonals too.
 fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
     let mut summed = plan.values[input].labels.clone();
     summed.retain(|label| !value.labels.contains(label));
@@ -59,7 +60,8 @@ fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
     summed
 }
 
-/// A dimension of kind c that an operand repeats is one of m or n for kernels, so vectors of them are no mere loops.
+/// The kind of sum of a contraction. Kernels treat a dimension of kind c that an operand repeats as m or n, so several
+/// vectors are not mere loops.
 fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u64) -> SumOf {
     let [c, m, n] = [&kinds.c, &kinds.m, &kinds.n].map(|labels| product(&mut labels.iter().copied()));
     match (c, m, n) {
@@ -70,7 +72,8 @@ fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u6
     }
 }
 
-/// What ranks add up: at most as often as any of them has work for a step, and once for each rank that has a summand.
+/// Additions that join partial sums: at most one for each task of the step on any rank, and one for each rank with a
+/// summand.
 fn joins(plan: &Plan, slices: u64) -> u64 {
     if plan.ranks() < 2 {
         return 0;

@@ -1,30 +1,30 @@
-//! What a plan takes on its machine: the schedules of ranks, played without data.
+//! Simulates a plan on its machine: runs the schedules of all ranks without data.
 //!
-//! A rank has its three lanes, each of which does one task after the other. Work takes what [`super::cost`] says; a transfer begins
-//! when both lanes are free and both sides ready, as nothing is buffered, and occupies them for its bytes; its
-//! latency passes beside what follows. Links do not share anything. In turns, as without overlap, work waits for all transfers before
-//! it in the rank's schedule, and a transfer for all work before it.
+//! A rank has three lanes, each of which runs one task after the other. The seconds of work come from [`super::cost`].
+//! A transfer begins when both lanes are free and both sides are ready, as nothing is buffered. It occupies the lanes
+//! for the time of its bytes; its latency overlaps with later tasks. Links share nothing. In turns, that is without
+//! overlap, work waits for all transfers before it in the rank's schedule, and a transfer for all work before it.
 //!
-//! Invariant: a schedule that verifies is played to its end. Deliberately absent: contention in the network and of transfers with
-//! computing, what starting a run takes (all of which prices have), and more ranks than schedules fit into memory for
-//! ([`MAX_SIMULATED_RANKS`]).
+//! Invariant: a schedule that verifies is simulated to its end. Deliberately absent: contention in the network and
+//! between transfers and computing, and the startup time of a run (predicted prices include all of these); also more
+//! ranks than the memory for schedules allows ([`MAX_SIMULATED_RANKS`]).
 
 use super::Plan;
 use super::cost::Cost;
 use crate::schedule::{Action, Lane, Schedule, Task, TaskId};
 use crate::timeline::{Doing, Span, Timeline};
 
-/// Ranks whose schedules are all made and played.
+/// Maximum ranks of a simulation, which builds the schedules of all ranks.
 pub const MAX_SIMULATED_RANKS: usize = 1024;
 
 impl Plan {
-    /// Plays one slice of the plan on its machine; `None` where there are more than a thousand ranks. Cost: linear in the tasks
-    /// of all ranks.
+    /// Simulates one slice of the plan on its machine; `None` for more than 1024 ranks. Cost: linear in the tasks of
+    /// all ranks.
     pub fn simulate(&self) -> Option<Timeline> {
         self.played(true)
     }
 
-    /// As [`Plan::simulate`], of a run without overlap, in which transfers and computation take turns.
+    /// As [`Plan::simulate`], without overlap: transfers and computation take turns.
     pub fn simulate_in_turns(&self) -> Option<Timeline> {
         self.played(false)
     }
@@ -40,7 +40,7 @@ impl Plan {
         Some(Timeline { seconds: stage.end(), spans: stage.spans, ..self.blank_timeline() })
     }
 
-    /// Seconds that a task of a rank's schedule should take by itself, on all workers or over a free link.
+    /// Predicted seconds of a task of a rank's schedule by itself, on all workers or over a free link.
     pub fn task_seconds(&self, schedule: &Schedule, task: TaskId) -> f64 {
         let action = &schedule.tasks[task].action;
         match action {
@@ -52,7 +52,7 @@ impl Plan {
         }
     }
 
-    /// A timeline of one slice on which nothing happens.
+    /// An empty timeline of one slice.
     pub(crate) fn blank_timeline(&self) -> Timeline {
         Timeline {
             seconds: 0.0,
@@ -77,15 +77,15 @@ struct Lanes {
     tasks: [Vec<TaskId>; 3],
     next: [usize; 3],
     free: [f64; 3],
-    /// When all tasks so far were over, by lane.
+    /// By lane, when all tasks so far had ended.
     over: [f64; 3],
-    /// When each task was over.
+    /// When each task ended.
     done: Vec<Option<f64>>,
 }
 
 impl Lanes {
-    /// When all earlier tasks of the lanes that take turns with this one were over, once they are. None of them has done a later
-    /// one, which waits for this task.
+    /// When the last earlier task of the lanes that take turns with this one ended; `None` if one is still open. None
+    /// of these lanes has run a later task, as that waits for this one.
     fn turn(&self, lane: Lane, task: TaskId) -> Option<f64> {
         let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
         others.iter().try_fold(0.0, |turn: f64, &other| {
@@ -119,7 +119,7 @@ impl<'a> Stage<'a> {
         self.lanes.iter().flat_map(|lanes| &lanes.done).flatten().fold(0.0, |end, &done| end.max(done))
     }
 
-    /// Whatever can be done is done, until nothing can.
+    /// Runs tasks until none can run.
     fn play(&mut self) {
         let mut open: Vec<usize> = (0..self.lanes.len()).collect();
         while let Some(rank) = open.pop() {
@@ -131,7 +131,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Does one task at the head of a lane of `rank`; says who else took part, or the rank itself.
+    /// Runs one task at the head of a lane of `rank`. Returns the other rank of a transfer, or `rank` itself for work.
     fn step(&mut self, rank: usize) -> Option<usize> {
         for lane in [Lane::Work, Lane::Send, Lane::Recv] {
             let Some((task, ready)) = self.head(rank, lane) else { continue };
@@ -156,7 +156,7 @@ impl<'a> Stage<'a> {
         None
     }
 
-    /// The next task of a lane and when it may start, if what it waits for is over.
+    /// The next task of a lane and its earliest start, if all tasks that it depends on have ended.
     fn head(&self, rank: usize, lane: Lane) -> Option<(TaskId, f64)> {
         let lanes = &self.lanes[rank];
         let task = *lanes.tasks[lane as usize].get(lanes.next[lane as usize])?;
@@ -168,7 +168,7 @@ impl<'a> Stage<'a> {
             .map(|ready| (task, ready))
     }
 
-    /// Does the transfer at the heads of both lanes, if it is the same one.
+    /// Runs the transfer at the heads of both lanes, if they hold the same one.
     fn transfer(&mut self, from: usize, to: usize) -> bool {
         let (Some((send, sends)), Some((recv, receives))) = (self.head(from, Lane::Send), self.head(to, Lane::Recv))
         else {

@@ -1,4 +1,5 @@
-//! Slices: the same steps for one piece of some dimensions after the other, where the whole does not fit into memory.
+//! Slicing: the same steps run for one piece of some dimensions after the other, when the whole does not fit into
+//! memory.
 //!
 //! ```text
 //! ab,bc->ac with b in 3 pieces: out = a b0, b0 c      of a dimension of out, each slice writes its part;
@@ -9,13 +10,13 @@
 //!                               out1 = a1 b0, b0 c ... out1 += a1 b2, b2 c     before the next one begins
 //! ```
 //!
-//! Where the result is too large as well, a rank holds one part of it at a time ([`ResultResidency::InParts`]), and somebody takes
-//! each as soon as it is finished.
+//! If the result is too large as well, a rank holds one part of it at a time ([`ResultResidency::InParts`]), and the
+//! caller takes each part as soon as it is finished.
 //!
-//! Invariants: pieces of a dimension are equal, so that one schedule serves all slices; no tensor is cut over ranks along a
-//! sliced dimension, so that a slice of a block is the block of a slice; summed dimensions vary fastest; there are
-//! at most [`MOST_SLICES`], so that their number is one. What is the
-//! same in all slices of a whole result is computed once where there is memory to keep it.
+//! Invariants: pieces of a dimension are equal, so that one schedule serves all slices; no tensor is distributed along
+//! a sliced dimension, so that a slice of a block is the block of a slice; summed dimensions vary fastest; there are at
+//! most [`MOST_SLICES`] slices, so that their count does not overflow. Values that are the same in all slices of a
+//! whole result are computed once, if there is memory to keep them.
 
 use std::ops::Range;
 
@@ -25,18 +26,18 @@ use super::{Packing, Plan, Value};
 use crate::dims::Label;
 use crate::distribution::Bounds;
 
-/// A dimension of which each slice has one piece.
+/// A sliced dimension: each slice has one piece of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
     /// The dimension.
     pub label: Label,
-    /// Of the whole dimension, a multiple of the piece.
+    /// Extent of the whole dimension, a multiple of the piece.
     pub extent: usize,
-    /// Of the dimension in one slice.
+    /// Extent of the dimension in one slice.
     pub piece: usize,
 }
 
-/// More slices than these would never end.
+/// Maximum number of slices; more would never finish.
 pub(super) const MOST_SLICES: f64 = 1e12;
 
 impl Slice {
@@ -45,18 +46,18 @@ impl Slice {
     }
 }
 
-/// How many slices these make; it may be more than there are numbers for.
+/// The number of slices, which may exceed all integers.
 pub(super) fn slice_count(slices: &[Slice]) -> f64 {
     slices.iter().map(|slice| slice.pieces() as f64).product()
 }
 
-/// What a rank holds of its block of the result.
+/// How much of its block of the result a rank holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultResidency {
-    /// All of it, in all slices.
+    /// The whole block, in all slices.
     Whole,
-    /// What a slice writes of it.
+    /// The part that a slice writes.
     InParts,
 }
 
@@ -90,7 +91,7 @@ impl Plan {
     /// The shape of an operand.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there is no such operand.
     pub fn operand_shape(&self, index: usize) -> Vec<usize> {
         self.whole_shape(self.operand(index))
     }
@@ -100,7 +101,7 @@ impl Plan {
         self.whole_shape(self.output())
     }
 
-    /// Where a slice begins in each of these dimensions.
+    /// The start of a slice in each of these dimensions.
     pub fn slice_starts(&self, slice: usize, labels: &[Label]) -> Vec<usize> {
         let mut starts = vec![0; labels.len()];
         let mut rest = slice;
@@ -113,7 +114,7 @@ impl Plan {
         starts
     }
 
-    /// In how many parts the result leaves; 1 where it is held whole.
+    /// Number of parts in which the result is delivered; 1 if it is held whole.
     pub fn part_count(&self) -> usize {
         match self.result {
             ResultResidency::Whole => 1,
@@ -121,13 +122,13 @@ impl Plan {
         }
     }
 
-    /// The slices that make a part of the result.
+    /// The slices that produce a part of the result.
     pub fn slices_of_part(&self, part: usize) -> Range<usize> {
         let each = self.slice_count() / self.part_count();
         part * each..(part + 1) * each
     }
 
-    /// Which box of the result a part is.
+    /// The box of the result that a part covers.
     pub fn part_bounds(&self, part: usize) -> Bounds {
         let starts = self.slice_starts(self.slices_of_part(part).start, &self.output().labels);
         starts.into_iter().zip(self.part_shape()).map(|(start, extent)| start..start + extent).collect()
@@ -141,19 +142,19 @@ impl Plan {
         }
     }
 
-    /// Whether a slice is the first that writes its part of the output.
+    /// Whether a slice is the first to write its part of the output.
     pub fn begins(&self, slice: usize) -> bool {
         slice.is_multiple_of(self.slices_of_one_element())
     }
 
-    /// How many slices add up to an element of the result. They follow each other.
+    /// Number of slices that add up to an element of the result. They are consecutive.
     fn slices_of_one_element(&self) -> usize {
         let output = &self.output().labels;
         let summed = self.slices.iter().filter(|slice| !output.contains(&slice.label));
         summed.map(Slice::pieces).fold(1, usize::saturating_mul)
     }
 
-    /// Bytes of a rank's blocks of operands and output of which a slice has only a part: what schedules do not count.
+    /// Bytes of a rank's blocks of operands and output outside the current slice, which schedules do not count.
     pub fn bytes_outside(&self, rank: usize, output: ResultResidency) -> u64 {
         let beyond = |value: &Value| {
             self.block_bytes(value, rank, &self.whole_shape(value)) - self.block_bytes(value, rank, &value.shape)
@@ -161,15 +162,15 @@ impl Plan {
         if self.slices.is_empty() { 0 } else { self.users(rank, output).map(beyond).fold(0, u64::saturating_add) }
     }
 
-    /// Bytes that a rank needs: its blocks of operands and output, intermediates, and what it packs into. A run on dense
-    /// arrays, whole or of single blocks, takes no more; on one rank a run measures the same, to the byte. Without a
-    /// [`target`](crate::Options::target), packing is not counted. Cost: that of the rank's schedule, and of planning its
-    /// local contractions.
+    /// Bytes that a rank needs: its blocks of operands and output, intermediates, and packing workspace. A run on dense
+    /// arrays, whole or of single blocks, uses no more; on one rank a run measures the same, to the byte. Without a
+    /// [`target`](crate::Options::target), packing is not counted. Cost: that of the rank's schedule, and of planning
+    /// its local contractions.
     pub fn peak_bytes(&self, rank: usize) -> u64 {
         Packing::new(self).peak_bytes(&self.schedule(rank))
     }
 
-    /// The bytes of all that the plan takes of the user whole, of the rank that has the most.
+    /// The rank with the most bytes of user tensors that are held whole, and these bytes.
     pub(super) fn users_bytes(&self) -> (usize, u64) {
         let bytes = |value: &Value, rank| self.block_bytes(value, rank, &self.whole_shape(value));
         let all = (0..self.ranks())
@@ -177,7 +178,7 @@ impl Plan {
         all.max_by_key(|&(rank, bytes)| (bytes, std::cmp::Reverse(rank))).unwrap_or_default()
     }
 
-    /// The values that are the user's as a whole and of which a rank has a block.
+    /// The user tensors that are held whole and of which a rank has a block.
     fn users(&self, rank: usize, output: ResultResidency) -> impl Iterator<Item = &Value> {
         let output = (output == ResultResidency::Whole).then(|| self.output());
         let values = self.leaves.iter().map(|&leaf| &self.values[leaf]).chain(output);
@@ -189,11 +190,11 @@ impl Plan {
     }
 }
 
-/// Prime factors that are looked for.
+/// Largest prime factor that is found by trial division.
 const LARGEST_FACTOR: usize = 1 << 20;
 
-/// The divisors of a number from 1 on, ascending; all of them up to 2^40, beyond that those whose prime factors are small, and what
-/// remains of the number without these. Cost: a million divisions at most.
+/// The divisors of a number in ascending order, from 1. Complete for numbers up to 2^40; beyond that, the cofactor
+/// without prime factors up to 2^20 counts as a single factor. Cost: a million divisions at most.
 pub(super) fn divisors(number: usize) -> Vec<usize> {
     if number == 0 {
         return Vec::new();
@@ -204,7 +205,7 @@ pub(super) fn divisors(number: usize) -> Vec<usize> {
         if factor > LARGEST_FACTOR || factor > rest / factor {
             factor = rest;
         }
-        // The new ones have one more of this factor than those before them.
+        // The new divisors have one more of this factor than the last ones.
         let known = all.len();
         while rest.is_multiple_of(factor) {
             rest /= factor;

@@ -1,19 +1,19 @@
-//! What slices do to the memory and the operations of a tree, without planning it: sizes of all tensors, and which of them are
-//! live at each step.
+//! Models how slicing changes the memory and the operations of a tree, without planning it: the sizes of all tensors,
+//! and which of them are live at each step.
 //!
-//! Operands and a result that is held whole are not counted, as slices do not change them. Invariant: one pass over the
-//! nodes per question, whatever the slices. Deliberately absent: ranks, alignment and the choice of algorithms; complete
-//! plans decide whether slices suffice.
+//! Operands and a result that is held whole are not counted, as slicing does not change them. Invariant: one pass over
+//! the nodes per query, whatever the slices. Deliberately absent: ranks, alignment and the choice of algorithms;
+//! complete plans decide whether slices suffice.
 
 use super::slice::slice_count;
 use super::{ResultResidency, Slice};
 use crate::dims::Label;
 use crate::tree::{NodeId, Step, Tree};
 
-/// Elements that contractions pack into at most, of either operand, where packing is modelled.
+/// Maximum elements that contractions pack, of the left and of the right operand, where packing is modelled.
 const PACKED: [f64; 2] = [131_072.0, 1_048_576.0];
 
-/// A tree as the model sees it.
+/// A tree with the tables of the model.
 pub struct Model<'a> {
     pub tree: &'a Tree,
     inputs: Vec<[Option<NodeId>; 2]>,
@@ -22,7 +22,7 @@ pub struct Model<'a> {
     tensors: Vec<Vec<NodeId>>,
     contractions: Vec<Vec<NodeId>>,
     is_counted: Vec<bool>,
-    /// The result is live from the first step to the last.
+    /// The result is delivered in parts: it is live from the first step to the last.
     in_parts: bool,
     packs: bool,
 }
@@ -44,12 +44,12 @@ impl State {
     }
 }
 
-/// What a state costs.
+/// The cost of a state.
 #[derive(Debug, Clone, Copy)]
 pub struct Figures {
-    /// Elements that are live at once, at most.
+    /// Maximum elements that are live at once.
     pub peak: f64,
-    /// Sum over all steps above the target of a power of what they exceed it by; 0 if none does. Unlike the peak it falls when
+    /// Sum of (live / target)^4 over all steps above the target; 0 if there are none. Unlike the peak, it falls when
     /// any of several steps at the peak does.
     pub excess: f64,
     /// Multiply-adds in one slice.
@@ -85,7 +85,7 @@ impl<'a> Model<'a> {
         model
     }
 
-    /// Nothing sliced.
+    /// The state without slices.
     pub fn whole(&self) -> State {
         let elements = |labels: &[Label]| -> f64 {
             let mut size = 1.0;
@@ -99,7 +99,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The state with pieces of a label of this length; `piece` is all of it where it is not to be sliced.
+    /// The state with pieces of this length of a label; a piece of the whole extent removes its slices.
     pub fn with(&self, state: &State, label: Label, piece: usize) -> State {
         let mut next = state.clone();
         let extent = self.tree.extent(label);
@@ -121,20 +121,20 @@ impl<'a> Model<'a> {
         next
     }
 
-    /// What a state takes, beside a number of elements that no step is to exceed.
+    /// The cost of a state; steps with more than `target` live elements add to its excess.
     pub fn figures(&self, state: &State, target: f64) -> Figures {
         let mut figures = Figures { peak: 0.0, excess: 0.0, products: state.products.iter().sum() };
         self.live(state, |_, live| {
             figures.peak = figures.peak.max(live);
             if live > target {
-                // A target of nothing is exceeded by whatever is live.
+                // Any live element exceeds a target of 0.
                 figures.excess += (live / target.max(1.0)).powi(4);
             }
         });
         figures
     }
 
-    /// Calls back with what is live at each step.
+    /// Calls back with the live elements at each step.
     fn live(&self, state: &State, mut visit: impl FnMut(NodeId, f64)) {
         let mut live = if self.in_parts { state.sizes[self.tree.root()] } else { 0.0 };
         for (id, inputs) in self.inputs.iter().enumerate() {
@@ -151,7 +151,8 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Labels of what is live where a state exceeds the target, as far as they are whole and may be sliced: each once.
+    /// The labels of tensors that are live in a step above the target, each once, if they are unsliced and may be
+    /// sliced.
     pub fn candidates(&self, state: &State, target: f64, forbidden: &[Label]) -> Vec<Label> {
         let mut before = Vec::with_capacity(self.inputs.len() + 1);
         before.push(0);
@@ -159,7 +160,7 @@ impl<'a> Model<'a> {
         let mut is_candidate = vec![false; self.tree.extents.len()];
         for (id, node) in self.tree.nodes.iter().enumerate() {
             let until = self.consumers[id].unwrap_or(id);
-            // Operands are packed where they are contracted.
+            // Operands are packed in the contraction that uses them.
             let from = if self.is_counted[id] { id } else { until };
             let from = if id == self.tree.root() { 0 } else { from };
             let is_relevant = self.packs || self.is_counted[id] || (self.in_parts && id == self.tree.root());

@@ -1,11 +1,12 @@
-//! Which labels to slice, by the model of [`slice_model`](super::slice_model).
+//! Searches for labels to slice, by the model of [`slice_model`](super::slice_model).
 //!
-//! A trial slices one label after the other, the one that lowers the excess over the target the most for what it adds to the
-//! operations, until nothing exceeds the target; then it takes larger pieces and replaces labels where that costs less. Trials
-//! differ in how they weigh the two and in random noise of fixed seeds, as those of cotengra's slice finder do.
+//! A trial slices one label after the other until nothing exceeds the target: each time, the label that lowers the
+//! excess the most for the operations that it adds. Then it enlarges pieces and replaces labels where that is cheaper.
+//! Trials differ in how they weigh these two and in random noise with fixed seeds, like those of cotengra's slice
+//! finder.
 //!
-//! Invariants: same tree and target, same slices; those found fit as far as the model knows, the cheapest first. Deliberately
-//! absent: other trees.
+//! Invariants: the same tree and target give the same slices; slices that are found fit by the model, and the cheapest
+//! come first. Deliberately absent: other trees.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -13,42 +14,43 @@ use super::slice::{MOST_SLICES, divisors};
 use super::slice_model::{Figures, Model, State};
 use crate::dims::Label;
 
-/// Trials of a search, fewer for trees of very many nodes.
+/// Trials of a search; fewer for trees with very many nodes.
 const TRIALS: u64 = 24;
 
-/// Trials that have no noise, one for each weight.
+/// Trials without noise, one for each weight.
 const WITHOUT_NOISE: u64 = 4;
 
-/// Visits of nodes that a search is worth, about half a second.
+/// Node visits that a search may spend, about half a second.
 const VISITS: usize = 300_000_000;
 
-/// Visits of nodes in one trial, per node: some ten labels, each chosen from some sixty.
+/// Node visits of one trial, per node: about ten labels, each chosen from about sixty.
 const VISITS_PER_NODE: usize = 600;
 
-/// How a slice more is weighed where it adds no operations.
+/// Weight of another slice that adds no operations.
 const SMALL: f64 = 0.01;
 
-/// What slices cost: operations in all, and something for each slice.
+/// Price of slices, from the operations of all slices and the number of slices.
 pub type Price = dyn Fn(f64, f64) -> f64;
 
-/// How a trial weighs.
+/// How a trial scores labels.
 #[derive(Clone, Copy)]
 struct Weights {
-    /// Cost per reduction of the excess, if `None`; else the cost less so many times the reduction.
+    /// `None`: the cost per reduction of the excess. Otherwise: the cost minus this factor times the reduction.
     reduction: Option<f64>,
-    /// Of the noise.
+    /// Temperature of the noise.
     temperature: f64,
     seed: u64,
 }
 
-/// Slices with which no step has more than `target` elements live, the cheapest first, each set once; none if there are none.
+/// Sets of slices with which no step has more than `target` live elements, the cheapest first, each set once; empty if
+/// none is found.
 pub fn slices(model: &Model, target: f64, forbidden: &[Label], price: &Price) -> Vec<State> {
     let nodes = model.tree.nodes.len();
     let trials = TRIALS.min((VISITS / (VISITS_PER_NODE * nodes).max(1)).max(4) as u64);
     let search = SliceSearch { model, target, forbidden, price };
     let mut found: Vec<(f64, State)> = Vec::new();
     for trial in 0..trials {
-        // What no weights reach, noise does not either.
+        // If no weights succeed, noise does not help either.
         if trial == WITHOUT_NOISE && found.is_empty() {
             break;
         }
@@ -56,7 +58,7 @@ pub fn slices(model: &Model, target: f64, forbidden: &[Label], price: &Price) ->
         let temperature = [0.0, 0.1, 0.3, 0.03, 0.6, 0.2][trial as usize / 4 % 6];
         let Some(state) = search.trial(Weights { reduction, temperature, seed: trial }) else { continue };
         let mut state = search.improved(state);
-        // In the order in which plans vary them, whatever the order in which they were found.
+        // In the order in which plans vary them, whatever order they were found in.
         state.slices.sort_by_key(|slice| slice.label);
         if found.iter().all(|(_, other)| other.slices != state.slices) {
             found.push((search.cost(&state), state));
@@ -118,16 +120,16 @@ impl SliceSearch<'_> {
         Some(state)
     }
 
-    /// With the largest pieces of one label that fit.
+    /// Enlarges the pieces of one label as far as they fit.
     fn coarsest(&self, state: State, label: Label) -> State {
         let pieces = divisors(self.model.tree.extent(label));
         let fits = |&piece: &usize| self.figures(&self.model.with(&state, label, piece)).excess == 0.0;
-        // Larger pieces take more memory.
+        // Memory grows with the piece.
         let fit = pieces.partition_point(fits);
         if fit == 0 { state } else { self.model.with(&state, label, pieces[fit - 1]) }
     }
 
-    /// With larger pieces and other labels where that costs less.
+    /// Enlarges pieces and replaces labels where that is cheaper.
     fn improved(&self, state: State) -> State {
         let mut state = self.coarser(state);
         let mut cost = self.cost(&state);
@@ -164,8 +166,8 @@ impl SliceSearch<'_> {
     }
 }
 
-/// A number of the Gumbel distribution, whose largest of several is a choice in proportion to their weights; the same for the
-/// same numbers.
+/// A sample of the Gumbel distribution, the same for the same arguments. The largest of several scores with such noise
+/// is a random choice in proportion to their weights.
 fn gumbel(seed: u64, numbers: [u64; 2]) -> f64 {
     let bits = xxh3_64_with_seed(numbers.map(u64::to_le_bytes).as_flattened(), seed) >> 11;
     let uniform = (bits as f64 + 0.5) / (1u64 << 53) as f64;

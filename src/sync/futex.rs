@@ -1,13 +1,13 @@
 //! Sleeping on a word of memory that processes may share.
 //!
-//! Invariant: whoever sees the word as it was sleeps before it changes, or not at all. Whatever ends a sleep, the caller looks again. Where
-//! the system has no such call, sleeps are short instead.
+//! Invariant: a thread that sees the expected value falls asleep before the word changes, or not at all. Whatever ends
+//! a sleep, the caller checks again. Systems without such a call sleep briefly instead.
 
 use std::time::Duration;
 
 use super::atomic::AtomicU32;
 
-/// Sleeps until somebody wakes or `longest` has passed, if the word has this value.
+/// Sleeps until a wake-up or until `longest` has passed, if the word has this value.
 #[cfg(all(target_os = "linux", not(all(test, shuttle))))]
 pub fn wait(word: &AtomicU32, value: u32, longest: Duration) {
     use rustix::thread::futex::{Flags, Timespec, wait};
@@ -15,7 +15,7 @@ pub fn wait(word: &AtomicU32, value: u32, longest: Duration) {
     let _ = wait(word, Flags::empty(), value, Some(&longest));
 }
 
-/// Wakes one who sleeps on the word.
+/// Wakes one thread that sleeps on the word.
 #[cfg(all(target_os = "linux", not(all(test, shuttle))))]
 pub fn wake(word: &AtomicU32) {
     let _ = rustix::thread::futex::wake(word, rustix::thread::futex::Flags::empty(), 1);
@@ -43,7 +43,7 @@ mod shuttle_runtime {
     use crate::sync::{Condvar, Mutex, MutexGuard};
 
     shuttle::lazy_static! {
-        /// Who sleeps, by the address of the word.
+        /// Sleeping threads, by the address of the word.
         static ref SLEEPERS: Mutex<HashMap<usize, Arc<Condvar>>> = Mutex::new(HashMap::new());
     }
 

@@ -1,12 +1,13 @@
-//! Locks, atomics and threads of the protocol between threads and ranks: those of std and rayon.
+//! Locks, atomics and threads for the protocols between threads and ranks: those of std and rayon.
 //!
-//! In a test with `--cfg shuttle` they are Shuttle's (`shuttle_runtime`), which runs one thread at a time and chooses at every use of them which,
-//! so that tests try thousands of orders of events (`api/shuttle_tests.rs`, `comm/mpi/shuttle_tests.rs`). There no sleep ends by itself, a pool
-//! has one worker, and memory is sequentially consistent: a fence that is missing is not found.
+//! In a test with `--cfg shuttle` they are Shuttle's (`shuttle_runtime`). Shuttle runs one thread at a time and chooses
+//! the next one at every use of them, so that tests try thousands of interleavings (`api/shuttle_tests.rs`,
+//! `comm/mpi/shuttle_tests.rs`). There no sleep ends by timeout, a pool has one worker, and memory is sequentially
+//! consistent: a missing fence is not found.
 //!
-//! Invariant: what `memory`, `comm`, `exec` and the start of ranks wait for or share has its name from here. Deliberately absent: locks
-//! that no two threads reach for at a time, counters, and the list of segments (`memory/segment.rs`), whose lock threads do share, but
-//! wait for nobody while they hold it: these stay std's.
+//! Invariant: `memory`, `comm`, `exec` and the start of ranks import from here everything that they wait for or share.
+//! Deliberately absent: locks without contention, counters, and the list of segments (`memory/segment.rs`), whose lock
+//! threads do share, but without blocking while they hold it: these stay std's.
 
 #[cfg(feature = "mpi")]
 pub mod futex;

@@ -1,7 +1,8 @@
-//! Threads and pools as Shuttle runs them, with as much of the interfaces of std and rayon as is used; and how tests explore.
+//! Threads and pools on Shuttle, with the part of the interfaces of std and rayon that is used; and how tests explore
+//! interleavings.
 //!
-//! Invariant: a pool has one worker, which lives as long as the scope; so two tasks of a rank never run at the same time, as in a real
-//! pool. Deliberately absent: more workers inside a task, which is rayon's to get right.
+//! Invariant: a pool has one worker, which lives as long as the scope; so two tasks of a rank never run at the same
+//! time, as in a real pool. Deliberately absent: more workers inside a task, for which rayon is responsible.
 
 use std::convert::Infallible;
 
@@ -88,8 +89,8 @@ impl<'s> Scope<'s> {
     }
 }
 
-/// Runs a test in so many orders of events drawn at random, and in as many with few and badly placed changes of thread. A failure says
-/// how to repeat it.
+/// Runs a test in `orders` interleavings drawn at random, and in as many with few, badly placed thread switches. A
+/// failure prints how to repeat it.
 pub fn explore(orders: usize, test: impl Fn() + Send + Sync + 'static) {
     let test = std::sync::Arc::new(test);
     let schedulers: [Box<dyn Scheduler + Send>; 2] =

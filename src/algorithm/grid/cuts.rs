@@ -1,6 +1,7 @@
-//! A grid of ranks over the dimensions of a contraction, and how its tensors lie on it.
+//! A grid of ranks over the dimensions of a contraction, and the distributions of its tensors on it.
 //!
-//! Invariant: ranks that need the same tile of a tensor share it, each a part, so that every tensor is held once.
+//! Invariant: ranks that need the same tile of a tensor share it, each holding a part, so that every tensor is held
+//! once.
 
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use crate::dims::Label;
 use crate::distribution::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
 use crate::schedule::collective::CollectiveAlgorithm;
 
-/// Cuts of a contraction's dimensions. Ranks are numbered row-major, the last cut fastest; ranks beyond it are idle.
+/// Cuts of a contraction's dimensions. Ranks are numbered row-major, last cut fastest; ranks outside the grid are idle.
 ///
 /// ```
 /// use einsum_dist::algorithm::Grid;
@@ -32,40 +33,44 @@ use crate::schedule::collective::CollectiveAlgorithm;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Grid {
-    /// Dimensions, each once, and into how many tiles each is cut.
+    /// The dimensions, each once, with the number of tiles of each.
     pub cuts: Vec<(Label, usize)>,
-    /// How those who need the same tile of left, of right and of out share it. Of a cut that is not here the first rank has it.
+    /// How ranks that need the same tile of left, of right and of out share it. Along a cut that is not listed, the
+    /// first rank holds the tile.
     pub shared: [Vec<Sharing>; 3],
-    /// In how many rounds operands come, if their parts do not ask for fewer.
+    /// The number of rounds in which operands arrive, unless their parts need fewer.
     pub rounds: usize,
-    /// Pieces of an operand in memory at once: one that is contracted, others on their way.
+    /// Pieces of an operand in memory at once: one being contracted, the others in transit.
     pub slots: usize,
-    /// In how many pieces each summand of a part of out travels.
+    /// The number of pieces in which each summand of a part of out travels.
     pub pieces: usize,
-    /// Whether a rank makes its own part of its summand of out where that is to be, which takes less memory but more contractions.
+    /// Whether a rank computes its own part of its summand of out in its block of out: less memory, but more
+    /// contractions.
     pub in_place: bool,
-    /// Along which messages summands travel. The planner takes direct ones.
+    /// The algorithm by which summands travel. The planner chooses direct messages.
     pub way: CollectiveAlgorithm,
 }
 
 /// The ranks along one cut share a tile of a tensor that lacks it, along a dimension that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sharing {
-    /// Whose ranks.
+    /// The cut that the ranks are along.
     pub cut: Label,
     /// The dimension of the tensor.
     pub along: Label,
-    /// Into how many parts: all of a cut's together are as many as it has tiles, the last one's fastest.
+    /// The number of parts. For one cut, their product over all entries is its number of tiles; the last entry varies
+    /// fastest.
     pub ranks: usize,
 }
 
 impl Grid {
-    /// How many ranks have work.
+    /// The number of ranks with work.
     pub fn ranks(&self) -> usize {
         self.cuts.iter().map(|&(_, parts)| parts).product()
     }
 
-    /// The same with its cuts in any order, which is who is whose neighbour: of at most four cuts, as more are too many to try.
+    /// This grid with its cuts in every order, which determines the neighbours of each rank. With more than four cuts,
+    /// only this grid, as there are too many orders to try.
     pub fn orders(&self) -> Vec<Grid> {
         let mut orders: Vec<Vec<(Label, usize)>> = vec![Vec::new()];
         if self.cuts.len() > 4 {
@@ -82,7 +87,7 @@ impl Grid {
         orders.into_iter().map(|cuts| Grid { cuts, ..self.clone() }).collect()
     }
 
-    /// How many ranks lie between neighbours along each cut.
+    /// The rank stride between neighbours along each cut.
     fn strides(&self) -> Vec<usize> {
         let parts = |at: usize| self.cuts[at + 1..].iter().map(|&(_, parts)| parts).product();
         (0..self.cuts.len()).map(parts).collect()
@@ -111,7 +116,7 @@ impl Grid {
         self.shared[tensor].iter().any(|sharing| sharing.along == along)
     }
 
-    /// How a tensor lies that is held once: left, right or out, by number.
+    /// The distribution of left, right or out (by number), each held once.
     pub fn distribution(&self, labels: &[Label], tensor: usize) -> Distribution {
         self.lies(labels, |cut, _| {
             let parts = self.shared[tensor].iter().filter(|sharing| sharing.cut == cut);
@@ -121,12 +126,13 @@ impl Grid {
         })
     }
 
-    /// How the summands of out lie: every rank has one of its tile.
+    /// The distribution of the summands of out: every rank has one of its tile.
     pub fn summands(&self, labels: &[Label]) -> Distribution {
         self.lies(labels, |_, ranks| vec![(Role::Partial, ranks)])
     }
 
-    /// Tiles by the cuts of the tensor's own dimensions, then what `others` makes of those that it lacks, the slowest first.
+    /// First an axis for each cut of the tensor's own dimensions, then the axes that `others` makes of each cut that it
+    /// lacks, slowest first.
     fn lies(&self, labels: &[Label], others: impl Fn(Label, usize) -> Vec<(Role, usize)>) -> Distribution {
         let mut axes = Vec::new();
         let cuts = || self.cuts.iter().zip(self.strides()).filter(|((_, parts), _)| *parts > 1);

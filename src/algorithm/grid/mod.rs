@@ -1,22 +1,24 @@
-//! `grid`: ranks as a grid over all dimensions of a contraction, each with a tile of the products.
+//! `grid`: a grid of ranks over all dimensions of a contraction; each rank computes one tile of the products.
 //!
-//! Source: Kwasniewski, Kabić, Besta, VandeVondele, Solcà and Hoefler, Red-Blue Pebbling Revisited: Near Optimal Parallel
-//! Matrix-Matrix Multiplication (2019), sections 6 and 7, in any number of dimensions. Cuts come from the planner; those of
-//! kinds m and n only make it a two-dimensional algorithm, those of k too a three-dimensional one.
+//! Source: Kwasniewski, Kabić, Besta, VandeVondele, Solcà and Hoefler, Red-Blue Pebbling Revisited: Near Optimal
+//! Parallel Matrix-Matrix Multiplication (2019), sections 6 and 7, in any number of dimensions. The planner chooses the
+//! cuts: cutting only m and n gives a two-dimensional algorithm, cutting k as well a three-dimensional one.
 //!
 //! ```text
-//! mk,kn->mn on 2 x 2 ranks over m and n; the two ranks of a row share its left tile along k, those of a column right's.
+//! mk,kn->mn on 2 x 2 ranks over m and n; a row of ranks shares its left tile along k, a column its right tile.
 //! Rank 0 = (0, 0) holds left [m0, k0], right [k0, n0]:
 //!   round 0   out  = left [m0, k0] right [k0, n0]           own parts, in place
 //!   round 1   out += left [m0, k1] right [k1, n0]           from rank 1 = (0, 1), from rank 2 = (1, 0)
 //! ```
 //!
-//! A rank receives what others have of its tiles of left and of right, an all-gather along k in rounds. Where k is cut
-//! every rank makes a summand of its tile of out, and gets what others have of its part of it: a reduce-scatter. It receives
-//! `(1 - 1/s)` of each tile that s ranks share. Transfers come round by round and by distance of the ranks, which is
-//! their total order; pieces of more rounds, two unless memory is short, travel while one is contracted.
+//! A rank receives the parts of its tiles of left and of right that others hold: an all-gather along k in rounds. If k
+//! is cut, every rank makes a summand of its tile of out, and receives the others' summands of its own part of the
+//! tile: a reduce-scatter. It receives `(1 - 1/s)` of each tile that s ranks share. Transfers are ordered by round,
+//! then by distance between the ranks, which is their total order. Pieces of further rounds (two, unless memory is
+//! short) travel while one is contracted.
 //!
-//! Deliberately absent: choosing the cuts ([`crate::plan`]); operands that lie otherwise, which are redistributed before.
+//! Deliberately absent: choosing the cuts ([`crate::plan`]); operands in other distributions, which are redistributed
+//! first.
 
 mod cuts;
 mod sums;
@@ -34,15 +36,16 @@ use crate::schedule::Builder;
 use crate::schedule::collective::{self, Collective, Group, Parts, Pattern, Sum};
 use crate::schedule::verify::Summand;
 
-/// What a rank of the grid works on, round by round; that of its neighbours along m and n differs in the order only.
+/// The work of a rank of the grid, round by round. Its neighbours along m and n have the same rounds in another order.
 struct Tiles<'a> {
     grid: &'a Grid,
     contraction: &'a Contraction,
-    /// The dimension along which operands come in rounds.
+    /// The dimension along which operands arrive in rounds.
     along: Option<Label>,
-    /// What comes in one round, of the ranks with this rank's tile of that dimension.
+    /// The indices of each round, for all ranks with this rank's tile of that dimension.
     cells: Vec<Range<usize>>,
-    /// What this rank and those that share an operand with it hold of left and of right along that dimension.
+    /// The indices of left and of right along that dimension that this rank, and each rank sharing an operand with it,
+    /// holds.
     held: BTreeMap<usize, [Range<usize>; 2]>,
 }
 
@@ -50,7 +53,7 @@ impl<'a> Tiles<'a> {
     fn new(grid: &'a Grid, contraction: &'a Contraction, rank: usize) -> Tiles<'a> {
         let Contraction { left, right, out, .. } = contraction;
         let summed = || left.labels.iter().filter(|label| right.labels.contains(label) && !out.labels.contains(label));
-        // Where operands are shared along it they need not be put together.
+        // Pieces of operands that are shared along this dimension need not be put together from several parts.
         let best = summed().max_by_key(|&&label| {
             let shares = [0, 1].into_iter().filter(|&operand| grid.shares_along(operand, label)).count();
             (shares, grid.tile(0, label, extent(left, label)).len())
@@ -65,13 +68,13 @@ impl<'a> Tiles<'a> {
         tiles
     }
 
-    /// A tile, cut where parts of operands end, as far as these are not too many.
+    /// The tile of `rank`, cut where parts of operands end; cut evenly if that would give more cells than rounds.
     fn cells(&self, rank: usize, along: Label, sharing: &[Vec<usize>; 2]) -> Vec<Range<usize>> {
         let tile = self.grid.tile(rank, along, extent(&self.contraction.left, along));
         let mut ends = vec![tile.start, tile.end];
         for (operand, holders) in sharing.iter().enumerate().filter(|(at, _)| self.grid.shares_along(*at, along)) {
             let parts = holders.iter().map(|holder| &self.held[holder][operand]);
-            // Of more ranks than indices some hold nothing, nowhere.
+            // With more ranks than indices, some ranks hold an empty part, which has no position.
             ends.extend(parts.filter(|part| !part.is_empty()).map(|part| part.start));
         }
         ends.sort_unstable();
@@ -85,7 +88,7 @@ impl<'a> Tiles<'a> {
             let cells = (0..rounds).map(|round| tile_bounds(tile.len(), rounds, round));
             return cells.map(|cell| tile.start + cell.start..tile.start + cell.end).collect();
         }
-        // Larger parts in several rounds, which are about as long as each other.
+        // Larger parts take several rounds, of about equal length.
         let each = |part: &Range<usize>| ((part.len() * rounds + tile.len() / 2) / tile.len()).clamp(1, part.len());
         let cells = parts.iter().flat_map(|part| {
             (0..each(part)).map(move |piece| {
@@ -96,7 +99,8 @@ impl<'a> Tiles<'a> {
         cells.collect()
     }
 
-    /// A rank begins with what it holds of left, and of right where left is not shared along that dimension.
+    /// The cell of a round. A rank begins with the cell that it holds of left, or of right if left is not shared along
+    /// it.
     fn cell(&self, rank: usize, round: usize) -> Option<&Range<usize>> {
         let first = self.along.map_or(0, |along| {
             let operand = if self.grid.shares_along(0, along) { 0 } else { 1 };
@@ -106,7 +110,7 @@ impl<'a> Tiles<'a> {
         self.cells.get((first + round) % self.cells.len().max(1)).filter(|_| round < self.cells.len())
     }
 
-    /// Whether what one rank has of an operand reaches into what another works on in one round.
+    /// Whether the part of an operand that `source` holds overlaps the cell that `target` works on in a round.
     fn reaches(&self, operand: usize, source: usize, target: usize, round: usize) -> bool {
         self.cell(target, round).is_none_or(|cell| {
             let held = &self.held[&source][operand];
@@ -114,7 +118,7 @@ impl<'a> Tiles<'a> {
         })
     }
 
-    /// What a rank works on of some dimensions, in one round.
+    /// The indices of some dimensions that a rank works on in one round.
     fn region(&self, labels: &[Label], shape: &[usize], rank: usize, round: usize) -> Option<Region> {
         if round >= self.rounds_of(rank) {
             return None;
@@ -178,7 +182,7 @@ pub fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     let sums = Sums::new(builder, grid, contraction, group.len() > 1);
     let operands = [left, right]
         .map(|tensor| (grid.sharing(&tensor.labels, me), Pieces::new(builder, &tiles, tensor, grid.slots)));
-    // In order of distance, as others have it too.
+    // In order of distance, as on all other ranks.
     let mut distances: Vec<usize> = Vec::new();
     for &other in operands.iter().flat_map(|(sharing, _)| sharing).filter(|&&other| other != me) {
         distances.extend([(other + ranks - me) % ranks, (me + ranks - other) % ranks]);
@@ -208,8 +212,8 @@ pub fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     }
 }
 
-/// Makes each rank's block of `out` the sum of what those of its group have of it in `sums`. `onto`: beta times what is there is
-/// added.
+/// Sets each rank's block of out to the sum of its group's summands of it in `sums`. With `contraction.onto`, adds beta
+/// times the existing values.
 ///
 /// ```text
 /// a tile of 2 rows, summands a and b of it on ranks 0 and 1; out has row 0 on rank 0 and row 1 on rank 1
@@ -217,7 +221,8 @@ pub fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
 ///   rank 1: b0 b1        sends b0, receives a1        b1 + a1
 /// ```
 ///
-/// Each of s ranks receives (s - 1) / s of the tile, by a ring or directly. Where its own summand is in place, nothing is copied.
+/// Each of s ranks receives (s - 1) / s of the tile, in a ring or by direct messages. An own summand in place is not
+/// copied.
 fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction, grid: &Grid, group: Vec<usize>) {
     let (me, out) = (builder.rank(), &contraction.out);
     let Some(group) = Group::new(group, me) else { return };
@@ -235,7 +240,7 @@ fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction,
     collective::append(builder, (Collective::ReduceScatter, grid.way), &group, &parts, grid.pieces);
 }
 
-/// In which order summands meet on every rank: what the verifier compares schedules with.
+/// By rank, the order in which summands are added; the verifier compares schedules with it.
 pub fn order(contraction: &Contraction, grid: &Grid, ranks: usize) -> Vec<Vec<Summand>> {
     let out = &contraction.out;
     let made: Vec<Vec<Summand>> =

@@ -1,13 +1,13 @@
-//! Where a rank makes its summand of its tile of out.
+//! The storage of a rank's summand of its tile of out.
 //!
 //! ```text
-//! a tile of 6 rows on 3 ranks, of which rank 1 has rows 2 and 3 in the end
+//! a tile of 6 rows on 3 ranks; rank 1 finally holds rows 2 and 3
 //!   apart      rows 0 to 5 in one scratch buffer; rows 2 and 3 are copied
 //!   in place   rows 2 and 3 in its block of out; rows 0 and 1, and 4 and 5, in scratch buffers
 //! ```
 //!
-//! In place takes less memory, and as many more contractions in each round as the tile has pieces around the rank's part.
-//! Invariant: the places cover the tile, and what any rank has of it in the end lies in one of them.
+//! In place needs less memory, but one more contraction per round for each piece of the tile around the rank's part.
+//! Invariant: the places cover the tile, and the part that any rank finally holds is inside one of them.
 
 use super::Grid;
 use crate::algorithm::contraction::{Contraction, Tensor, contract};
@@ -22,7 +22,7 @@ struct OutPart {
     first: Accumulate,
 }
 
-/// All of a rank's tile of out.
+/// The storage of a rank's whole tile of out.
 pub struct Sums<'a> {
     contraction: &'a Contraction,
     places: Vec<OutPart>,
@@ -30,7 +30,7 @@ pub struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    /// For a rank whose tile is needed by others too, if `shared`.
+    /// With `shared`, other ranks have summands of this rank's tile, too.
     pub fn new(builder: &mut Builder, grid: &Grid, contraction: &'a Contraction, shared: bool) -> Sums<'a> {
         let (out, me) = (&contraction.out, builder.rank());
         let in_place = !shared || grid.in_place;
@@ -65,7 +65,7 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// This rank's summand of what another has in the end.
+    /// This rank's summand of the part that another rank finally holds.
     pub fn stored(&self, part: &Region) -> Option<View> {
         self.places.iter().find_map(|OutPart { bounds: place, view, .. }| {
             let of = bounds(part);
@@ -78,18 +78,18 @@ impl<'a> Sums<'a> {
         })
     }
 
-    /// Whether this rank's part is made where it is to be in the end.
+    /// Whether this rank computes its own part directly in its block of out.
     pub fn in_place(&self) -> bool {
         self.in_place
     }
 }
 
-/// A region of a grid, which is one box.
+/// The bounds of a region of a grid, which is one box.
 fn bounds(region: &Region) -> Bounds {
     region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
 }
 
-/// What a box of out needs of a piece of an operand that lies in `view`.
+/// The part that a box of out needs of a piece of an operand stored in `view`.
 fn restricted(tensor: &Tensor, piece: &Region, view: &View, out: &Tensor, needed: &Bounds) -> View {
     let piece = bounds(piece);
     let bounds = tensor.labels.iter().zip(piece).zip(&view.bounds).map(|((label, piece), here)| {

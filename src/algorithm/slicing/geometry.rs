@@ -1,6 +1,7 @@
-//! Which indices of each dimension a rank works on, in which chunks, and who holds them.
+//! The indices of each dimension that a rank works on, its chunks, and the ranks that hold the data.
 //!
-//! Invariant: the chunks of all ranks have every product once. Cost: that of the blocks and chunks of all ranks.
+//! Invariant: the chunks of all ranks cover every product exactly once. Cost: computes the blocks and chunks of all
+//! ranks.
 
 use super::reorder::{Effort, Reorder};
 use super::{Chunks, Stationary};
@@ -9,7 +10,8 @@ use crate::algorithm::pieces::Rounds;
 use crate::dims::Label;
 use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 
-/// Chunks at most, for each rank there is: cuts of several tensors leave any number of pieces between them.
+/// The maximum number of cells of a dimension per rank of the run: the cuts of several tensors together may leave any
+/// number.
 const CHUNKS: usize = 4;
 
 /// The indices of each dimension that a rank works on.
@@ -37,12 +39,12 @@ impl WorkShare {
     }
 }
 
-/// What all ranks do, as every rank sees it.
+/// The work of all ranks, as every rank sees it.
 pub struct Geometry<'a> {
     pub contraction: &'a Contraction,
     pub stationary: Stationary,
     pub ranks: usize,
-    /// By rank, what it works on, chunk by chunk.
+    /// By rank, its work, chunk by chunk.
     pub chunks: Vec<Vec<WorkShare>>,
     /// The final blocks of left, right and out, by rank.
     blocks: [Vec<Option<Region>>; 3],
@@ -84,7 +86,7 @@ impl<'a> Geometry<'a> {
         }
     }
 
-    /// The chunks of the rank that has most.
+    /// The largest number of chunks of any rank.
     pub fn rounds(&self) -> usize {
         self.chunks.iter().map(Vec::len).max().unwrap_or(0)
     }
@@ -93,7 +95,7 @@ impl<'a> Geometry<'a> {
         [&self.contraction.left, &self.contraction.right, &self.contraction.out]
     }
 
-    /// The block of a rank; none where it holds none, or zeros beside the summand that is the tensor.
+    /// The block of a rank; `None` if it holds none, or only zeros because another summand is the tensor.
     fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
         let Contraction { left, right, .. } = self.contraction;
         let at = if tensor.node == left.node && tensor.labels == left.labels {
@@ -106,14 +108,15 @@ impl<'a> Geometry<'a> {
         self.blocks[at][rank].as_ref()
     }
 
-    /// The longest dimension of some; the first of equals.
+    /// The longest of the dimensions that `which` selects; the first in case of a tie.
     fn longest(&self, which: impl Fn(Label) -> bool) -> Option<Label> {
         let all = self.tensors().into_iter().flat_map(|tensor| tensor.labels.iter().zip(&tensor.shape));
         let some = all.filter(|(label, _)| which(**label));
         some.min_by_key(|(_, extent)| std::cmp::Reverse(**extent)).map(|(label, _)| *label)
     }
 
-    /// What a rank works on: its block of the stationary tensor, and of the rest a share as one of the replicas.
+    /// The work of a rank: its block of the stationary tensor, and, as one of its replicas, a share of the remaining
+    /// dimensions.
     fn share(&self, rank: usize, along: Option<Label>) -> Option<WorkShare> {
         let stays = self.stays();
         let block =
@@ -129,13 +132,14 @@ impl<'a> Geometry<'a> {
         }
         let share = WorkShare(share);
         let (replicas, number) = (stays.distribution.replicas(), stays.distribution.replica(rank)?);
-        // Where the stationary tensor has all dimensions, replicas divide the longest of their block.
+        // If the stationary tensor has all dimensions, replicas divide the longest one.
         let Some(label) = along.or_else(|| self.longest(|_| true)) else { return (number == 0).then_some(share) };
         let part = tile_bounds(share.of(label).len(), replicas, number);
         Some(share.with(label, share.of(label).select(&part)))
     }
 
-    /// A dimension, divided wherever a block of one of the tensors that have it ends.
+    /// A dimension, divided at the block ends of the tensors that have it; a tensor that would leave too many cells is
+    /// skipped.
     fn cells(&self, label: Label) -> Vec<Intervals> {
         let mut cells: Vec<Intervals> = Vec::new();
         for tensor in self.tensors().into_iter().filter(|tensor| tensor.labels.contains(&label)) {
@@ -154,7 +158,7 @@ impl<'a> Geometry<'a> {
         cells
     }
 
-    /// What the blocks of a tensor have of one dimension, each set once.
+    /// The index sets that the blocks of a tensor have along one dimension, each once.
     fn tiles(&self, tensor: &Tensor, label: Label) -> Vec<Intervals> {
         let dim = tensor.dim(label);
         let mut tiles: Vec<Intervals> = Vec::new();
@@ -167,7 +171,7 @@ impl<'a> Geometry<'a> {
         tiles
     }
 
-    /// A rank begins with the chunk of which it holds most (the iteration offset of section 4.1).
+    /// The chunks of a rank. It begins with the chunk of which it holds most (the iteration offset of section 4.1).
     fn chunks_of(&self, rank: usize, along: Option<Label>, cells: &[Intervals]) -> Vec<WorkShare> {
         let Some(share) = self.share(rank, along) else { return Vec::new() };
         let Some(along) = along else { return vec![share] };
@@ -175,7 +179,7 @@ impl<'a> Geometry<'a> {
             |chunk: &WorkShare| self.moving().iter().map(|tensor| chunk.region(tensor).volume()).sum::<usize>();
         let mut chunks: Vec<WorkShare> = Vec::new();
         for cell in cells.iter().map(|cell| cell.intersect(share.of(along))).filter(|cell| !cell.is_empty()) {
-            // Large ones in pieces, so that little has nothing to hide behind.
+            // Large chunks are cut into pieces, so that little transfer time is not hidden.
             let chunk = share.with(along, cell.clone());
             let pieces = if self.ranks == 1 { 1 } else { most_pieces(elements(&chunk) as f64).min(cell.len()) };
             let tiles = (0..pieces).map(|piece| cell.select(&tile_bounds(cell.len(), pieces, piece)));
@@ -187,7 +191,7 @@ impl<'a> Geometry<'a> {
         chunks
     }
 
-    /// Elements of a chunk's tensors that a rank has.
+    /// The number of elements of a chunk's tensors that a rank holds.
     fn held(&self, rank: usize, chunk: &WorkShare) -> usize {
         let here = |tensor: &&Tensor| {
             self.block(tensor, rank).map_or(0, |block| block.intersect(&chunk.region(tensor)).volume())
@@ -218,7 +222,8 @@ impl Rounds for Geometry<'_> {
         Some(self.chunks[rank].get(round)?.region(tensor))
     }
 
-    /// Of several replicas the closest is the source; of `out`, what `target` brings to `source`.
+    /// One of several replicas is the source (`Distribution::replica_for`); for `out`, the boxes that `target` sends to
+    /// `source`.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds> {
         let distribution = &tensor.distribution;
         let Some(block) = self.block(tensor, source).filter(|block| block.meets(piece)) else { return Vec::new() };

@@ -1,8 +1,9 @@
-//! `slicing`: any three distributions, aligned or not, with any replication of each, in any number of dimensions.
+//! `slicing`, the universal algorithm: any three distributions, aligned or not, with any replication of each, in any
+//! number of dimensions.
 //!
 //! Source: Brock and Golin, Slicing Is All You Need: Towards a Universal One-Sided Algorithm for Distributed Matrix
-//! Multiplication (2025), sections 3 and 4; direct execution. One of the three tensors is stationary: a rank works on the
-//! block of it that it holds, and gets the overlapping pieces of the other tensors from where they lie.
+//! Multiplication (2025), sections 3 and 4; direct execution. One of the three tensors is stationary: a rank works on
+//! its own block of it, and gets the overlapping pieces of the other tensors from the ranks that hold them.
 //!
 //! ```text
 //! mk,kn->mn with 4 of each on 2 ranks; left and out cut along m, right along k at 1; out is stationary. Rank 0:
@@ -10,18 +11,18 @@
 //!   chunk k 1..4     has left [0..2, 1..4], gets right [1..4, 0..4] from rank 1                out += left right
 //! ```
 //!
-//! | what | file |
+//! | topic | file |
 //! |---|---|
-//! | which indices a rank works on, in which chunks; who holds what | `geometry` |
-//! | operands' pieces come | [`super::pieces`] |
-//! | with a stationary operand, summands of out go | `products` |
-//! | in which order they meet | `order` |
-//! | in which order a rank's chunks are contracted | `reorder` |
+//! | the indices that a rank works on, its chunks, and the ranks that hold the data | `geometry` |
+//! | arrival of operand pieces | [`super::pieces`] |
+//! | with a stationary operand, departure of summands of out | `products` |
+//! | the order in which summands are added | `order` |
+//! | the order in which a rank's chunks are contracted | `reorder` |
 //!
-//! A rank receives what of its pieces it does not hold, each element once; with replicas of out, 2 (r - 1) / r of its block
-//! more ([`super::replicas`]). All transfers come in rounds (chunk by chunk, then by distance of the ranks), which is their
-//! total order; pieces of two more chunks travel while one is contracted (prefetching, section 4.2). Deliberately
-//! absent: partial sums as inputs (they are redistributed before), and the geometry of fewer than all ranks.
+//! A rank receives the elements of its pieces that it does not hold, each once; with replicas of out, another 2 (r - 1)
+//! / r of its block ([`super::replicas`]). Transfers are ordered by chunk, then by distance between the ranks, which is
+//! their total order. Pieces of two more chunks travel while one is contracted (prefetching, section 4.2). Deliberately
+//! absent: partial sums as inputs (they are redistributed first), and the geometry of only some of the ranks.
 
 mod geometry;
 mod order;
@@ -40,9 +41,9 @@ use super::replicas::add_replicas;
 use crate::schedule::collective::CollectiveAlgorithm;
 use crate::schedule::{Accumulate, Builder, Factor, View, Work};
 
-/// Pieces in memory at once: one that is contracted, and two on their way.
+/// Pieces in memory at once: one being contracted, and two in transit.
 const SLOTS: usize = 3;
-/// How replicas of out add up what they have.
+/// The algorithm by which replicas of out add up their sums.
 const REPLICAS: CollectiveAlgorithm = CollectiveAlgorithm::Direct;
 
 /// The tensor that does not move.
@@ -54,12 +55,13 @@ pub enum Stationary {
     Out,
 }
 
-/// How a rank goes through its chunks.
+/// The order of a rank's chunks, with its parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Chunks {
-    /// Their order.
+    /// The kind of order.
     pub order: Reorder,
-    /// Multiply-adds in the time in which an element comes from another rank: what orders by cost weigh with.
+    /// Multiply-adds in the time in which one element arrives from another rank; orders by cost weigh transfers with
+    /// it.
     pub balance: u64,
 }
 
@@ -113,7 +115,7 @@ pub fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Sta
                 _ => {}
             }
         }
-        // A round later, so that what the next chunk needs is not held up.
+        // One round later, so that the pieces for the next chunk are not delayed.
         if round > 0 {
             products.travel(builder, round - 1, &sums.tensor);
         }
@@ -123,7 +125,8 @@ pub fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Sta
     }
 }
 
-/// Where this rank adds up: out itself, or a block of its own of which replicas of out make theirs.
+/// The tensor in which this rank adds up: out itself, or, if out has replicas, a scratch block that is then summed over
+/// them.
 struct Sums {
     tensor: Tensor,
     replicated: bool,
@@ -144,7 +147,8 @@ impl Sums {
         Sums { tensor, replicated, onto }
     }
 
-    /// Zeros, or what the user has, where the first chunk does not write all of it; returns how that one is written.
+    /// Initializes the block with zeros, or with beta times the user's values, unless the first chunk writes all of it.
+    /// Returns the mode in which the first chunk is written.
     fn start(&self, builder: &mut Builder, geometry: &Geometry) -> Accumulate {
         let Some(own) = self.tensor.own(builder.rank(), &[]) else { return Accumulate::Add };
         let onto = self.onto && !self.replicated;

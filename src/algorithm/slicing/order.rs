@@ -1,4 +1,4 @@
-//! In which order summands meet on every rank: what the verifier compares schedules with.
+//! The order in which summands are added on every rank; the verifier compares schedules with it.
 
 use super::geometry::{Geometry, WorkShare};
 use super::{Chunks, REPLICAS, Stationary};
@@ -9,8 +9,8 @@ use crate::dims::Label;
 use crate::distribution::{Intervals, Region};
 use crate::schedule::verify::Summand;
 
-/// By rank, the summands of out that it adds: those of its own, or also those of others round by round, and then what the other
-/// replicas of its block have.
+/// By rank, the summands of out that it adds: its own (with a stationary operand, also those of others, round by
+/// round), and then those of the other replicas of its block.
 pub fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, ranks: usize) -> Vec<Vec<Summand>> {
     let geometry = Geometry::new(contraction, stationary, chunks, ranks);
     let summed: Vec<Label> =
@@ -27,13 +27,13 @@ pub fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, 
             }
             let out = &contraction.out;
             let comes = |maker: usize, round: usize| {
-                // To one of the replicas of each block.
+                // A summand goes to one of the replicas of each block.
                 made(maker, round).filter(|summand| !geometry.overlap(out, &summand.of, rank, maker).is_empty())
             };
             let mut met = Vec::new();
             for round in 0..=geometry.rounds() {
                 met.extend(comes(rank, round));
-                // Those of others come a round later.
+                // Summands of other ranks arrive one round later.
                 let arriving = (1..ranks).map(|distance| (rank + ranks - distance) % ranks);
                 met.extend(arriving.filter_map(|maker| comes(maker, round.checked_sub(1)?)));
             }

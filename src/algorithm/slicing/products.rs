@@ -1,6 +1,7 @@
-//! With a stationary operand a rank makes summands of out, which go to one holder of each of its blocks.
+//! With a stationary operand, a rank makes summands of out, which go to one holder of each block of out.
 //!
-//! A holder adds what it makes itself and what arrives chunk by chunk, then by distance of the ranks, so bits repeat.
+//! A holder adds its own and the arriving summands in order of chunks, then of the distance between ranks, so results
+//! are bitwise reproducible.
 
 use super::Stationary;
 use super::geometry::Geometry;
@@ -9,7 +10,7 @@ use crate::algorithm::pieces::{Rounds, largest};
 use crate::distribution::{Bounds, Region};
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// Summands in memory at once: one is made while another travels.
+/// Summands in memory at once: one is computed while another travels.
 const SLOTS: usize = 2;
 
 /// The summands that one rank makes, and those that it adds.
@@ -48,7 +49,7 @@ impl<'a> Products<'a> {
         (!region.is_empty() && !self.geometry.holds(out, rank, &region)).then_some(region)
     }
 
-    /// What `holder` adds of a region that `maker` makes.
+    /// The part that `holder` adds of a region that `maker` makes.
     fn part_of(&self, region: &Region, maker: usize, holder: usize) -> Option<Region> {
         let out = &self.geometry.contraction.out;
         if self.geometry.overlap(out, region, holder, maker).is_empty() {
@@ -57,7 +58,7 @@ impl<'a> Products<'a> {
         Some(out.distribution.block(&out.shape, holder)?.intersect(region))
     }
 
-    /// Multiplies one chunk, and adds what belongs to this rank.
+    /// Multiplies one chunk, and adds the part that belongs to this rank.
     pub fn multiply(&self, builder: &mut Builder, left: View, right: View, round: usize, sums: &Tensor) {
         let out = &self.geometry.contraction.out;
         let Some(region) = self.sent(self.rank, round) else {
@@ -68,7 +69,7 @@ impl<'a> Products<'a> {
             return;
         };
         if left.elements() == 0 || right.elements() == 0 {
-            // Zeros need not be added; others skip them, too, as they know the chunk.
+            // Zeros need not be added; the other ranks skip them as well, since they know the chunk.
             return;
         }
         let Some(buffer) = self.slot(&self.made, round) else { return };
@@ -77,7 +78,7 @@ impl<'a> Products<'a> {
         self.add(builder, &region, &self.geometry.overlap(out, &region, self.rank, self.rank), buffer, sums);
     }
 
-    /// Brings the summands of one round to their holders.
+    /// Sends this rank's summands of one round to their holders, and adds those that arrive.
     pub fn travel(&self, builder: &mut Builder, round: usize, sums: &Tensor) {
         let (geometry, me, ranks) = (self.geometry, self.rank, self.geometry.ranks);
         if geometry.stationary == Stationary::Out {
@@ -112,7 +113,7 @@ impl<'a> Products<'a> {
         [&contraction.left, &contraction.right].iter().all(|tensor| !share.region(tensor).is_empty())
     }
 
-    /// Adds boxes of a region that lies densely in a buffer.
+    /// Adds boxes of a region that is stored densely in a buffer.
     fn add(&self, builder: &mut Builder, region: &Region, boxes: &[Bounds], buffer: BufferId, sums: &Tensor) {
         for bounds in boxes {
             if let (Some(stored), Some(out)) = (region.locate(bounds), sums.view(self.rank, bounds)) {

@@ -1,44 +1,44 @@
-//! In which order a rank contracts its chunks.
+//! The order in which a rank contracts its chunks.
 //!
-//! Source: Brock and Golin, section 4.3. Each step contracts one chunk while the pieces of the next one come, so it takes as long as the
-//! longer of the two:
+//! Source: Brock and Golin, section 4.3. Each step contracts one chunk while the pieces of the next one arrive, so its
+//! time is the longer of the two:
 //!
 //! ```text
-//! words that come, products      as they are           by cost
+//! words to receive, products     as they are           by cost
 //!   a   0  10                    a | b comes  40       a | d comes  10
 //!   b  40  10                    b | c comes  20       d | c comes  30
 //!   c  20  30                    c | d comes  30       c | b comes  40
 //!   d   5  30                    d            30       b            10
 //! ```
 //!
-//! Invariant: an order has every chunk once. Words do not depend on it; which time transfers take from whom else does not count.
-//! Deliberately absent: several chunks in one step, as workers have one task at a time.
+//! Invariant: an order contains every chunk once. The number of words does not depend on it; delays to the transfers of
+//! other ranks are ignored. Deliberately absent: several chunks in one step, as workers have one task at a time.
 
 use serde::{Deserialize, Serialize};
 
-/// Chunks up to which all orders are tried; more are ordered by cost.
+/// The maximum number of chunks for which all orders are tried; more are ordered by cost.
 const MOST_TRIED: usize = 8;
 
-/// How chunks are ordered.
+/// The order of chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reorder {
-    /// Ascending, from the chunk of which the rank has most around (direct execution with an iteration offset).
+    /// Ascending, cyclically from the chunk of which the rank holds most (direct execution with an iteration offset).
     #[default]
     Direct,
-    /// First what needs nothing from others.
+    /// First the chunks that need nothing from other ranks.
     Greedy,
-    /// Next what takes longest to come of all that comes in time; where nothing does, what comes soonest.
+    /// Next is the slowest to arrive of the chunks that arrive in time; if none does, the one that arrives soonest.
     ByCost,
-    /// Of all orders the one that takes least, where there are at most eight chunks.
+    /// The fastest of all orders, for at most eight chunks; by cost for more.
     Exhaustive,
 }
 
 impl Reorder {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Reorder; 4] = [Reorder::Direct, Reorder::Greedy, Reorder::ByCost, Reorder::Exhaustive];
 
-    /// On the command line and in plans.
+    /// The name on the command line and in plans.
     pub const fn name(self) -> &'static str {
         match self {
             Reorder::Direct => "direct",
@@ -48,7 +48,7 @@ impl Reorder {
         }
     }
 
-    /// The places of chunks in this order.
+    /// The indices of the chunks, in this order.
     pub(super) fn order(self, chunks: &[Effort]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..chunks.len()).collect();
         match self {
@@ -65,14 +65,14 @@ impl Reorder {
     }
 }
 
-/// What a chunk takes, in one unit: products that would be computed in the time.
+/// The transfer and compute times of a chunk, in one unit: the products that can be computed in the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Effort {
     pub comes: u64,
     pub computes: u64,
 }
 
-/// How long an order takes: the first chunk's pieces come with nothing to hide behind.
+/// The time of an order, in the unit of [`Effort`]; the transfer of the first chunk's pieces is not hidden.
 fn seconds(chunks: &[Effort], order: &[usize]) -> u64 {
     let next = order.iter().skip(1).map(|&at| chunks[at].comes).chain([0]);
     let steps = order.iter().zip(next).map(|(&at, comes)| chunks[at].computes.max(comes));
@@ -86,7 +86,8 @@ fn by_cost(chunks: &[Effort]) -> Vec<usize> {
     while !left.is_empty() {
         let rank = |&place: &usize| {
             let comes = chunks[left[place]].comes;
-            // In time before late; of those in time the longest, of those late the shortest.
+            // Chunks that arrive in time before late ones; the longest of those in time, the shortest of those that are
+            // late.
             if comes <= hides { (0, hides - comes) } else { (1, comes) }
         };
         let Some(next) = (0..left.len()).min_by_key(rank) else { break };
@@ -97,14 +98,14 @@ fn by_cost(chunks: &[Effort]) -> Vec<usize> {
     order
 }
 
-/// All orders, less those that begin worse than the best ends.
+/// A search through all orders that prunes a beginning as soon as it is no faster than the best whole order.
 struct OrderSearch<'a> {
     chunks: &'a [Effort],
     best: (u64, Vec<usize>),
 }
 
 impl OrderSearch<'_> {
-    /// `spent`: until the last chunk so far is there.
+    /// `spent` is the time until the last chunk of `order` has arrived.
     fn extend(&mut self, order: &mut Vec<usize>, spent: u64) {
         let last = order.last().map_or(0, |&at| self.chunks[at].computes);
         if order.len() == self.chunks.len() {
@@ -161,7 +162,7 @@ mod tests {
                 order.sort_unstable();
                 assert_eq!(order, (0..count).collect::<Vec<_>>());
             }
-            // Any other order.
+            // Any other order, at random.
             for _ in 0..20 {
                 let mut order: Vec<usize> = (0..count).collect();
                 for at in 1..count {

@@ -1,12 +1,13 @@
-//! Wakes a thread of another process that sleeps.
+//! Wakes a sleeping thread of another process.
 //!
 //! ```text
-//! sleeper     asleep = 1, look once more, wait while `rung` is what it was         asleep = 0
+//! sleeper     asleep = 1, check once more, wait while `rung` is unchanged         asleep = 0
 //! ringer      change something, see asleep = 1, count `rung`, wake  ------------->
 //! ```
 //!
-//! Invariant: between saying that it sleeps and sleeping, the sleeper looks at everything that it could miss; both sides have a full
-//! fence between their own store and their look at the other's, so one of them sees the other.
+//! Invariant: after the sleeper has announced that it sleeps and before it does, it checks everything that it could
+//! miss. Each side has a full fence between its own store and its load of the other's store, so at least one of them
+//! sees the other.
 
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use std::time::Duration;
 use crate::sync::atomic::{AtomicU32, Ordering, fence};
 use crate::sync::futex::{wait, wake};
 
-/// What lies in shared memory.
+/// The words of a bell in shared memory.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub(super) struct Word {
@@ -26,25 +27,26 @@ pub(super) struct Word {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::comm) struct Bell(NonNull<Word>);
 
-// SAFETY: the address of two atomics in memory that is shared anyhow; `new` asks for it to live as long.
+// SAFETY: the address of two atomics in memory that processes share in any case; `new` requires that the memory lives
+// until the last use.
 unsafe impl Send for Bell {}
 // SAFETY: as above.
 unsafe impl Sync for Bell {}
 
 impl Bell {
-    /// Bytes that it takes, with a distance to its neighbours.
+    /// Bytes of a bell, with padding that keeps it apart from its neighbours.
     pub(super) const BYTES: usize = 128;
 
     /// # Safety
-    /// `start` points at [`Bell::BYTES`] bytes, aligned to 4 or more, that nobody uses yet.
+    /// `start` points at [`Bell::BYTES`] bytes, aligned to 4 or more, that are not in use yet.
     pub(super) unsafe fn begin(start: NonNull<u8>) {
         // SAFETY: the caller's contract.
         unsafe { start.cast().write(Word::default()) };
     }
 
     /// # Safety
-    /// `start` points at [`Bell::BYTES`] bytes, aligned to 4 or more, that are used for this bell only and live until the last use of it;
-    /// [`Bell::begin`] comes first.
+    /// `start` points at [`Bell::BYTES`] bytes, aligned to 4 or more, that are used for this bell only and live until
+    /// its last use. [`Bell::begin`] was called on them before.
     pub(super) unsafe fn new(start: NonNull<u8>) -> Bell {
         Bell(start.cast())
     }
@@ -54,7 +56,7 @@ impl Bell {
         unsafe { self.0.as_ref() }
     }
 
-    /// Wakes the sleeper if there is one. Cost: a fence, and a call of the system where somebody sleeps.
+    /// Wakes the sleeper if there is one. Cost: a fence, and a system call if a thread sleeps.
     pub(in crate::comm) fn ring(&self) {
         fence(Ordering::SeqCst);
         if self.word().asleep.load(Ordering::Relaxed) != 0 {
@@ -63,7 +65,8 @@ impl Bell {
         }
     }
 
-    /// Sleeps until somebody rings or `longest` has passed, unless `ready` says, after the announcement, that there is no need.
+    /// Sleeps until the bell rings or `longest` has passed. Does not sleep if `ready`, called after the announcement,
+    /// returns true.
     pub(in crate::comm) fn sleep(&self, longest: Duration, ready: impl FnOnce() -> bool) {
         let word = self.word();
         word.asleep.store(1, Ordering::Relaxed);
@@ -87,7 +90,7 @@ mod tests {
     #[test]
     fn nothing_is_missed() {
         let memory = Aligned::zeroed(Bell::BYTES, &Default::default()).unwrap();
-        // SAFETY: as large, and alive until the end of the test.
+        // SAFETY: the memory is as large as a bell, and lives until the end of the test.
         let bell = unsafe {
             Bell::begin(NonNull::new(memory.as_ptr()).unwrap());
             Bell::new(NonNull::new(memory.as_ptr()).unwrap())

@@ -1,7 +1,7 @@
 //! A queue of slots in shared memory, from one rank of a node to another.
 //!
 //! ```text
-//! filled 5, emptied 3      slots  [0] [1] [2] [3] [4] ..     the receiver looks at 3, the sender fills 5
+//! filled 5, emptied 3      slots  [0] [1] [2] [3] [4] ..     the receiver reads 3, the sender fills 5
 //!                                              ^^^^^^
 //! ```
 //!
@@ -9,39 +9,40 @@
 //! segment     counts to rank 0 | to rank 1 | ..     slots to rank 0 | to rank 1 | ..
 //! ```
 //!
-//! The channels of a rank to all ranks of its node lie in its own segment of the window. Only counts have to begin as zeros: whoever
-//! sends first through a slot is the first to touch its pages, and slots that nobody uses take no memory.
+//! The channels of a rank to all ranks of its node are in the rank's own segment of the window. Only counts must start
+//! as zeros. The first sender through a slot is the first to touch its pages, so unused slots occupy no memory.
 //!
-//! Invariants: only the sender fills slots and counts `filled`, only the receiver empties them and counts `emptied`; neither
-//! touches a slot that is the other's, and a count is stored with release after the last access to its slot and loaded with
-//! acquire before the next. `copied` only says that the receiver is at work on what a slot tells of. Deliberately absent: waiting; who
-//! finds nothing to do comes back.
+//! Invariants: only the sender fills slots and advances `filled`, only the receiver empties them and advances
+//! `emptied`. Neither touches a slot that belongs to the other. A count is stored with release after the last access to
+//! its slot, and loaded with acquire before the next. `copied` only reports that the receiver is working on the boxes
+//! that a slot describes. Deliberately absent: waiting; an end with nothing to do polls again later.
 
 use std::ptr::NonNull;
 
 use crate::memory::prefetch;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that counts are apart: two cache lines, as neighbours are fetched together.
+/// Distance between counts in bytes: two cache lines, as neighbouring lines are fetched together.
 const APART: usize = 128;
-/// Those of a channel: `filled`, `emptied`, `copied`.
+/// Bytes of a channel's counts: `filled`, `emptied`, `copied`.
 const COUNTS: usize = 3 * APART;
-/// In front of the bytes of a slot.
+/// Bytes of the header in front of the payload of a slot.
 const HEADER: usize = 64;
 const SLOTS: usize = 8;
-/// Cache lines of the next slot that are asked for ahead: its header, and where a box of up to three dimensions lies.
+/// Cache lines of the next slot that are prefetched: its header, and the location of a box of up to three dimensions.
 const ASKED: usize = 3;
 const LINE: usize = 64;
-/// Bytes of a slot: the most and the least.
+/// Maximum and minimum payload of a slot, in bytes.
 const MOST: usize = 256 << 10;
 const LEAST: usize = 4 << 10;
-/// Pieces of a transfer, as long as they are no smaller than this: the receiver copies one while the sender copies the next.
+/// Pieces of a transfer, unless they would be smaller than `SMALLEST`: the receiver copies one while the sender copies
+/// the next.
 const PIECES: usize = 16;
 const SMALLEST: usize = 32 << 10;
-/// What all channels of a node may take, if slots are not to be smaller than the least.
+/// Limit on the bytes of all channels of a node, unless it would make slots smaller than the minimum.
 const NODE: usize = 64 << 20;
 
-/// How the channels of a node's ranks lie in their segments.
+/// The layout of the channels in the segments of a node's ranks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
     ranks: usize,
@@ -73,7 +74,8 @@ struct Channel {
 
 impl Channel {
     /// # Safety
-    /// `segment` has [`Layout::segment_bytes`] bytes and lives as long as the channel; where it is used, [`begin`] was called before.
+    /// `segment` has [`Layout::segment_bytes`] bytes and outlives the channel; [`begin`] is called on it before the
+    /// channel is used.
     unsafe fn new(layout: Layout, segment: NonNull<u8>, to: usize) -> Channel {
         const { assert!(APART.is_multiple_of(HEADER) && HEADER.is_multiple_of(align_of::<AtomicU64>())) };
         assert!(
@@ -86,7 +88,7 @@ impl Channel {
     }
 
     fn filled(&self) -> &AtomicU64 {
-        // SAFETY: `begin` has put a count there, `new` has looked at its alignment; both processes use atomics only.
+        // SAFETY: `begin` has put a count there, `new` has checked its alignment; both processes use atomics only.
         unsafe { self.counts.cast().as_ref() }
     }
 
@@ -100,7 +102,8 @@ impl Channel {
         unsafe { self.counts.add(2 * APART).cast().as_ref() }
     }
 
-    /// The header of a slot: bytes in it, those of the whole transfer, and whether the slot only says where these lie.
+    /// The header of a slot: its payload in bytes, the bytes of the whole transfer, and whether the payload only
+    /// describes where these are.
     fn header(&self, number: u64) -> NonNull<[u64; 3]> {
         let at = (number as usize % SLOTS) * (HEADER + self.slot);
         // SAFETY: the slot lies inside the channel.
@@ -108,19 +111,19 @@ impl Channel {
     }
 
     fn bytes(&self, number: u64) -> NonNull<u8> {
-        // SAFETY: the bytes of a slot lie behind its header.
+        // SAFETY: the payload of a slot follows its header.
         unsafe { self.header(number).cast::<u8>().add(HEADER) }
     }
 }
 
-/// Begins all channels of a segment.
+/// Initialises all channels of a segment.
 ///
 /// # Safety
-/// `segment` has [`Layout::segment_bytes`] bytes, and nobody uses its channels yet.
+/// `segment` has [`Layout::segment_bytes`] bytes, and its channels are not in use yet.
 pub(super) unsafe fn begin(layout: Layout, segment: NonNull<u8>) {
     const { assert!(size_of::<AtomicU64>() <= APART) };
     for to in 0..layout.ranks {
-        // SAFETY: the counts lie inside the segment, so far apart.
+        // SAFETY: the counts lie inside the segment, `APART` bytes from each other.
         unsafe {
             let counts = Channel::new(layout, segment, to).counts;
             (0..COUNTS / APART).for_each(|at| counts.add(at * APART).cast().write(AtomicU64::new(0)));
@@ -128,7 +131,7 @@ pub(super) unsafe fn begin(layout: Layout, segment: NonNull<u8>) {
     }
 }
 
-/// The sender's end.
+/// The sender's end of a channel.
 #[derive(Debug)]
 pub(super) struct Outlet {
     channel: Channel,
@@ -137,7 +140,7 @@ pub(super) struct Outlet {
 
 impl Outlet {
     /// # Safety
-    /// As [`Channel::new`]; there is one outlet of a channel, in the process that the segment belongs to.
+    /// As [`Channel::new`]; a channel has one outlet, in the process that owns the segment.
     pub(super) unsafe fn new(layout: Layout, own: NonNull<u8>, to: usize) -> Outlet {
         // SAFETY: the caller's contract.
         Outlet { channel: unsafe { Channel::new(layout, own, to) }, filled: 0 }
@@ -147,28 +150,30 @@ impl Outlet {
         self.filled - self.channel.emptied().load(Ordering::Acquire) < SLOTS as u64
     }
 
-    /// Bytes that a slot has room for.
+    /// Maximum payload of a slot, in bytes.
     pub(super) fn slot_bytes(&self) -> usize {
         self.channel.slot
     }
 
-    /// Whether the receiver is done with a slot, by the number that [`Outlet::fill`] gave it.
+    /// Whether the receiver is done with the slot of this number, which [`Outlet::fill`] or [`Outlet::tell`] returned.
     pub(super) fn is_emptied(&self, number: u64) -> bool {
         self.channel.emptied().load(Ordering::Acquire) > number
     }
 
-    /// How often the receiver has copied a part of what slots tell of.
+    /// How often the receiver has copied a part of the boxes that slots describe.
     pub(super) fn copied(&self) -> u64 {
         self.channel.copied().load(Ordering::Relaxed)
     }
 
-    /// Fills a slot with the next bytes of a transfer, of which so many are left, if there is room. Returns its number.
+    /// Fills a slot, if there is room, with the next bytes of a transfer of `total` bytes, of which `left` remain.
+    /// Returns the number of the slot.
     pub(super) fn fill(&mut self, total: usize, left: usize, fill: impl FnOnce(&mut [u8])) -> Option<u64> {
         let bytes = left.min((total / PIECES).max(SMALLEST));
         self.put([bytes, total, 0], fill)
     }
 
-    /// Fills a slot with what says where the bytes of a transfer lie, which fits into one, if there is room.
+    /// Fills a slot, if there is room, with a description of where the bytes of a transfer are. The description fits
+    /// into one slot. Returns the number of the slot.
     pub(super) fn tell(&mut self, total: usize, what: &[u8]) -> Option<u64> {
         self.put([what.len(), total, 1], |slot| slot.copy_from_slice(what))
     }
@@ -178,8 +183,8 @@ impl Outlet {
             return None;
         }
         let bytes = header[0].min(self.channel.slot);
-        // SAFETY: the slot is inside the channel, and the sender's until `filled` says otherwise: the receiver has emptied
-        // it, as `has_room` saw with acquire, and looks at it again only behind the count.
+        // SAFETY: the slot is inside the channel, and belongs to the sender until `filled` says otherwise: the receiver
+        // has emptied it, as `has_room` saw with acquire, and reads it again only after the count has been advanced.
         unsafe {
             self.channel.header(self.filled).write(header.map(|number| number as u64));
             fill(std::slice::from_raw_parts_mut(self.channel.bytes(self.filled).as_ptr(), bytes));
@@ -190,29 +195,29 @@ impl Outlet {
     }
 }
 
-/// What is in a slot.
+/// The content of a slot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Filled<'a> {
     pub bytes: &'a [u8],
     /// Bytes of the whole transfer.
     pub total: usize,
-    /// The bytes say where those of the transfer lie.
+    /// The bytes describe where the bytes of the transfer are.
     pub told: bool,
 }
 
-/// The receiver's end.
+/// The receiver's end of a channel.
 #[derive(Debug)]
 pub(super) struct Inlet {
     channel: Channel,
     emptied: u64,
     copied: u64,
-    /// `filled` as it was last looked at: a look takes the count away from the sender.
+    /// `filled` as of the last load: each load takes the count's cache line away from the sender.
     seen: u64,
 }
 
 impl Inlet {
     /// # Safety
-    /// As [`Channel::new`], of the sender's segment; there is one inlet of a channel, in the process that it leads to.
+    /// As [`Channel::new`], for the sender's segment; a channel has one inlet, in the process that it leads to.
     pub(super) unsafe fn new(layout: Layout, theirs: NonNull<u8>, to: usize) -> Inlet {
         // SAFETY: the caller's contract.
         Inlet { channel: unsafe { Channel::new(layout, theirs, to) }, emptied: 0, copied: 0, seen: 0 }
@@ -222,7 +227,8 @@ impl Inlet {
         self.channel.filled().load(Ordering::Acquire) > self.emptied
     }
 
-    /// Hands the next slot to `take`, if one is filled, which says whether it is done with it.
+    /// Hands the next filled slot, if there is one, to `take`, which returns whether it is done with the slot. Returns
+    /// whether there was one.
     pub(super) fn empty<E>(&mut self, take: impl FnOnce(Filled) -> Result<bool, E>) -> Result<bool, E> {
         if self.seen <= self.emptied + 1 {
             self.seen = self.channel.filled().load(Ordering::Acquire);
@@ -235,7 +241,7 @@ impl Inlet {
             (0..ASKED).for_each(|line| prefetch(next.wrapping_add(line * LINE)));
         }
         // SAFETY: the slot is inside the channel, and filled, as was seen with acquire; the sender does not touch it
-        // before `emptied` is counted below. Its header is what `put` wrote, so it has as many bytes.
+        // before `emptied` is advanced below. Its header is as `put` wrote it, so the slot has that many bytes.
         let filled = unsafe {
             let [bytes, total, told] = self.channel.header(self.emptied).read();
             let bytes = (bytes as usize).min(self.channel.slot);
@@ -263,7 +269,7 @@ mod tests {
         let layout = Layout::of(40);
         let memory = Aligned::zeroed(layout.segment_bytes(), &Default::default()).unwrap();
         let segment = NonNull::new(memory.as_ptr()).unwrap();
-        // SAFETY: the memory is as large and outlives both; one outlet and one inlet.
+        // SAFETY: the memory is as large as a segment and outlives both ends; there is one outlet and one inlet.
         let (mut outlet, mut inlet) = unsafe {
             begin(layout, segment);
             (Outlet::new(layout, segment, 3), Inlet::new(layout, segment, 3))
@@ -272,7 +278,7 @@ mod tests {
         let value = |at: usize| (at % 251) as u8;
         let (mut sent, mut came) = (0, 0);
         for step in 0.. {
-            // Now the one is quicker, now the other.
+            // Each end is the faster one in turn.
             if step % 7 < 4 {
                 let fill = |slot: &mut [u8]| {
                     slot.iter_mut().enumerate().for_each(|(at, byte)| *byte = value(sent + at));
@@ -290,7 +296,7 @@ mod tests {
                 let taken = inlet.empty(|Filled { bytes, total: of, told }| {
                     assert!(of == total && !told);
                     assert!(bytes.iter().enumerate().all(|(at, byte)| *byte == value(came + at)));
-                    // Whoever is not done with a slot finds it again.
+                    // A receiver that is not done with a slot gets it again.
                     if step % 3 > 0 {
                         came += bytes.len();
                     }
@@ -310,10 +316,10 @@ mod tests {
     fn the_sender_sees_that_its_boxes_are_being_copied() {
         let layout = Layout::of(2);
         let mut memory = Aligned::zeroed(layout.segment_bytes(), &Default::default()).unwrap();
-        // MPI's memory is whatever it was.
+        // Memory from MPI has arbitrary content.
         memory.as_mut_slice().fill(7);
         let segment = NonNull::new(memory.as_ptr()).unwrap();
-        // SAFETY: the memory is as large and outlives both; one outlet and one inlet.
+        // SAFETY: the memory is as large as a segment and outlives both ends; there is one outlet and one inlet.
         let (mut outlet, mut inlet) = unsafe {
             begin(layout, segment);
             (Outlet::new(layout, segment, 1), Inlet::new(layout, segment, 1))

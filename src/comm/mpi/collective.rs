@@ -1,16 +1,16 @@
-//! What all ranks do together: agree, and share a few bytes.
+//! Collective operations: agreement, and sharing a few bytes.
 //!
 //! ```text
-//! rank 0: agree(Ok(4))          -> Err([rank 1: no such file])     nobody goes on alone,
-//! rank 1: agree(Err("no such file")) -> the same                   and everybody knows why
+//! rank 0: agree(Ok(4))          -> Err([rank 1: no such file])     no rank goes on alone,
+//! rank 1: agree(Err("no such file")) -> the same                   and every rank knows why
 //!
 //! rank 0: all_gather_bytes(b"ab") -> [b"ab", b"", b"xyz"]
 //! rank 1: all_gather_bytes(b"")   -> the same
 //! rank 2: all_gather_bytes(b"xyz") -> the same
 //! ```
 //!
-//! Invariants: every rank makes the same calls in the same order; a waiting rank leaves its core to others after a moment;
-//! any number of bytes may be given, those beyond one call of MPI are cut. Deliberately absent: blocks of tensors, which
+//! Invariants: every rank makes the same calls in the same order; a waiting rank yields its core after a moment; any
+//! number of bytes may be passed, those beyond one MPI call are split. Deliberately absent: blocks of tensors, which
 //! are scheduled.
 
 use std::ffi::{c_int, c_void};
@@ -26,17 +26,17 @@ use super::Communicator;
 use super::pause::Pause;
 use crate::comm::CommError;
 
-/// Bytes of one call: counts of MPI are `int`.
+/// Maximum bytes of one call: MPI counts are `int`.
 const CHUNK: usize = 1 << 30;
 
-/// What failed on one rank.
+/// The failure of one rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     pub rank: usize,
     pub message: String,
 }
 
-/// How values of all ranks become one.
+/// How the values of all ranks are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduce {
     Sum,
@@ -55,7 +55,7 @@ mod sealed {
 }
 
 impl Communicator {
-    /// Waits until every rank has come here.
+    /// Waits until every rank has arrived.
     ///
     /// # Errors
     /// MPI fails.
@@ -64,8 +64,9 @@ impl Communicator {
         self.complete("MPI_Ibarrier", |request| unsafe { ffi::MPI_Ibarrier(self.raw(), request) })
     }
 
-    /// Waits until every rank has come here, and is awake: for measurements. A rank that has waited for long sleeps (`pause`), and leaves
-    /// hundreds of microseconds after the last has come; ranks so far apart sleep shortly in a second barrier, and not in a third.
+    /// Waits until every rank has arrived and is awake: for measurements. A rank that has waited for long sleeps
+    /// (`pause`), and leaves hundreds of microseconds after the last arrival. Ranks that far apart sleep only briefly
+    /// in a second barrier, and not in a third.
     ///
     /// # Errors
     /// MPI fails.
@@ -73,7 +74,7 @@ impl Communicator {
         (0..3).try_for_each(|_| self.barrier())
     }
 
-    /// Combines the values of all ranks, place by place; every rank has equally many and gets the same.
+    /// Combines the values of all ranks, element by element; every rank passes equally many and gets the same result.
     ///
     /// # Errors
     /// MPI fails, or there are more values than it can count.
@@ -92,7 +93,7 @@ impl Communicator {
         Ok(all)
     }
 
-    /// The bytes of the root on every rank; what the others give does not count.
+    /// Returns the bytes of the root on every rank; those of other ranks are ignored.
     ///
     /// # Errors
     /// MPI fails.
@@ -114,7 +115,7 @@ impl Communicator {
         })
     }
 
-    /// The bytes of every rank on every rank, in the order of ranks; their numbers may differ.
+    /// Returns the bytes of every rank on every rank, in rank order; lengths may differ.
     ///
     /// # Errors
     /// MPI fails.
@@ -130,7 +131,7 @@ impl Communicator {
             }
             _ => {}
         }
-        // Their sum is at most CHUNK, so each of these fits.
+        // The sum of lengths is at most CHUNK, so each of them fits.
         let counts: Vec<c_int> = lengths.iter().map(|&length| length as c_int).collect();
         let starts: Vec<c_int> = counts.iter().scan(0, |end, &n| Some(std::mem::replace(end, *end + n))).collect();
         let mut all = vec![0u8; counts.iter().sum::<c_int>() as usize];
@@ -150,7 +151,7 @@ impl Communicator {
         Ok(pieces.map(|(&start, &count)| all[start as usize..(start + count) as usize].to_vec()).collect())
     }
 
-    /// Whether all ranks are well: each gets its own value back, or all get what failed, by rank.
+    /// Agrees on whether all ranks succeeded: each gets its own value back, or all get the failures, by rank.
     ///
     /// # Errors
     /// MPI fails.
@@ -159,7 +160,7 @@ impl Communicator {
         match mine {
             Ok(value) if failed == [0] => Ok(Ok(value)),
             mine => {
-                // An empty message is a failure too, so the first byte tells.
+                // A failure may have an empty message, so the first byte marks it.
                 let message = mine.err().map_or_else(String::new, |error| format!("!{error}"));
                 let failures = self.all_gather_bytes(message.as_bytes())?.into_iter().enumerate();
                 let failures = failures.filter(|(_, message)| !message.is_empty());
@@ -169,10 +170,10 @@ impl Communicator {
         }
     }
 
-    /// As [`Communicator::agree`], about memory to share.
+    /// As [`Communicator::agree`], about shared memory.
     ///
     /// # Errors
-    /// [`CommError::NoSharedMemory`], the same on all ranks, where any has an error; MPI fails.
+    /// [`CommError::NoSharedMemory`], the same on all ranks, if any rank has an error; MPI fails.
     pub(super) fn agree_on_memory<T, E: Display>(&self, mine: Result<T, E>) -> Result<T, CommError> {
         self.agree(mine)?.map_err(|failures| {
             let text = failures.first().map(|failure| format!("rank {}: {}", failure.rank, failure.message));
@@ -182,7 +183,7 @@ impl Communicator {
 
     /// Starts a collective call and waits for it.
     ///
-    /// Memory that the call uses outlives it even when it fails: MPI counts a failed request as complete.
+    /// Memory that the call uses outlives the call even if it fails: MPI counts a failed request as complete.
     fn complete(
         &self,
         name: &'static str,
@@ -201,7 +202,7 @@ impl Communicator {
                 return Ok(());
             }
             if let Some(timeout) = self.timeout().filter(|timeout| started.elapsed() > *timeout) {
-                // Nobody can be told but by the end of the run.
+                // Only ending the run can inform the other ranks.
                 self.abort(1, &format!("no answer from other ranks for {} s, in {name}", timeout.as_secs_f64()));
             }
             pause.pause(false, |time| {
@@ -212,7 +213,7 @@ impl Communicator {
     }
 }
 
-/// One byte as MPI knows it.
+/// The MPI datatype of a byte.
 pub(super) fn byte() -> ffi::MPI_Datatype {
     u8::equivalent_datatype().as_raw()
 }

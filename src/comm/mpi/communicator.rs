@@ -1,11 +1,12 @@
-//! A communicator of our own: a duplicate, so that nothing of the user's matches our messages, or the part of one that is a node.
+//! A communicator of our own: a duplicate, so that the user's messages cannot match ours, or the part of a duplicate on
+//! one node.
 //!
-//! Invariants: errors on the duplicate are returned, and the user's communicator keeps its error handler; the duplicate
-//! is freed when its last owner drops it, unless the thread is panicking (freeing is collective and the others may be
-//! elsewhere), or requests of it are still under way. What is made out of a communicator gives up when that does. Bound to the thread of
-//! its session.
+//! Invariants: errors on the duplicate are returned, and the user's communicator keeps its error handler. The duplicate
+//! is freed when its last owner drops it, unless the thread is panicking (freeing is collective and the other ranks may
+//! be elsewhere) or requests on it are still in flight. Communicators that are derived from one share its timeout.
+//! Bound to the thread of its session.
 //!
-//! MPI implementations have few communicators (MPICH about 2,048): a world has five at most, made at its start.
+//! MPI implementations support few communicators (MPICH about 2,048): a world has at most five, made at its start.
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_int;
@@ -19,7 +20,7 @@ use ::mpi::raw::AsRaw;
 use super::session::{Mpi, Session};
 use crate::comm::CommError;
 
-/// For a launcher to forward the last words of a rank.
+/// Time for a launcher to forward the last output of a rank.
 const FORWARDING: Duration = Duration::from_millis(100);
 
 /// The ranks of a run. Cheap to clone; the clones are one communicator.
@@ -32,17 +33,17 @@ struct Duplicate {
     raw: ffi::MPI_Comm,
     rank: usize,
     size: usize,
-    /// MPI may still need it, so it is never freed.
+    /// MPI may still use it, so it is never freed.
     kept: Cell<bool>,
     end: Rc<End>,
 }
 
-/// When and how a rank ends the run: of a communicator and all that is made out of it.
+/// When and how a rank ends the run; shared by a communicator and all that are derived from it.
 #[derive(Debug, Default)]
 struct End {
-    /// The rank, as it is told.
+    /// The rank in the error message.
     rank: Cell<usize>,
-    /// How long to wait for others in a collective call.
+    /// How long to wait for other ranks in a collective call.
     timeout: Cell<Option<Duration>>,
     before_abort: OnceCell<BeforeAbort>,
 }
@@ -95,7 +96,7 @@ impl Communicator {
         Ok(ours)
     }
 
-    /// Another communicator of the same ranks, for messages of another purpose. Collective.
+    /// Another communicator of the same ranks, for messages with another purpose. Collective.
     pub(super) fn another(&self) -> Result<Communicator, CommError> {
         // SAFETY: our own duplicate is live until dropped.
         unsafe { duplicate(self.0.session.clone(), self.0.raw, self.0.end.clone()) }
@@ -107,7 +108,8 @@ impl Communicator {
     /// MPI fails.
     pub(super) fn split_by_node(&self) -> Result<Communicator, CommError> {
         self.derive("MPI_Comm_split_type", |key, raw| {
-            // SAFETY: our own duplicate is live until dropped; `raw` outlives the call; the others are constants of MPI.
+            // SAFETY: our own duplicate is live until dropped; `raw` outlives the call; the others are constants of
+            // MPI.
             unsafe { ffi::MPI_Comm_split_type(self.0.raw, ffi::RSMPI_COMM_TYPE_SHARED, key, ffi::RSMPI_INFO_NULL, raw) }
         })
     }
@@ -150,18 +152,19 @@ impl Communicator {
         &self.0.session
     }
 
-    /// Which MPI this is; of one that is not known the first line that it says of itself.
+    /// The name of the MPI library; if it is not a known one, the first line of its version text.
     pub fn library(&self) -> String {
         self.session().library()
     }
 
-    /// Requests of it are under way that nobody waits for: it stays for ever, without keeping MPI from being finalised.
+    /// Keeps the communicator forever, because requests on it are in flight that no call will complete. MPI can still
+    /// be finalised.
     pub(super) fn keep(&self) {
         self.0.kept.set(true);
     }
 
-    /// A collective call that waits longer than this for others ends the run; `None` waits for ever. So do those of all that was made out of
-    /// this communicator, or is.
+    /// Sets how long a collective call waits for other ranks before it ends the run; `None` waits forever. This also
+    /// applies to all communicators that were or will be derived from this one.
     pub fn give_up_after(&self, timeout: Option<Duration>) {
         self.0.end.timeout.set(timeout);
     }
@@ -170,26 +173,27 @@ impl Communicator {
         self.0.end.timeout.get()
     }
 
-    /// What [`Communicator::abort`] is to do first, also where a collective call gives up; only the first one that is said counts.
+    /// Sets the action that [`Communicator::abort`] runs first, also when a collective call gives up. Only the first
+    /// action that is set counts.
     pub fn before_abort(&self, act: impl Fn() + 'static) {
         let _ = self.0.end.before_abort.set(BeforeAbort(Box::new(act)));
     }
 
-    /// Ends every rank of the run with exit code `code`, after saying why on standard error. Only the thread that owns
-    /// MPI may call it.
+    /// Ends every rank of the run with exit code `code`, after it has printed the reason on standard error. Only the
+    /// thread that owns MPI may call it.
     ///
-    /// The whole world ends, which is more than the standard asks for and what MPI implementations do anyway. On another
-    /// communicator, MPICH's `MPI_Abort` waits until the other ranks call MPI.
+    /// The whole world ends, which is more than the standard requires but is what MPI implementations do anyway. On
+    /// another communicator, MPICH's `MPI_Abort` waits until the other ranks call MPI.
     pub fn abort(&self, code: i32, message: &str) -> ! {
         if let Some(BeforeAbort(act)) = self.0.end.before_abort.get() {
             act();
         }
         let host = ::mpi::environment::processor_name().unwrap_or_default();
-        // One call of the system: several ranks may have something to say.
+        // One system call, so that lines of several ranks do not mix.
         let rank = self.0.end.rank.get();
         let line = format!("einsum-dist: rank {rank} on {host}: {message}\n");
         let _ = std::io::stderr().write_all(line.as_bytes());
-        // MPICH's launcher drops what it has not forwarded when it learns of the end.
+        // MPICH's launcher drops output that it has not forwarded when it learns of the abort.
         std::thread::sleep(FORWARDING);
         let returned = self.session().call("MPI_Abort", || {
             // SAFETY: MPI is not finalised while a communicator lives.
@@ -210,7 +214,7 @@ unsafe fn duplicate(session: Rc<Session>, from: ffi::MPI_Comm, end: Rc<End>) -> 
     adopt(session, raw, end)
 }
 
-/// Owns a communicator that has just been made.
+/// Takes ownership of a communicator that has just been made.
 fn adopt(session: Rc<Session>, raw: ffi::MPI_Comm, end: Rc<End>) -> Result<Communicator, CommError> {
     // SAFETY: reads a constant of the MPI library.
     let errors_return = unsafe { ffi::RSMPI_ERRORS_RETURN };
@@ -233,7 +237,7 @@ impl Drop for Duplicate {
         if self.kept.get() || std::thread::panicking() || ::mpi::environment::is_finalized() {
             return;
         }
-        // A communicator that cannot be freed is lost; nobody could do better with the error.
+        // A communicator that cannot be freed is lost; no caller could do better with the error.
         // SAFETY: the handle is ours alone and live, and nothing uses it afterwards.
         let _ = self.session.call("MPI_Comm_free", || unsafe { ffi::MPI_Comm_free(&raw mut self.raw) });
     }

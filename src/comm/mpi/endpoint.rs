@@ -1,12 +1,13 @@
-//! One rank's end of all transfers of an MPI program: which transport each peer is reached by.
+//! One rank's endpoint of all transfers of an MPI program. It selects the route to each peer.
 //!
 //! ```text
 //! nodes 0 1 | 2 3      routes near shared, far message:   rank 0 -> 1 shared memory,   rank 0 -> 2 and 3 messages
 //! ```
 //!
-//! Invariants: both ends of a pair have the same route, so transfers of a pair keep their order. Where MPI has nothing to do, the thread
-//! sleeps until a peer of its node or a worker wakes it, unless it has a core of its own; where it has, somebody must look, and pauses
-//! are short (`pause`). Deliberately absent: changing routes once there are transfers.
+//! Invariants: both ends of a pair use the same route, so transfers of a pair keep their order. While MPI has nothing
+//! to do, the thread sleeps until a peer of its node or a worker wakes it, unless it has a core of its own. While MPI
+//! has work, the thread must poll, and its pauses are short (`pause`). Deliberately absent: changing routes once there
+//! are transfers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,7 +23,7 @@ use super::{Communicator, Route, Routes};
 use crate::comm::{CommError, Completion, Waker};
 use crate::memory::{Footprint, ReadLease, WriteLease};
 
-/// One rank's end. Bound to the thread that owns MPI.
+/// One rank's endpoint. Bound to the thread that owns MPI.
 #[derive(Debug)]
 pub struct Endpoint {
     routes: Routes,
@@ -35,17 +36,17 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An end whose transfers nothing else matches. Collective over the communicator.
+    /// Creates an endpoint whose transfers match no others. Collective over the communicator.
     ///
-    /// Buffers for packing count in `footprint`, windows do not: they are of a fixed size, and there once for each world.
+    /// Packing buffers count in `footprint`. Windows do not: they have a fixed size and exist once per world.
     ///
     /// # Errors
-    /// MPI fails; on any rank there is no memory to share.
+    /// MPI fails, or some rank cannot share memory.
     pub fn new(communicator: &Communicator, routes: Routes, footprint: Arc<Footprint>) -> Result<Endpoint, CommError> {
         Self::with(communicator, routes, footprint, &Details::default())
     }
 
-    /// As [`Endpoint::new`], with details that are the same on every rank but for the color.
+    /// As [`Endpoint::new`], with details that are the same on every rank, except for the color.
     ///
     /// # Errors
     /// As [`Endpoint::new`].
@@ -64,14 +65,14 @@ impl Endpoint {
         communicator.agree_on_memory(room(node.here, bytes))?;
         let shared = used(Route::Shared).then(|| Shared::new(&node, communicator.rank())).transpose();
         let rma = used(Route::Rma).then(|| Rma::new(communicator, most, footprint)).transpose();
-        // One node without memory to share is enough for all to know.
+        // A single node that cannot share memory fails the call on all ranks.
         let told = [shared.as_ref().err(), rma.as_ref().err()].into_iter().flatten().next();
         let told = told.map_or(Ok(()), |error| match error {
             CommError::NoSharedMemory(why) => Err(why.clone()),
             other => Err(other.to_string()),
         });
         if let Err(error) = communicator.agree_on_memory(told) {
-            // Of each, all ranks that share it have one or none has.
+            // All ranks that share one of these have it or none has, so the collective close is safe.
             if let (CommError::NoSharedMemory(_), Ok(Some(shared))) = (&error, shared) {
                 shared.close()?;
             }
@@ -86,8 +87,8 @@ impl Endpoint {
         Ok(Endpoint { routes, node, messages, shared, rma, waker, pause })
     }
 
-    /// Gives memory back that ranks share; dropping an end leaves it to the others. Collective, and waits for all ranks. Where any has
-    /// transfers in flight, nobody gives anything back.
+    /// Frees the memory that ranks share, which dropping an endpoint does not. Collective, and waits for all ranks. If
+    /// any rank has transfers in flight, no rank frees anything.
     ///
     /// # Errors
     /// MPI fails.
@@ -103,12 +104,12 @@ impl Endpoint {
         self.rma.take().map_or(Ok(()), Rma::close)
     }
 
-    /// How peers are reached.
+    /// The routes to peers.
     pub fn routes(&self) -> Routes {
         self.routes
     }
 
-    /// The transport's name in reports; where nodes have several ranks and there are several nodes, both.
+    /// The transport's name in reports; both names if there are several nodes and some have several ranks.
     pub fn name(&self) -> String {
         let Routes { near, far } = self.routes;
         match (self.node.any_shared(), self.node.is_whole()) {
@@ -123,12 +124,12 @@ impl Endpoint {
         self.node.any_shared()
     }
 
-    /// Whom to try routes with: a rank of this node and one of another, which choose this rank, too.
+    /// Partners to measure routes with: a rank of this node and one of another node, which also select this rank.
     pub(super) fn neighbours(&self) -> [Option<usize>; 2] {
         self.node.neighbours()
     }
 
-    /// With a core of its own the thread does not sleep while anything is in flight.
+    /// Sets whether the thread has a core of its own. If so, it does not sleep while anything is in flight.
     pub fn spin(&mut self, spin: bool) {
         self.pause = Pause::new(spin);
     }
@@ -180,7 +181,7 @@ impl Endpoint {
             Some(shared) => shared.sleep(longest, waker),
             None => waker.sleep(longest),
         };
-        // Nobody wakes a thread for what MPI has to do.
+        // Nothing wakes the thread when MPI has work.
         let looks = !self.messages.is_empty() || self.rma.as_ref().is_some_and(|rma| !rma.is_empty());
         if in_flight && (looks || !computing || self.pause.spins()) {
             self.pause.pause(computing, |pause| {
@@ -204,15 +205,15 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        // Who still has the waker must not reach for memory that goes.
+        // Other holders of the waker must not access memory that is about to be freed.
         self.waker.rings(None);
     }
 }
 
-/// What few ask for.
+/// Options that few callers need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Details {
-    /// The most bytes of one message; 1 GiB at most.
+    /// Maximum bytes of one message; at most 1 GiB.
     pub chunk: usize,
     /// The calling thread has a core of its own, and does not sleep while anything is in flight.
     pub spin: bool,

@@ -1,13 +1,13 @@
-//! How a rank tells another one of its node which boxes to read where they lie.
+//! Describes boxes of one rank to another rank of its node, which reads them in place.
 //!
 //! ```text
 //! words    process | per box: segment, file, its identity, bytes, offset, element, dimensions, extents .., strides ..
 //! ```
 //!
-//! Invariant: what [`Mapped::read`] makes of words that a rank of this run has written lies inside of what is mapped, or there is an error;
-//! other ranks are trusted, as words could be made up that overflow. Segments stay mapped for later
-//! transfers: of all peers together those that were used last, as many as the tables of their pages are worth. Deliberately absent:
-//! boxes of so many dimensions, or so many boxes, that a slot does not hold them; these are copied through slots.
+//! Invariant: for words that a rank of this run has written, [`Mapped::read`] returns boxes inside the mapped memory,
+//! or an error. Other ranks are trusted: forged words could overflow. Segments stay mapped for later transfers: over
+//! all peers the most recently used ones, as many as their page tables are worth. Deliberately absent: boxes with so
+//! many dimensions, or so many boxes, that their description does not fit into a slot; these are copied through slots.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Result};
@@ -15,14 +15,16 @@ use std::rc::Rc;
 
 use crate::memory::{ExportedView, Foreign, Known, Mapping, Remote, Strided, machine_bytes};
 
-/// Segments that stay mapped: all that a few peers can have. A process may have 65,530 mappings of any kind.
+/// Maximum segments that stay mapped: enough for all segments of a few peers. A process may have 65,530 mappings of any
+/// kind.
 const MOST: usize = 1024;
-/// How much of a node's memory all its ranks together keep mapped, as a multiple: the tables of its pages take a 512th of that.
+/// Limit on the bytes that all ranks of a node together keep mapped, as a multiple of the node's memory. The page
+/// tables occupy 1/512 of these bytes.
 const TIMES: usize = 4;
-/// Words of a box besides its extents and strides.
+/// Words per box besides its extents and strides.
 const FIXED: usize = 8;
 
-/// Bytes that say where boxes of this process, whose number is given, lie.
+/// Encodes the locations of boxes of this process, whose number is given.
 pub(super) fn write(process: u32, boxes: &[ExportedView]) -> Vec<u8> {
     let words = 1 + boxes.iter().map(|lent| FIXED + 2 * lent.strided.extents.len()).sum::<usize>();
     let mut told = Vec::with_capacity(words * size_of::<u64>());
@@ -38,7 +40,7 @@ pub(super) fn write(process: u32, boxes: &[ExportedView]) -> Vec<u8> {
     told
 }
 
-/// What a process has mapped of others, by process and segment, the last used first.
+/// The segments of other processes that this process has mapped, by process and segment, most recently used first.
 #[derive(Debug)]
 pub(super) struct Mapped {
     kept: VecDeque<((u32, u64), Rc<Mapping>)>,
@@ -47,16 +49,16 @@ pub(super) struct Mapped {
 }
 
 impl Mapped {
-    /// Of a rank of a node with so many.
+    /// For a rank of a node with `ranks` ranks.
     pub(super) fn new(ranks: usize) -> Mapped {
         let bytes = machine_bytes().map_or(usize::MAX, |bytes| bytes.saturating_mul(TIMES) / ranks.max(1));
         Mapped { kept: VecDeque::new(), segments: MOST, bytes }
     }
 
-    /// The boxes that some bytes tell of.
+    /// Decodes boxes, and maps their segments.
     ///
     /// # Errors
-    /// The system does not let this process read them, or they are no boxes.
+    /// The system does not let this process read them, or the bytes do not encode boxes.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Result<Foreign> {
         let no_box = || Error::from(ErrorKind::InvalidData);
         let words = bytes.as_chunks().0;
@@ -96,7 +98,8 @@ impl Mapped {
         Ok(mapping)
     }
 
-    /// Gives back what nobody reads, the longest unused first, until so much is left.
+    /// Unmaps segments that are not being read, least recently used first, until at most `segments` segments and
+    /// `bytes` bytes are left.
     fn shrink(&mut self, segments: usize, bytes: usize) {
         let mut held: usize = self.kept.iter().map(|(_, mapping)| mapping.bytes()).sum();
         for at in (0..self.kept.len()).rev() {
@@ -140,7 +143,7 @@ mod tests {
                 assert_eq!(mapped.read(&told[at]).unwrap().left(), BYTES);
             }
             assert_eq!(kept(&mapped), [ids[3], ids[0], ids[2]]);
-            // What is being read stays.
+            // Segments that are being read stay mapped.
             let reading = [2, 0, 3].map(|at| mapped.read(&told[at]).unwrap());
             assert_eq!(mapped.read(&told[4]).unwrap().left(), BYTES);
             assert_eq!(kept(&mapped), [4, 3, 0, 2].map(|at| ids[at]));

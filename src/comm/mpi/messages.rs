@@ -1,8 +1,8 @@
 //! Transfers between two ranks as MPI messages.
 //!
-//! On the wire a transfer is the row-major bytes of its boxes, one behind another, cut into pieces of at most `CHUNK`
-//! bytes. Each end maps them onto its memory in its own way: a single dense box is sent or received in place; anything
-//! else goes through a buffer.
+//! On the wire a transfer is the row-major bytes of its boxes, in sequence, cut into pieces of at most `CHUNK` bytes.
+//! Each end maps them onto its memory independently: a single dense box is sent or received in place; anything else
+//! goes through a buffer.
 //!
 //! ```text
 //! chunk 32     rank 0: one dense box, 80 bytes          rank 1: two strided boxes of 40 bytes
@@ -11,13 +11,13 @@
 //! ```
 //!
 //! Pieces of a pair arrive in the order they were sent and are received whatever their tag, so ends that disagree about
-//! the size of a transfer see a wrong size or tag: an error instead of a message that waits for ever. Two transfers of
-//! one size in the wrong order cannot be told apart here.
+//! the size of a transfer see a wrong size or tag: an error instead of a message that waits forever. Two transfers of
+//! equal size in the wrong order are not detected here.
 //!
-//! Invariants: a lease is held until its transfer is complete; a buffer for sending is a copy, so its leases end at once.
-//! An endpoint that is dropped with transfers in flight, which happens only after a failure, leaks their leases and
-//! buffers and keeps its communicator: MPI may still use the memory, and cancelling is not reliable. Deliberately absent:
-//! packing of one piece while another travels.
+//! Invariants: a lease is held until its transfer is complete; a buffer for sending is a copy, so its leases end at
+//! once. An endpoint that is dropped with transfers in flight, which happens only after a failure, leaks their leases
+//! and buffers and keeps its communicator: MPI may still use the memory, and cancelling is not reliable. Deliberately
+//! absent: packing one piece while another is in flight.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -30,10 +30,10 @@ use super::requests::{Finished, Outcome, Piece, Requests};
 use crate::comm::{CommError, Completion};
 use crate::memory::{Aligned, Footprint, ReadLease, WriteLease};
 
-/// The most bytes of one message: the counts of MPI are `int`.
+/// Maximum bytes of one message: MPI counts are `int`.
 pub(super) const CHUNK: usize = 1 << 30;
 
-/// Transfers of a pair until their tags repeat; MPI promises tags up to 32767.
+/// Transfers of a pair before their tags repeat; MPI guarantees tags up to 32767.
 const SEQUENCE: u64 = 1 << 14;
 
 /// One rank's end of transfers by messages. Bound to the thread that owns MPI.
@@ -42,7 +42,7 @@ pub(super) struct Messages {
     communicator: Communicator,
     chunk: usize,
     requests: Requests,
-    /// Those in flight, under the number that their pieces know.
+    /// Transfers in flight, by the number that their pieces carry.
     transfers: HashMap<u64, Transfer>,
     posted: u64,
     /// How many transfers have been posted to and from each rank.
@@ -55,13 +55,13 @@ pub(super) struct Messages {
 struct Transfer {
     ticket: usize,
     peer: usize,
-    /// Pieces that have not ended well.
+    /// Pieces that have not completed successfully.
     open: usize,
     bytes: usize,
     memory: Memory,
 }
 
-/// What a transfer holds until it is complete.
+/// The memory that a transfer holds until it is complete.
 #[derive(Debug)]
 enum Memory {
     /// Being sent in place.
@@ -75,8 +75,8 @@ enum Memory {
 }
 
 impl Messages {
-    /// An end whose messages nothing else matches, of at most `chunk` bytes each (1 GiB at most), the same on every rank. Collective
-    /// over the communicator. Buffers count in `footprint`.
+    /// Creates an endpoint whose messages match no others, of at most `chunk` bytes each (1 GiB at most), the same on
+    /// every rank. Collective over the communicator. Buffers count in `footprint`.
     ///
     /// # Errors
     /// MPI fails.
@@ -130,8 +130,8 @@ impl Messages {
         let transfer = self.enter(Transfer { ticket, peer, open: pieces(bytes, self.chunk).count(), bytes, memory });
         for (offset, bytes, last) in pieces(bytes, self.chunk) {
             let piece = Piece { transfer, offset, bytes, tag: tag(sequence, last) };
-            // SAFETY: the piece lies inside the transfer's bytes. These are leased for reading or in a buffer; either
-            // stays in `transfers` until the last piece is finished, and is leaked if that never happens.
+            // SAFETY: the piece lies inside the transfer's bytes. These are leased for reading or are in a buffer;
+            // either stays in `transfers` until the last piece is finished, and is leaked if that never happens.
             unsafe { self.requests.send(&self.communicator, peer, piece, start.add(offset))? };
         }
         Ok(())
@@ -160,10 +160,10 @@ impl Messages {
         Ok(())
     }
 
-    /// Lets MPI work; whether anything has ended.
+    /// Lets MPI make progress. Returns whether any message has completed.
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let finished = self.requests.take_finished(&self.communicator)?;
-        // All are looked at, so that what is complete is released even when another failed.
+        // Process all of them, so that complete transfers are released even when another failed.
         finished.iter().map(|end| self.finish(end, done)).fold(Ok(()), Result::and)?;
         Ok(!finished.is_empty())
     }
@@ -178,7 +178,7 @@ impl Messages {
         self.posted
     }
 
-    /// Takes note of a piece that has ended, and completes its transfer if it was the last.
+    /// Records a completed piece, and completes its transfer if it was the last.
     fn finish(&mut self, end: &Finished, done: &mut Vec<Completion>) -> Result<(), CommError> {
         let Entry::Occupied(mut entry) = self.transfers.entry(end.piece.transfer) else { return Ok(()) };
         check(end, entry.get(), self.communicator.rank())?;
@@ -200,7 +200,7 @@ impl Messages {
                 self.pool.give_back(buffer);
             }
         }
-        // Every piece has moved its bytes, all of them: `check` compared.
+        // Every piece has moved all of its bytes: `check` compared.
         done.push(Completion { ticket, bytes: bytes as u64 });
         Ok(())
     }
@@ -215,7 +215,8 @@ impl Drop for Messages {
     }
 }
 
-/// Offset, bytes, and whether it is the last, of each piece of a transfer. A transfer of no bytes is one empty piece.
+/// Yields offset, bytes, and whether it is the last, for each piece of a transfer. An empty transfer is one empty
+/// piece.
 fn pieces(bytes: usize, chunk: usize) -> impl Iterator<Item = (usize, usize, bool)> {
     let count = bytes.div_ceil(chunk).max(1);
     (0..count).map(move |at| (at * chunk, chunk.min(bytes - at * chunk), at + 1 == count))
@@ -232,7 +233,7 @@ fn tag(sequence: u64, last: bool) -> c_int {
     ((sequence % SEQUENCE) * 2) as c_int + c_int::from(last)
 }
 
-/// Compares what came with what was expected.
+/// Compares a completed message with the expected piece.
 fn check(end: &Finished, transfer: &Transfer, rank: usize) -> Result<(), CommError> {
     let Finished { piece, tag, bytes, outcome } = end;
     let (peer, expected) = (transfer.peer, transfer.bytes as u64);

@@ -4,15 +4,16 @@
 //! Mpi::init ---> Communicator::world ---> Endpoint::new        moves blocks, polled by the communication thread
 //!   (finalise)        (abort)  \--------> agree, all_gather .. few bytes, between runs
 //!
-//! Endpoint    ranks of its node  ---> shared     slots in memory that all of the node load and store (channel, bell)
+//! Endpoint    ranks of its node  ---> shared     slots in memory that all its ranks load and store (channel, bell)
 //!             others             ---> messages   Isend and Irecv
-//!             either             ---> rma        Rget out of a window, where it is asked for or found to be quicker (probe)
+//!             either             ---> rma        Rget from a window, if it is requested or found to be faster (probe)
 //! ```
 //!
-//! Everything here belongs to the thread that called [`Mpi::init`]: no type is `Send`, but for what wakes that thread.
+//! Everything here belongs to the thread that called [`Mpi::init`]: no type is `Send`, except those that wake that
+//! thread.
 //!
-//! Invariants: every return code is checked; where blocks go by messages, nothing else does: whoever counts messages counts
-//! blocks. Deliberately absent: derived datatypes, requests that outlive an endpoint.
+//! Invariants: every return code is checked; where blocks go by messages, nothing else does, so counting messages
+//! counts blocks. Deliberately absent: derived datatypes, requests that outlive an endpoint.
 
 mod bell;
 mod channel;

@@ -1,10 +1,10 @@
-//! Which ranks share a node, so that they can share memory.
+//! Which ranks share a node, and so can share memory.
 //!
 //! ```text
-//! ranks 0 1 | 2 3 4      rank 3: of its node's ranks 2 3 4 the second; rank 1 is elsewhere
+//! ranks 0 1 | 2 3 4      rank 3 is the second of its node's ranks 2 3 4; rank 1 is on another node
 //! ```
 //!
-//! Invariant: ranks of a node are numbered in the order of the world.
+//! Invariant: the ranks of a node are numbered in world order.
 
 use super::Communicator;
 use super::collective::Reduce;
@@ -14,18 +14,19 @@ use crate::comm::CommError;
 #[derive(Debug)]
 pub(super) struct Node {
     pub communicator: Communicator,
-    /// Ranks that this node's memory is for, whatever their color.
+    /// The number of ranks that share this node's memory, of any color.
     pub here: usize,
-    /// By rank of the world: its number on this node, if it is here.
+    /// By world rank: its number on this node, if it is here.
     pub members: Vec<Option<usize>>,
-    /// By rank of the world: its node, in the order of their first ranks.
+    /// By world rank: its node. Nodes are numbered in the order of their first ranks.
     nodes: Vec<usize>,
-    /// Of this rank.
+    /// The node of this rank.
     node: usize,
 }
 
 impl Node {
-    /// Collective. With a color, ranks of different colors count as apart even if they are not.
+    /// Finds the nodes of all ranks. Collective. With a color, ranks of different colors count as ranks of different
+    /// nodes.
     ///
     /// # Errors
     /// MPI fails.
@@ -36,7 +37,7 @@ impl Node {
             Some(color) => node.split(color)?,
             None => node,
         };
-        // The lowest rank of a node names it.
+        // The lowest rank of a node identifies it.
         let first = communicator.all_reduce(Reduce::Max, &[(world.size() - world.rank()) as u64])?;
         let mut firsts = vec![0; world.size()];
         firsts[world.rank()] = first[0];
@@ -55,12 +56,12 @@ impl Node {
         Ok(Node { communicator, here, members: numbered(&nodes, node), nodes, node })
     }
 
-    /// Whether all ranks are here.
+    /// Whether all ranks are on this node.
     pub(super) fn is_whole(&self) -> bool {
         self.members.iter().all(Option::is_some)
     }
 
-    /// Ranks of the node that has the most.
+    /// The number of ranks of the node that has the most.
     pub(super) fn most(&self) -> usize {
         let mut counts = vec![0; self.nodes.len()];
         self.nodes.iter().for_each(|&node| counts[node] += 1);
@@ -72,7 +73,7 @@ impl Node {
         self.nodes.iter().max().is_some_and(|last| last + 1 < self.nodes.len())
     }
 
-    /// A rank of this node, and one of another node, each of which has this rank as its own neighbour.
+    /// Partners on this node and on another one. The relation is mutual: this rank is also their partner.
     pub(super) fn neighbours(&self) -> [Option<usize>; 2] {
         let me = self.communicator.rank();
         let near = self.members.iter().position(|number| *number == Some(me ^ 1));
@@ -81,7 +82,7 @@ impl Node {
     }
 }
 
-/// The ranks of a node, numbered.
+/// Numbers the ranks of a node; `None` for ranks of other nodes.
 fn numbered(nodes: &[usize], node: usize) -> Vec<Option<usize>> {
     let mut count = 0;
     let number = |theirs: &usize| {

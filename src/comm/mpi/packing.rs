@@ -1,13 +1,13 @@
-//! Buffers for boxes that are not dense, kept between transfers.
+//! Buffers for packing boxes that are not dense, kept between transfers.
 //!
-//! Invariant: there are never more buffers than transfers have been packed at once, so a run that is repeated allocates
-//! nothing after the first time. A buffer may be larger than its transfer.
+//! Invariant: there are never more buffers than transfers were packed at once, so a repeated run allocates nothing
+//! after the first time. A buffer may be larger than its transfer.
 
 use std::sync::Arc;
 
 use crate::memory::{Aligned, Footprint, OutOfMemory};
 
-/// The buffers that nobody uses, and a count of all.
+/// The idle buffers, and the bytes of all.
 #[derive(Debug)]
 pub(super) struct Pool {
     idle: Vec<Aligned>,
@@ -21,19 +21,19 @@ impl Pool {
         Pool { idle: Vec::new(), footprint, live: 0, peak: 0 }
     }
 
-    /// The most bytes that the buffers took at any time.
+    /// Peak bytes of all buffers.
     pub(super) fn peak(&self) -> usize {
         self.peak
     }
 
-    /// A buffer of at least `bytes` bytes, the smallest that fits. Its content is whatever it was.
+    /// The smallest idle buffer of at least `bytes` bytes, or a new one. Its content is arbitrary.
     pub(super) fn take(&mut self, bytes: usize) -> Result<Aligned, OutOfMemory> {
         let by_size = |&at: &usize| self.idle[at].len();
         if let Some(at) = (0..self.idle.len()).filter(|&at| self.idle[at].len() >= bytes).min_by_key(by_size) {
             return Ok(self.idle.swap_remove(at));
         }
-        // All idle ones are too small. The new one replaces the largest of them, or their number would grow with every
-        // new size.
+        // All idle ones are too small. The new one replaces the largest of them; otherwise their number would grow with
+        // every new size.
         if let Some(at) = (0..self.idle.len()).max_by_key(by_size) {
             self.live -= self.idle.swap_remove(at).len();
         }

@@ -1,48 +1,49 @@
-//! How long to pause between two looks at messages in flight.
+//! How long to pause between two polls of messages in flight.
 //!
-//! Neither MPI moves a large message while nobody calls it, and MPICH moves a bounded part of it per call, so a waiting
-//! thread cannot just sleep. It looks again at once while something moves. Then, if nobody computes, it lets others have its
-//! core between two looks; then it sleeps, shortly first. A thread with a core of its own never sleeps.
+//! Neither MPI moves a large message while it is not called, and MPICH moves a bounded part of it per call, so a
+//! waiting thread cannot just sleep. It polls again at once while something moves. Then, if no worker computes, it
+//! yields its core between two polls; then it sleeps, briefly at first. A thread with a core of its own never sleeps.
 //!
 //! ```text
-//! looks      |||||||||| . . . . . . |   |     |       |  ...     while nobody computes: 256 yields, then 20 to 200 us asleep
-//!            |||||||||| |   |     |       |  ...                 beside workers: asleep at once
-//!            ^ something happened, or a look took long: bytes moved
-//!            || |  ||    |     ||        |         ||  ...       beside workers and a slow link: up to 1 ms asleep
+//! polls   |||||||||| . . . . . . |   |     |       |  ...     no worker computes: 256 yields, then 20 to 200 us asleep
+//!         |||||||||| |   |     |       |  ...                 beside workers: asleep at once
+//!         ^ something happened, or a poll took long: bytes moved
+//!         || |  ||    |     ||        |         ||  ...       beside workers and a slow link: up to 1 ms asleep
 //! ```
 //!
-//! Beside workers a yield is the worst there is: on a core of its own it takes what memory and clocks would give to them, and on
-//! theirs it hands the core over for milliseconds, in which a link runs dry. Who has slept is let in again much sooner.
+//! Beside workers a yield is the worst choice. On a core of its own, the thread uses memory bandwidth and clock
+//! frequency that the workers need. On a worker's core, it gives the core away for milliseconds, in which a link runs
+//! dry. A thread that has slept is scheduled again much sooner.
 //!
-//! Each sleep interrupts a worker twice. What a slow link has brought in the meantime is moved in a small part of the time that it took
-//! to come, so the next sleep is longer; where moving takes as long as sleeping, it is shorter. That nothing came at all is no reason
-//! to sleep less.
+//! Each sleep interrupts a worker twice. If the poll that moves what a slow link has delivered is much shorter than the
+//! sleep, the next sleep is longer; if it takes as long as the sleep, the next is shorter. A poll that finds nothing
+//! does not shorten sleeps.
 
 use std::time::Duration;
 
-/// Pauses that only yield. They last about 100 microseconds where nobody else wants the core: longer than the shortest
-/// sleep, or ranks that answer each other would take turns in sleeping.
+/// Pauses that only yield. They last about 100 microseconds where no other thread wants the core: longer than the
+/// shortest sleep, because ranks that answer each other would otherwise sleep in turn.
 const YIELDS: u32 = 256;
 const SHORTEST: Duration = Duration::from_micros(20);
 const LONGEST: Duration = Duration::from_micros(200);
-/// While bytes keep moving: what a gigabit link brings in this time fits into the buffers of a system.
+/// Longest sleep while bytes keep moving: what a gigabit link delivers in this time fits into the buffers of a system.
 const LONGEST_MOVING: Duration = Duration::from_millis(1);
-/// A look should take no less than this part of the sleep before, and no more than that.
+/// A poll should take at least `1 / LEAST` and at most `1 / MOST` of the sleep before it.
 const LEAST: u32 = 4;
 const MOST: u32 = 1;
 
-/// A look that takes this long has moved bytes: an idle one takes less than a microsecond.
+/// A poll that takes this long has moved bytes: an idle one takes less than a microsecond.
 const BUSY: Duration = Duration::from_micros(10);
 
 /// The pauses of one wait.
 #[derive(Debug)]
 pub(super) struct Pause {
     spin: bool,
-    /// The last look moved something.
+    /// The last poll moved something.
     busy: bool,
     yielded: u32,
     next: Duration,
-    /// Beside workers, before the last look.
+    /// How long the thread last slept beside workers, until a poll uses it.
     slept: Option<Duration>,
 }
 
@@ -57,12 +58,12 @@ impl Pause {
         self.spin
     }
 
-    /// Something has happened: the next pauses are short.
+    /// Records that something has happened: the next pauses are short.
     pub(super) fn reset(&mut self) {
         (self.yielded, self.next, self.slept) = (0, SHORTEST, None);
     }
 
-    /// Takes note of a look: how long it took, and whether it found anything.
+    /// Records a poll: how long it took, and whether it found anything.
     pub(super) fn looked(&mut self, time: Duration, found: bool) {
         self.busy = found || time >= BUSY;
         if found {
@@ -80,8 +81,8 @@ impl Pause {
         }
     }
 
-    /// Pauses once; `sleep` sleeps for at most the time it is given, if nobody wakes it, and says how long that was. `computing` says
-    /// that workers are busy.
+    /// Pauses once. `sleep` sleeps for at most the given time, less if it is woken, and returns how long that was.
+    /// `computing` says that workers are busy.
     pub(super) fn pause(&mut self, computing: bool, sleep: impl FnOnce(Duration) -> Duration) {
         if std::mem::take(&mut self.busy) {
             return;
@@ -129,7 +130,7 @@ mod tests {
             for _ in 0..20 {
                 slept(&mut pause, true);
                 pause.looked(look, false);
-                // Once more, at once, and nothing moves.
+                // The next poll follows at once, and nothing moves.
                 slept(&mut pause, true);
                 pause.looked(Duration::from_micros(1), false);
             }

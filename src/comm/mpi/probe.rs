@@ -1,9 +1,9 @@
-//! Which transport is the quickest here: a few blocks each way by every one that there is.
+//! Measures which transport is the fastest here: a few blocks each way by every available one.
 //!
-//! Invariant: all ranks come to the same answer, that of the slowest rank; a route that fails on any rank is neither taken nor tried
-//! again. Cost: about 25 milliseconds for two ranks with cores of their own, half a second where ranks outnumber cores, what [`BLOCKS`]
-//! take over a link; twice that where anything but `shared`, and messages between nodes, wins. Deliberately absent: sizes other than
-//! these; what decides by size is the plan.
+//! Invariant: all ranks come to the same answer, that of the slowest rank; a route that fails on any rank is neither
+//! selected nor tried again. Cost: about 25 milliseconds for two ranks with cores of their own; half a second where
+//! ranks outnumber cores; the transfer time of [`BLOCKS`] over a link; twice that unless `shared`, with messages
+//! between nodes, wins. Deliberately absent: other sizes; decisions by size belong to the plan.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,15 +16,15 @@ use crate::memory::{Aligned, Slot, Store};
 
 /// Bytes of the blocks, and how often each moves.
 const BLOCKS: [(usize, usize); 3] = [(4 << 10, 8), (256 << 10, 6), (2 << 20, 4)];
-/// The first that there is, unless a later one is clearly quicker, twice.
+/// The first available route wins, unless a later one is clearly faster, twice.
 const CANDIDATES: [Route; 3] = [Route::Shared, Route::Message, Route::Rma];
-/// How long a block may take.
+/// Time limit for one block.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Who comes later in the list has to be quicker by this: others may have been in the way.
+/// A later candidate must be faster by this factor: other load may have slowed an earlier one.
 const CLEARLY: f64 = 0.8;
 
 impl Routes {
-    /// The quickest routes between neighbours of a node, and between nodes. Collective.
+    /// Finds the fastest routes between neighbours on a node, and between nodes. Collective.
     ///
     /// # Errors
     /// MPI fails.
@@ -34,12 +34,12 @@ impl Routes {
         if first == Routes::of(CANDIDATES[0]) {
             return Ok(first);
         }
-        // Something else may have run during one of two measurements; of what they say, what comes first in the list.
+        // Other load may have disturbed one of the two measurements; of their answers, the earlier candidate wins.
         let second = Self::measured(communicator, &mut usable)?;
         Ok(Routes { near: either(&usable, first.near, second.near), far: either(&usable, first.far, second.far) })
     }
 
-    /// Strikes out what cannot be used.
+    /// Measures the usable routes, and removes those that fail from the list.
     fn measured(communicator: &Communicator, usable: &mut Vec<Route>) -> Result<Routes, CommError> {
         let mut routes = Routes::of(Route::Message);
         let mut best = [f64::INFINITY; 2];
@@ -70,15 +70,15 @@ impl Routes {
     }
 }
 
-/// What comes first in the list of two answers; the second if it has neither.
+/// The answer that comes first in the list; the second answer if the list has neither.
 fn either(usable: &[Route], first: Route, second: Route) -> Route {
     usable.iter().copied().find(|route| [first, second].contains(route)).unwrap_or(second)
 }
 
-/// Seconds of blocks to and from a peer that does the same; 0 without one, and infinite where any fails.
+/// Seconds to exchange the blocks with a peer that does the same; 0 without a peer, and infinite if any exchange fails.
 ///
 /// # Errors
-/// All ranks cannot wait for each other.
+/// A barrier of all ranks fails.
 fn exchange(communicator: &Communicator, endpoint: &mut AnyEndpoint, peer: Option<usize>) -> Result<f64, CommError> {
     let mut all = 0.0;
     for (bytes, times) in BLOCKS {
@@ -89,7 +89,7 @@ fn exchange(communicator: &Communicator, endpoint: &mut AnyEndpoint, peer: Optio
         for _ in 0..times {
             communicator.line_up()?;
             let started = Instant::now();
-            // After a failure only the others' barriers are left.
+            // After a failure, this rank only takes part in the barriers.
             if let Some(peer) = peer.filter(|_| f64::is_finite(all))
                 && swap(endpoint, peer, &store, bytes / 4).is_none()
             {
@@ -137,7 +137,7 @@ mod tests {
         ] {
             assert_eq!(either(&CANDIDATES, first, second), expected, "{first:?} {second:?}");
         }
-        // What failed in the second measurement had won near in the first.
+        // The route that failed in the second measurement had won within nodes in the first.
         assert_eq!(either(&[Message, Rma], Shared, Rma), Rma);
         assert_eq!(either(&[], Shared, Message), Message);
     }

@@ -1,7 +1,7 @@
-//! The messages in flight: posted without waiting, looked at together.
+//! The messages and gets in flight: posted without waiting, tested together.
 //!
-//! Invariants: `handles` and `pieces` run in parallel; a handle in the list is active. Memory is named by address, so
-//! posting is `unsafe`: who posts keeps the memory in place until the piece is finished, or for ever.
+//! Invariants: `handles` and `pieces` run in parallel; every handle in the list is active. Memory is named by address,
+//! so posting is `unsafe`: the caller keeps the memory in place until the piece is finished, or forever.
 
 use std::ffi::c_int;
 
@@ -18,7 +18,7 @@ use crate::comm::CommError;
 pub(super) struct Piece {
     /// The transfer, as the endpoint numbers it.
     pub transfer: u64,
-    /// Where it starts in the bytes of the transfer.
+    /// Offset in the bytes of the transfer; of a get, in the window.
     pub offset: usize,
     pub bytes: usize,
     pub tag: c_int,
@@ -28,9 +28,9 @@ pub(super) struct Piece {
 #[derive(Debug)]
 pub(super) struct Finished {
     pub piece: Piece,
-    /// What the message carries besides its bytes; the piece's own tag for a message sent.
+    /// The tag that came with the message; the piece's own tag for a send or a get.
     pub tag: c_int,
-    /// The bytes that came, or those given for a message sent.
+    /// The bytes received; the piece's own bytes for a send or a get.
     pub bytes: u64,
     pub outcome: Outcome,
 }
@@ -38,7 +38,7 @@ pub(super) struct Finished {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Arrived,
-    /// The message has more bytes than its piece; how many, MPICH does not say.
+    /// The message has more bytes than its piece; MPICH does not report how many.
     Truncated,
     Failed(String),
 }
@@ -47,17 +47,17 @@ pub(super) enum Outcome {
 pub(super) struct Requests {
     handles: Vec<ffi::MPI_Request>,
     pieces: Vec<(Piece, Direction)>,
-    /// What the last look wrote; kept for its memory.
+    /// Outputs of the last test; kept to reuse their memory.
     indices: Vec<c_int>,
     statuses: Vec<ffi::MPI_Status>,
 }
 
-/// What the status of a request tells.
+/// The information in the status of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
-    /// Nothing: of a message sent, or of bytes that were got.
+    /// None: a send or a get.
     Out,
-    /// Tag and length of the message that came.
+    /// Tag and length of the received message.
     In,
 }
 
@@ -66,10 +66,10 @@ impl Requests {
         self.handles.is_empty()
     }
 
-    /// Starts sending a piece that lies at `from`.
+    /// Starts sending a piece from `from`.
     ///
     /// # Safety
-    /// The bytes stay where they are and as they are until the piece is finished.
+    /// The bytes stay in place and unchanged until the piece is finished.
     pub(super) unsafe fn send(
         &mut self,
         communicator: &Communicator,
@@ -84,10 +84,10 @@ impl Requests {
         })
     }
 
-    /// Starts receiving the next message from `peer`, whatever its tag, as a piece that lies at `into`.
+    /// Starts receiving the next message from `peer`, whatever its tag, as a piece into `into`.
     ///
     /// # Safety
-    /// The bytes stay where they are and nobody else touches them until the piece is finished.
+    /// The bytes stay in place, and nothing else touches them, until the piece is finished.
     pub(super) unsafe fn recv(
         &mut self,
         communicator: &Communicator,
@@ -102,7 +102,7 @@ impl Requests {
         })
     }
 
-    /// Starts getting a piece that lies `offset` bytes behind the start of the window of `peer`.
+    /// Starts getting a piece from byte `offset` of the window of `peer`.
     ///
     /// # Safety
     /// As [`Requests::recv`]; the piece lies inside the window, whose owner does not change it meanwhile.
@@ -116,8 +116,8 @@ impl Requests {
     ) -> Result<(), CommError> {
         let (bytes, peer, from) = (piece.bytes as c_int, peer as c_int, piece.offset as ffi::MPI_Aint);
         self.post(communicator, "MPI_Rget", piece, Direction::Out, |request| {
-            // SAFETY: the bytes stay (the caller's contract), a piece is far below 2 GiB, and the window is live and in an epoch
-            // for all ranks.
+            // SAFETY: the bytes stay (the caller's contract), a piece is far below 2 GiB, and the window is live and in
+            // an epoch for all ranks.
             unsafe { ffi::MPI_Rget(into.cast(), bytes, byte(), peer, from, bytes, byte(), window.raw(), request) }
         })
     }
@@ -138,14 +138,14 @@ impl Requests {
         Ok(())
     }
 
-    /// Lets MPI work, and takes out what has ended.
+    /// Lets MPI make progress, and removes and returns the completed requests.
     pub(super) fn take_finished(&mut self, communicator: &Communicator) -> Result<Vec<Finished>, CommError> {
         if self.is_empty() {
             return Ok(Vec::new());
         }
         let active = self.handles.len();
         self.indices.resize(active, 0);
-        // SAFETY: a status is plain numbers in both MPIs, for which zero is a value.
+        // SAFETY: in both MPIs a status is plain numbers, for which zero is a valid value.
         self.statuses.resize(active, unsafe { std::mem::zeroed() });
         let (mut ended, mut in_status): (c_int, bool) = (0, false);
         let (handles, indices) = (self.handles.as_mut_ptr(), self.indices.as_mut_ptr());

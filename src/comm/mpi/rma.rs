@@ -1,17 +1,17 @@
-//! Transfers that the receiver gets out of memory which the sender has laid open.
+//! Transfers that the receiver gets out of memory that the sender exposes.
 //!
 //! ```text
-//! rank 0   box of 2.5 MiB --copy--> slots 3 7 8 of its window    "slot 3, 1 MiB of 2.5" ..             "slot 3 is free" ..
-//! rank 1                                                          \--Rget--> its boxes --------------/
+//! rank 0   box of 2.5 MiB --copy--> slots 3 7 8 of its window    "slot 3, 1 MiB of 2.5" ..         "slot 3 is free" ..
+//! rank 1                                                          \--Rget--> its boxes ----------/
 //! ```
 //!
-//! There is one window, of a fixed number of slots for each rank, in one epoch for as long as the endpoint lives. Messages of
-//! [`NOTE`] numbers say what a slot holds and when it is free again; nothing is accumulated.
+//! There is one window, with a fixed number of slots for each rank, in one epoch for as long as the endpoint lives.
+//! Messages of [`NOTE`] numbers announce the content of a slot and when it is free again; nothing is accumulated.
 //!
-//! Invariants: transfers of a pair are announced in the order in which they were posted. Slots go to the transfer that was posted first, so the
-//! one that all others wait for has one. A slot is written again only when its receiver has said that it is free. An endpoint that is dropped with
-//! transfers in flight leaks what MPI may still use. Deliberately absent: windows over the user's tensors, whose attaching and detaching
-//! costs more than a copy.
+//! Invariants: transfers of a pair are announced in the order in which they were posted. Slots go to the transfer that
+//! was posted first, so the one that all others wait for has one. A slot is written again only after its receiver has
+//! reported that it is free. An endpoint that is dropped with transfers in flight leaks the memory that MPI may still
+//! use. Deliberately absent: windows over the user's tensors, as attaching and detaching them costs more than a copy.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -26,15 +26,15 @@ use crate::comm::{CommError, Completion};
 use crate::memory::{Aligned, Footprint, Incoming, Outgoing, ReadLease, Stores, WriteLease};
 
 const SLOTS: usize = 16;
-/// Slots that one transfer may hold.
+/// Maximum slots that one transfer may hold.
 const SHARE: usize = SLOTS / 4;
-/// Bytes of a slot: the most and the least.
+/// Maximum and minimum bytes of a slot.
 const MOST: usize = 1 << 20;
 const LEAST: usize = 64 << 10;
-/// What all slots of a node may take, if they are not to be smaller than the least.
+/// Limit on the bytes of all slots of a node, unless it would make slots smaller than the minimum.
 const NODE: usize = 128 << 20;
 
-/// Numbers of a message: what it says, the slot, the bytes in it, those of the whole transfer.
+/// Numbers in a message: its kind, the slot, the bytes in it, and the bytes of the whole transfer.
 const NOTE: usize = 4;
 type Note = [u64; NOTE];
 const FILLED: u64 = 1;
@@ -43,19 +43,19 @@ const FREE: u64 = 2;
 /// One rank's end of transfers by one-sided calls.
 #[derive(Debug)]
 pub(super) struct Rma {
-    /// For the messages that go with the window.
+    /// For the messages that accompany the window.
     communicator: Communicator,
-    /// There until the end is closed.
+    /// Present until the endpoint is closed.
     window: Option<Window>,
     /// Bytes of a slot.
     slot: usize,
     requests: Requests,
-    /// What each request belongs to.
+    /// The purpose of each request in flight.
     calls: HashMap<u64, Call>,
     started: u64,
     free: Vec<usize>,
     pool: Pool,
-    /// In the order of posting, over all peers.
+    /// In posting order, over all peers.
     sends: VecDeque<Send>,
     /// By rank.
     peers: Vec<Peer>,
@@ -63,11 +63,11 @@ pub(super) struct Rma {
 
 #[derive(Debug)]
 enum Call {
-    /// A message goes out.
+    /// An outgoing message.
     Tell { _note: Box<Note> },
-    /// A message of this rank is awaited.
+    /// An awaited message from this peer.
     Listen { peer: usize, note: Box<Note> },
-    /// Bytes of this rank come in.
+    /// Incoming bytes from this peer.
     Get { peer: usize },
 }
 
@@ -77,7 +77,7 @@ struct Send {
     peer: usize,
     total: usize,
     from: Outgoing,
-    /// Pieces that have not been told of.
+    /// Pieces that have not been announced.
     untold: usize,
     held: Vec<usize>,
 }
@@ -85,14 +85,14 @@ struct Send {
 #[derive(Debug, Default)]
 struct Peer {
     recvs: VecDeque<Recv>,
-    /// What it has told of, in order, and which nobody has begun to get.
+    /// Announced pieces, in order, that this rank has not begun to get.
     told: VecDeque<Note>,
-    /// Pieces of posted transfers that it has not told of; below 0 it has told of later ones, too.
+    /// Pieces of posted transfers that the peer has not announced; negative if it has announced later ones, too.
     awaited: isize,
-    /// Slots that it is to free.
+    /// This rank's slots that the peer is to free.
     held: usize,
     listening: bool,
-    /// Under way, in order.
+    /// Gets in flight, in order.
     gets: VecDeque<Get>,
 }
 
@@ -109,21 +109,21 @@ struct Get {
 struct Recv {
     ticket: usize,
     total: usize,
-    /// Bytes of it that are being got, or were.
+    /// Bytes requested so far, arrived or not.
     asked: usize,
     into: Incoming,
 }
 
 impl Rma {
-    /// Bytes of memory that a rank lays open where nodes have up to so many ranks.
+    /// Bytes that a rank exposes, where nodes have up to `most` ranks.
     pub(super) fn bytes(most: usize) -> usize {
         SLOTS * slot(most)
     }
 
-    /// Collective; nodes have up to `most` ranks.
+    /// Creates an endpoint. Collective; nodes have up to `most` ranks.
     ///
     /// # Errors
-    /// MPI fails on any rank: most often as there is too little shared memory.
+    /// MPI fails on any rank, most often because shared memory is short.
     pub(super) fn new(communicator: &Communicator, most: usize, footprint: Arc<Footprint>) -> Result<Rma, CommError> {
         let communicator = communicator.another()?;
         let window = Window::remote(&communicator, Self::bytes(most))?;
@@ -142,7 +142,7 @@ impl Rma {
         })
     }
 
-    /// Frees the memory. Collective, of ends without transfers.
+    /// Frees the memory. Collective; the endpoints have no transfers in flight.
     ///
     /// # Errors
     /// MPI fails.
@@ -151,7 +151,7 @@ impl Rma {
         self.window.take().map_or(Ok(()), Window::close)
     }
 
-    /// Waits for the last words to the peers, which are over soon.
+    /// Waits for the last messages to peers, which complete soon.
     fn say_all(&mut self) {
         while self.is_idle() && !self.requests.is_empty() && self.poll(&mut Vec::new()).is_ok() {}
     }
@@ -160,7 +160,7 @@ impl Rma {
         self.calls.is_empty() && self.is_idle()
     }
 
-    /// Whether no transfer is under way.
+    /// Whether no transfer is in flight.
     pub(super) fn is_idle(&self) -> bool {
         self.sends.is_empty() && self.peers.iter().all(|peer| peer.recvs.is_empty())
     }
@@ -189,14 +189,15 @@ impl Rma {
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut any = self.look(done)?;
         if any && self.is_idle() {
-            // Nobody polls after the last transfer of a run, and its last word is most often on its way at once.
+            // The caller stops polling after the last transfer of a run, whose last message can usually be sent at
+            // once.
             any |= self.look(done)?;
         }
         self.tell()?;
         Ok(any)
     }
 
-    /// Takes note of what has ended; whether anything has.
+    /// Processes completed requests. Returns whether there were any.
     fn look(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let finished = self.requests.take_finished(&self.communicator)?;
         let any = !finished.is_empty();
@@ -214,7 +215,7 @@ impl Rma {
         Ok(any)
     }
 
-    /// Fills free slots and tells the receivers.
+    /// Fills free slots, and announces them to the receivers.
     fn tell(&mut self) -> Result<(), CommError> {
         let (size, mut busy) = (self.slot, Vec::new());
         for at in 0..self.sends.len() {
@@ -273,7 +274,7 @@ impl Rma {
         self.listen(peer)
     }
 
-    /// Begins to get what a rank has told of, as far as transfers are posted for it.
+    /// Begins to get the pieces that a peer has announced, as far as transfers are posted for them.
     fn get(&mut self, peer: usize) -> Result<(), CommError> {
         let Some(window) = &self.window else { return Ok(()) };
         let theirs = &mut self.peers[peer];
@@ -291,8 +292,8 @@ impl Rma {
             self.started += 1;
             let (call, buffer) = (self.started, self.pool.take(bytes)?);
             let piece = Piece { transfer: call, offset: slot as usize * self.slot, bytes, tag: 0 };
-            // SAFETY: the buffer stays where it is, in `gets`, until the request is over, or is leaked; the slot has as many
-            // bytes and stays as it is until its owner hears that it is free.
+            // SAFETY: the buffer stays in place, in `gets`, until the request is complete, or is leaked; the slot has
+            // that many bytes and stays unchanged until its owner hears that it is free.
             unsafe { self.requests.get(&self.communicator, window, peer, piece, buffer.as_ptr())? };
             self.calls.insert(call, Call::Get { peer });
             theirs.gets.push_back(Get { call, slot, buffer, bytes, done: false });
@@ -321,13 +322,13 @@ impl Rma {
         self.started += 1;
         let note = Box::new(note);
         let piece = Piece { transfer: self.started, offset: 0, bytes: size_of::<Note>(), tag: 0 };
-        // SAFETY: the note stays where it is, in `calls`, until the request is over, or is leaked.
+        // SAFETY: the note stays in place, in `calls`, until the request is complete, or is leaked.
         unsafe { self.requests.send(&self.communicator, peer, piece, note.as_ptr().cast())? };
         self.calls.insert(self.started, Call::Tell { _note: note });
         Ok(())
     }
 
-    /// Listens for the next message of a rank, if there will be one.
+    /// Posts a receive for the next message of a peer, if there will be one.
     fn listen(&mut self, peer: usize) -> Result<(), CommError> {
         let theirs = &mut self.peers[peer];
         if theirs.listening || (theirs.awaited <= 0 && theirs.held == 0) {
@@ -345,13 +346,13 @@ impl Rma {
 }
 
 impl Recv {
-    /// Whether all of it is being got; a transfer of no bytes is one empty piece.
+    /// Whether all of it has been requested; an empty transfer is one empty piece.
     fn is_asked(&self) -> bool {
         self.asked >= self.total.max(1)
     }
 }
 
-/// Bytes of a slot where nodes have up to so many ranks: the same on all ranks.
+/// Bytes of a slot where nodes have up to `most` ranks: the same on all ranks.
 fn slot(most: usize) -> usize {
     let slot = (NODE / (SLOTS * most.max(1))).clamp(LEAST, MOST);
     slot - slot % LEAST
@@ -363,7 +364,7 @@ fn pieces(bytes: usize, slot: usize) -> usize {
 
 impl Drop for Rma {
     fn drop(&mut self) {
-        // Its user may have finalised MPI before; nothing is under way then.
+        // The user may have finalised MPI before; then nothing is in flight.
         if is_finalized() {
             return;
         }

@@ -1,14 +1,14 @@
-//! By which transport ranks reach each other.
+//! The transports by which ranks reach each other.
 
 /// How bytes get from one process to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Route {
-    /// Memory that both can load and store: of one node.
+    /// Memory that both processes can load and store, on one node.
     Shared,
-    /// Messages of MPI.
+    /// MPI messages.
     Message,
-    /// One-sided calls of MPI.
+    /// One-sided MPI calls.
     Rma,
 }
 
@@ -33,7 +33,7 @@ impl Route {
 }
 
 impl Routes {
-    /// The same everywhere; memory is shared within nodes only, and messages go between them.
+    /// Uses one route everywhere, except that memory is shared within nodes only, with messages between them.
     pub fn of(route: Route) -> Routes {
         Routes { near: route, far: if route == Route::Shared { Route::Message } else { route } }
     }

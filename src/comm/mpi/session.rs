@@ -1,13 +1,14 @@
-//! MPI in this process: started once, used from one thread, ended on the good path only.
+//! MPI in this process: started once, used from one thread, finalised only after success.
 //!
-//! Invariants: every call of MPI, other than those that ask for its state, a name of the host or the text of an error, goes through
-//! [`Session::call`], which checks its return code and, in debug builds, that it is made from the thread that started the
-//! session (`MPI_THREAD_FUNNELED` allows no other). MPI that the user's program initialised is never finalised, and its
-//! world keeps its error handler. A world initialised here returns its errors: MPICH reports failed requests of any
-//! communicator there, and ends the program otherwise.
+//! Invariants: every MPI call goes through [`Session::call`], except those that query its state, a host name or the
+//! text of an error. `Session::call` checks the return code and, in debug builds, that the caller is the thread that
+//! started the session (`MPI_THREAD_FUNNELED` allows no other). MPI that the user's program initialised is never
+//! finalised, and its world keeps its error handler. A world initialised here returns its errors: MPICH reports failed
+//! requests of any communicator there, and would otherwise end the program.
 //!
 //! Deliberately absent: finalising on drop. A rank that fails alone, by a panic or an early return, would wait in
-//! `MPI_Finalize` for ranks that wait for it; one that exits without it is seen by the launcher, which ends the others.
+//! `MPI_Finalize` for ranks that wait for it. If it exits without finalising, the launcher notices, and ends the
+//! others.
 
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -28,16 +29,16 @@ pub struct Mpi {
 #[derive(Debug)]
 pub(super) struct Session {
     thread: ThreadId,
-    /// Initialised here, so to be finalised here.
+    /// MPI was initialised here, so it is finalised here.
     ours: bool,
 }
 
 impl Mpi {
-    /// Initialises MPI for use from the calling thread, or joins what the user's program has initialised.
+    /// Initialises MPI for use from the calling thread, or joins MPI that the user's program has initialised.
     ///
     /// # Errors
-    /// No launcher started this process, or one that belongs to another MPI; MPI grants no threads besides the calling
-    /// one (less than `MPI_THREAD_FUNNELED`), or the calling thread is not its main thread; MPI was finalised already.
+    /// No launcher started this process, or one of another MPI did; MPI grants no threads besides the calling one (less
+    /// than `MPI_THREAD_FUNNELED`), or the calling thread is not its main thread; MPI was finalised already.
     pub fn init() -> Result<Mpi, CommError> {
         if is_finalized() {
             return Err(start("it was finalised before, and it starts only once in a process"));
@@ -55,7 +56,7 @@ impl Mpi {
         if ours {
             session.return_errors()?;
             if let Err(error) = session.require_world(&launchers) {
-                // Every rank finds the same, so none is left alone in here.
+                // Every rank finds the same error, so no rank is left waiting.
                 session.finalise()?;
                 return Err(error);
             }
@@ -63,7 +64,7 @@ impl Mpi {
         Ok(Mpi { session })
     }
 
-    /// Finalises MPI if [`Mpi::init`] initialised it: collective, the last call of a run that went well.
+    /// Finalises MPI if [`Mpi::init`] initialised it. Collective, and the last call of a successful run.
     ///
     /// # Errors
     /// A communicator or an endpoint still exists, or MPI fails.
@@ -85,7 +86,7 @@ impl Mpi {
 }
 
 impl Session {
-    /// Makes one call of MPI: from the right thread, with its return code checked.
+    /// Makes one MPI call, from the right thread, and checks its return code.
     pub(super) fn call(&self, name: &'static str, call: impl FnOnce() -> c_int) -> Result<(), CommError> {
         debug_assert!(
             self.thread == std::thread::current().id(),
@@ -103,7 +104,7 @@ impl Session {
         let funneled = unsafe { ffi::RSMPI_THREAD_FUNNELED };
         if self.ours {
             self.call("MPI_Init_thread", || {
-                // SAFETY: MPI is not initialised (the caller looked), null stands for no arguments since MPI 2, and
+                // SAFETY: MPI is not initialised (the caller checked), null stands for no arguments since MPI 2, and
                 // `level` outlives the call.
                 unsafe { ffi::MPI_Init_thread(std::ptr::null_mut(), std::ptr::null_mut(), funneled, &raw mut level) }
             })?;
@@ -129,7 +130,8 @@ impl Session {
         })
     }
 
-    /// A program under the mpirun of another MPI becomes as many runs of one rank as it should have had ranks.
+    /// Refuses to run under the mpirun of another MPI, where a program becomes as many runs of one rank as it should
+    /// have had ranks.
     fn require_world(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let mut world = 0;
         // SAFETY: MPI is initialised, the world is a valid communicator, and `world` outlives the call.
@@ -141,8 +143,9 @@ impl Session {
         }
     }
 
-    /// Open MPI under MPICH's own launcher can only become separate runs, and starting several of them at once sometimes fails
-    /// inside Open MPI: refused before it is initialised. Other launchers that speak the same protocol may well serve it.
+    /// Refuses Open MPI under MPICH's own launcher before it is initialised: it can only become separate runs, and
+    /// starting several of them at once sometimes fails inside Open MPI. Other launchers that speak the same protocol
+    /// may well support Open MPI.
     fn refuse_hydra(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let hydra = std::env::var_os("HYDI_CONTROL_FD").is_some();
         match launchers {
@@ -158,7 +161,8 @@ impl Session {
         let mut text = [0u8; ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize];
         let mut length = 0;
         let asked = self.call("MPI_Get_library_version", || {
-            // SAFETY: `text` has the room that MPI asks for, and both outlive the call, which may come before all others.
+            // SAFETY: `text` has the room that MPI requires, and both outlive the call, which may come before all
+            // others.
             unsafe { ffi::MPI_Get_library_version(text.as_mut_ptr().cast(), &raw mut length) }
         });
         let version = asked.ok().and_then(|()| text.get(..length as usize)).map(String::from_utf8_lossy);
@@ -191,11 +195,11 @@ fn foreign(launcher: &Launcher, library: &str) -> String {
     )
 }
 
-/// What MPI has to say about a return code.
+/// The MPI library's text for a return code.
 pub(super) fn error_string(code: c_int) -> String {
     let mut text = [0u8; ffi::MPI_MAX_ERROR_STRING as usize];
     let mut length = 0;
-    // SAFETY: `text` has the room that MPI asks for, and both outlive the call, which may be made at any time.
+    // SAFETY: `text` has the room that MPI requires, and both outlive the call, which may be made at any time.
     let answered = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &raw mut length) };
     match text.get(..length as usize) {
         Some(text) if answered == 0 && !text.is_empty() => String::from_utf8_lossy(text).into_owned(),

@@ -1,19 +1,22 @@
 //! Transfers between ranks of one node through memory that both can load and store.
 //!
 //! ```text
-//! rank 0   box of 100 KiB --copy--> slots [32][32][32][4] of the channel 0 -> 1        complete when all is in slots
-//! rank 1                                  \----copy----> boxes of any shape            while rank 0 fills the next slot
+//! rank 0   box of 100 KiB --copy--> slots [32][32][32][4] of the channel 0 -> 1     complete when all is in slots
+//! rank 1                                  \----copy----> boxes of any shape         while rank 0 fills the next slot
 //! ```
 //!
-//! The first slot of a transfer says how large it is, so ends that disagree find out. Each end maps its boxes in its own way, without
-//! other buffers. Two cores copy at the same time; slots are filled past the caches, as the two may share none (`Stores`).
+//! The first slot of a transfer carries its size, so ends that disagree find out. Each end maps its boxes
+//! independently, without other buffers. Two cores copy at the same time; slots are filled with streaming stores, as
+//! the two may share no cache (`Stores`).
 //!
-//! Where processes may read each other's segments, and all boxes of a transfer lie in some, its only slot says where, and the receiver
-//! copies them from there: one copy. The slot counts as emptied when that is done; a count says that it goes on.
+//! If processes may read each other's segments, and all boxes of a transfer are in segments, its only slot describes
+//! where, and the receiver copies the boxes from there: one copy. The slot counts as emptied when that is done; until
+//! then a count reports progress.
 //!
-//! Invariants: transfers of a pair follow one another in their channel; the leases of a box end when its bytes have been copied, those of
-//! boxes that the receiver copies when all have. An end that is dropped with transfers in flight, which happens only after a failure,
-//! leaks the leases of what it has told others to read. Deliberately absent: reading while packing, ranks of other nodes.
+//! Invariants: transfers of a pair follow one another in their channel. The leases of a box end when its bytes have
+//! been copied; those of boxes that the receiver copies end when all have been copied. An end that is dropped with
+//! transfers in flight, which happens only after a failure, leaks the leases of boxes that it has described to others.
+//! Deliberately absent: reading while packing, ranks of other nodes.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind};
@@ -31,50 +34,50 @@ use crate::memory::{
     Aligned, ExportedView, Foreign, Incoming, Outgoing, ReadLease, Stores, WantedSegments, WriteLease,
 };
 
-/// Slots in each direction that a peer has its turn for; then the next has.
+/// Slots that a peer's turn covers in each direction; then the next peer has its turn.
 const TURN: usize = 2;
-/// Bytes that are copied in a turn from where they lie.
+/// Bytes that a turn copies directly from the sender's boxes.
 const AT_ONCE: usize = 512 << 10;
-/// Smaller transfers go through slots: saying where they lie takes as long.
+/// Smaller transfers go through slots: describing where they are costs as much as copying them.
 const WORTH_LENDING: usize = 16 << 10;
-/// Bytes of what ranks try to read of each other.
+/// Bytes of the sample that ranks try to read from each other.
 const SAMPLE: usize = 64 << 10;
-/// Larger transfers are not in a cache any more when the last byte comes.
+/// Larger transfers have left the cache by the time their last byte arrives.
 const CACHED: usize = 8 << 20;
-/// Turns of all peers until the caller looks after other things.
+/// Turns of all peers before the caller attends to other things.
 const TURNS: usize = 4;
 
 /// One rank's end of the channels of its node.
 #[derive(Debug)]
 pub(super) struct Shared {
     rank: usize,
-    /// The number of this process: asking the system takes as long as all else that tells of a box.
+    /// The id of this process, kept because the system call costs as much as the rest of a description.
     process: u32,
     peers: Vec<Peer>,
-    /// The peers that have anything in flight.
+    /// The peers that have transfers in flight.
     active: Vec<usize>,
-    /// Where all ranks of the node can read each other's segments.
+    /// Set if all ranks of the node can read each other's segments.
     lends: Option<WantedSegments>,
     mapped: Mapped,
     bell: Bell,
-    /// All others point into it.
+    /// The memory that the other fields point into.
     window: Window,
 }
 
 #[derive(Debug)]
 struct Peer {
-    /// In the world.
+    /// Rank in the world.
     rank: usize,
     outlet: Outlet,
     inlet: Inlet,
     bell: Bell,
     sends: VecDeque<Send>,
-    /// Those whose boxes the peer reads where they lie, with the slots that say so.
+    /// Sends whose boxes the peer reads in place, with the slots that describe them.
     lent: VecDeque<(u64, Send)>,
-    /// How much of them it has said to have copied.
+    /// The peer's progress count of these, as last seen.
     copied: u64,
     recvs: VecDeque<Recv>,
-    /// Something has changed that it may wait for.
+    /// Something has changed that the peer may be waiting for.
     moved: bool,
 }
 
@@ -83,7 +86,7 @@ struct Send {
     ticket: usize,
     total: usize,
     from: Outgoing,
-    /// Where the peer finds the boxes.
+    /// Description of where the boxes are, for the peer.
     told: Option<Vec<u8>>,
 }
 
@@ -93,27 +96,27 @@ struct Recv {
     total: usize,
     into: Incoming,
     begun: bool,
-    /// Being copied from where it lies.
+    /// The peer's boxes, while they are copied in place.
     foreign: Option<Foreign>,
 }
 
 impl Shared {
-    /// Bytes of memory of the node that one of so many ranks takes.
+    /// Bytes of the node's shared memory per rank, on a node of `ranks` ranks.
     pub(super) fn bytes(ranks: usize) -> usize {
         Bell::BYTES + Layout::of(ranks).segment_bytes()
     }
 
-    /// Collective over the node; `rank` is that of the world.
+    /// Creates the end of this rank. Collective over the node; `rank` is the world rank.
     ///
     /// # Errors
-    /// MPI fails on any rank of the node: most often as there is too little shared memory.
+    /// MPI fails on any rank of the node, most often because shared memory is short.
     pub(super) fn new(node: &Node, rank: usize) -> Result<Shared, CommError> {
         let communicator = &node.communicator;
         let window = Window::shared(communicator, Self::bytes(communicator.size()))?;
         let lends = can_read(communicator)?;
         match communicator.agree_on_memory(peers(node, &window)) {
             Ok(peers) => {
-                // SAFETY: `peers` has begun it; it lives as long as the window.
+                // SAFETY: `peers` has initialised the bell, whose memory lives as long as the window.
                 let bell = unsafe { Bell::new(window.own()) };
                 let mapped = Mapped::new(communicator.size());
                 Ok(Shared { rank, process: std::process::id(), peers, active: Vec::new(), lends, mapped, bell, window })
@@ -127,7 +130,7 @@ impl Shared {
         }
     }
 
-    /// Frees the memory. Collective over the node, of ends without transfers.
+    /// Frees the memory. Collective over the node; the ends have no transfers in flight.
     ///
     /// # Errors
     /// MPI fails.
@@ -145,7 +148,7 @@ impl Shared {
         self.bell
     }
 
-    /// Starts sending to a rank of the node, by its number there.
+    /// Starts sending to a rank of the node, given by its number there.
     pub(super) fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) {
         let from = Outgoing::new(from);
         let peers = &mut self.peers[peer];
@@ -156,7 +159,7 @@ impl Shared {
         self.activate(peer);
     }
 
-    /// Starts receiving from a rank of the node, by its number there.
+    /// Starts receiving from a rank of the node, given by its number there.
     pub(super) fn recv(&mut self, ticket: usize, peer: usize, into: Vec<WriteLease>) {
         let into = Incoming::new(into);
         self.peers[peer].recvs.push_back(Recv { ticket, total: into.left(), into, begun: false, foreign: None });
@@ -169,7 +172,7 @@ impl Shared {
         }
     }
 
-    /// Copies what can be copied, up to some turns of all peers; whether there was anything.
+    /// Copies everything that can be copied, up to `TURNS` turns of all peers. Returns whether anything has moved.
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut any = false;
         for _ in 0..TURNS {
@@ -183,7 +186,7 @@ impl Shared {
             }
         }
         for &peer in &self.active {
-            // Once for all that has moved: waking somebody up takes as long as copying hundreds of kilobytes.
+            // One ring for all that has moved: waking a thread costs as much as copying hundreds of kilobytes.
             if std::mem::take(&mut self.peers[peer].moved) {
                 self.peers[peer].bell.ring();
             }
@@ -216,7 +219,7 @@ impl Peer {
             || self.lent.front().is_some_and(|(slot, _)| self.outlet.is_emptied(*slot))
     }
 
-    /// Copies some slots out, then some in; whether there were any.
+    /// Copies up to `TURN` slots in and out, and completes lent transfers. Returns whether anything has moved.
     fn turn(&mut self, rank: usize, mapped: &mut Mapped, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut moved = false;
         for _ in 0..TURN {
@@ -228,7 +231,7 @@ impl Peer {
         Ok(moved | self.goes_on())
     }
 
-    /// Whether the peer has copied more of what is lent to it.
+    /// Whether the peer has copied more of the boxes that are lent to it.
     fn goes_on(&mut self) -> bool {
         let copied = self.outlet.copied();
         std::mem::replace(&mut self.copied, copied) != copied
@@ -284,7 +287,7 @@ impl Peer {
         true
     }
 
-    /// Ends a transfer whose boxes the peer has copied.
+    /// Completes a transfer whose boxes the peer has copied.
     fn take_back(&mut self, done: &mut Vec<Completion>) -> bool {
         match self.lent.front() {
             Some((slot, send)) if self.outlet.is_emptied(*slot) => {
@@ -297,16 +300,17 @@ impl Peer {
     }
 }
 
-/// How the bytes of a transfer are stored where they belong.
+/// The kind of stores with which a transfer is written to its destination.
 fn stores(total: usize) -> Stores {
     if total > CACHED { Stores::Streaming } else { Stores::Cached }
 }
 
-/// The ends of all channels of this rank, which begin here.
+/// Creates the ends of all channels of this rank, and initialises the channels of its segment.
 fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
     let layout = Layout::of(node.communicator.size());
     let mine = node.communicator.rank();
-    // SAFETY: the window has room for the bell, and behind it for the channels; no rank uses either before all agree that they have begun.
+    // SAFETY: the window has room for the bell, and behind it for the channels; no rank uses either before all agree
+    // that they are initialised.
     unsafe {
         Bell::begin(window.own());
         begin(layout, window.own().add(Bell::BYTES));
@@ -315,8 +319,8 @@ fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
     let here = node.members.iter().enumerate().filter_map(|(rank, number)| Some((rank, (*number)?)));
     let peer = |(rank, number)| -> Result<Peer, CommError> {
         let theirs = window.segment(number)?;
-        // SAFETY: every segment is as large as asked for, and lives as long as the window, which outlives the peers; this process has
-        // one outlet to and one inlet from each rank of its node.
+        // SAFETY: every segment has the requested size, and lives as long as the window, which outlives the peers; this
+        // process has one outlet to and one inlet from each rank of its node.
         unsafe {
             let bell = Bell::new(theirs);
             let outlet = Outlet::new(layout, window.own().add(Bell::BYTES), number);
@@ -328,16 +332,17 @@ fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
     here.map(peer).collect()
 }
 
-/// Whether all ranks of a node can read segments of all others, which makes large buffers segments from now on. Collective.
+/// Checks whether all ranks of a node can read the segments of all others. If so, large buffers are segments from now
+/// on. Collective.
 fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     if node.size() < 2 {
         return Ok(None);
     }
     let wanted = WantedSegments::default();
-    // Who has no memory tells of none, which is read by nobody.
+    // A rank without memory sends an empty description, which no rank can read.
     let mut sample = Aligned::zeroed(SAMPLE, &Default::default()).ok();
     let process = std::process::id();
-    // What another process of the same number, elsewhere, would hardly have.
+    // A token that another process with the same id, elsewhere, would hardly have.
     let address = sample.as_ref().map_or(0, |sample| sample.as_ptr() as u64);
     let token = [u64::from(process), address, node.rank() as u64].map(u64::to_ne_bytes).concat();
     if let Some(sample) = &mut sample {
@@ -358,7 +363,7 @@ fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     };
     let failed = u64::from(!all.iter().all(read));
     let well = node.all_reduce(Reduce::Max, &[failed])? == [0];
-    // It lives until all have looked at it.
+    // The sample lives until all ranks have read it.
     drop(sample);
     Ok(well.then_some(wanted))
 }

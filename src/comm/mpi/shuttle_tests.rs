@@ -1,6 +1,6 @@
-//! Orders of events between a sleeper, its own workers and the other processes of its node, explored with Shuttle.
+//! Interleavings of a sleeper, its own workers and the other processes of its node, explored with Shuttle.
 //!
-//! Deliberately absent: MPI. The memory that processes share is here that of one process, and each of them a thread.
+//! Deliberately absent: MPI. Here the shared memory is that of one process, and each process is a thread.
 
 use std::collections::VecDeque;
 use std::ptr::NonNull;
@@ -14,11 +14,11 @@ use crate::memory::Aligned;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Mutex, explore, thread};
 
-/// Nobody is woken by the clock.
+/// No sleep ends by timeout.
 const LONG: Duration = Duration::from_secs(1);
 
 fn bell(word: &Word) -> Bell {
-    // SAFETY: a word of its own, which the caller keeps for as long as the bell.
+    // SAFETY: the word belongs to this bell alone, and the caller keeps it for as long as the bell.
     unsafe { Bell::new(NonNull::from(word).cast()) }
 }
 
@@ -53,7 +53,7 @@ fn a_sleeper_misses_neither_workers_nor_peers() {
 
 #[test]
 fn bytes_pass_between_ends_that_sleep() {
-    // More slots than a channel has, and a transfer that takes two of them.
+    // More transfers than a channel has slots; the largest has 5,000 bytes.
     let transfers = || {
         let small = (0..10).map(|number| vec![number; number as usize % 3 + 1]);
         small.chain([(0..5000).map(|byte| byte as u8).collect::<Vec<_>>()])
@@ -62,7 +62,7 @@ fn bytes_pass_between_ends_that_sleep() {
         let layout = Layout::of(40);
         let memory = Aligned::zeroed(layout.segment_bytes(), &Arc::default()).expect("memory");
         let segment = NonNull::new(memory.as_ptr()).expect("memory");
-        // SAFETY: the memory is as large and outlives both ends; this is the only inlet.
+        // SAFETY: the memory is as large as a segment and outlives both ends; this is the only inlet.
         let mut inlet = unsafe {
             begin(layout, segment);
             Inlet::new(layout, segment, 0)
@@ -112,14 +112,15 @@ fn bytes_pass_between_ends_that_sleep() {
     });
 }
 
-/// A block that the receiver copies where it lies in two calls: the sender lends it until the slot is emptied, and writes it only then.
+/// A block that the receiver copies in place in two calls: the sender lends it until the slot is emptied, and only then
+/// writes it again.
 #[test]
 fn what_is_lent_stays_until_it_is_copied() {
     explore(20_000, || {
         let layout = Layout::of(40);
         let memory = Aligned::zeroed(layout.segment_bytes(), &Arc::default()).expect("memory");
         let segment = NonNull::new(memory.as_ptr()).expect("memory");
-        // SAFETY: the memory is as large and outlives both ends; this is the only inlet.
+        // SAFETY: the memory is as large as a segment and outlives both ends; this is the only inlet.
         let mut inlet = unsafe {
             begin(layout, segment);
             Inlet::new(layout, segment, 0)

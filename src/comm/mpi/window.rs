@@ -1,8 +1,9 @@
-//! Memory of one rank that others reach: by loads and stores on its node, or by one-sided calls from anywhere.
+//! Memory of one rank that other ranks access: by loads and stores on its node, or by one-sided calls from any node.
 //!
-//! Invariants: a window exists on all ranks or on none, in one epoch that every rank opens for all others; its bytes begin as whatever they
-//! were. Who drops a window leaves it as it is for ever, as others may still use it: freeing one waits for all ranks, and a rank that
-//! fails alone must not wait. Deliberately absent: windows of tensors, which come and go.
+//! Invariants: a window exists on all ranks or on none, in one epoch that every rank opens for all others. Its initial
+//! content is arbitrary. A window that is dropped stays allocated forever, as other ranks may still use it: freeing
+//! waits for all ranks, and a rank that fails alone must not wait. Deliberately absent: windows over tensors, which
+//! come and go.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
@@ -12,7 +13,7 @@ use ::mpi::ffi;
 use super::Communicator;
 use crate::comm::CommError;
 
-/// A window, one segment of `bytes` bytes for each rank of a communicator.
+/// A window, with one segment of `bytes` bytes for each rank of a communicator.
 #[derive(Debug)]
 pub(super) struct Window {
     communicator: Communicator,
@@ -21,20 +22,22 @@ pub(super) struct Window {
     bytes: usize,
 }
 
-/// Where both MPIs lay memory that the ranks of a node share. They take more than there is and find out when it is touched, by a signal.
+/// Where both MPIs place memory that the ranks of a node share. They allocate more than is available, and a signal ends
+/// the program when the excess is touched.
 #[cfg(target_os = "linux")]
 const PLACE: &str = "/dev/shm";
-/// What is left there for MPI itself, in bytes for each rank.
+/// Bytes per rank that are left there for MPI itself.
 #[cfg(target_os = "linux")]
 const SPARE: u64 = 1 << 20;
 
-/// Whether there is room on this node for windows of so many bytes for each of its ranks; why not, otherwise. Where nobody can tell, there is.
-/// What another run has been promised and has not touched yet counts as free: two that start at once where little is left can end by that signal.
+/// Checks that this node has room for windows of `bytes` bytes for each of its ranks; otherwise returns the reason. If
+/// the room is unknown, the check passes. Memory that another run has been promised but has not touched yet counts as
+/// free: two runs that start together where little is left can end by that signal.
 #[cfg(target_os = "linux")]
 pub(super) fn room(ranks: usize, bytes: usize) -> Result<(), String> {
     let Some(place) = rustix::fs::statvfs(PLACE).ok().filter(|place| place.f_blocks > 0) else { return Ok(()) };
     let (free, needed) = (place.f_bavail * place.f_frsize, ranks as u64 * (bytes as u64 + SPARE));
-    // Memory of a single rank is its own.
+    // The window of a single rank is private memory.
     match bytes == 0 || ranks < 2 || needed <= free {
         true => Ok(()),
         false => Err(format!("{ranks} ranks need {needed} bytes in {PLACE}, which has {free}")),
@@ -47,20 +50,21 @@ pub(super) fn room(_: usize, _: usize) -> Result<(), String> {
 }
 
 impl Window {
-    /// Segments that all ranks of a node can load and store. Collective.
+    /// Allocates segments that all ranks of a node can load and store. Collective.
     ///
     /// # Errors
-    /// MPI fails on any rank: most often as there is too little shared memory.
+    /// MPI fails on any rank, most often because shared memory is short.
     pub(super) fn shared(node: &Communicator, bytes: usize) -> Result<Window, CommError> {
         Self::allocate(node, bytes, "MPI_Win_allocate_shared", |start, raw| {
-            // SAFETY: the communicator is live, and its ranks share a node (`Node`); `start` and `raw` outlive the call.
+            // SAFETY: the communicator is live, and its ranks share a node (`Node`); `start` and `raw` outlive the
+            // call.
             unsafe {
                 ffi::MPI_Win_allocate_shared(bytes as ffi::MPI_Aint, 1, ffi::RSMPI_INFO_NULL, node.raw(), start, raw)
             }
         })
     }
 
-    /// Segments that all ranks can get. Collective.
+    /// Allocates segments from which all ranks can get. Collective.
     ///
     /// # Errors
     /// As [`Window::shared`].
@@ -105,7 +109,7 @@ impl Window {
         self.own
     }
 
-    /// Where the segment of a rank of the node begins in this process; of a shared window.
+    /// The start, in this process, of the segment of a rank of the node; for a shared window only.
     ///
     /// # Errors
     /// MPI fails.
@@ -125,7 +129,7 @@ impl Window {
         })
     }
 
-    /// What this rank has stored in its segment is there for others' calls, and the other way round.
+    /// Makes this rank's stores to its segment visible to one-sided calls of others, and theirs visible here.
     ///
     /// # Errors
     /// MPI fails.
@@ -138,7 +142,7 @@ impl Window {
         self.raw
     }
 
-    /// Frees the window, which nobody uses any more. Collective: waits for all ranks.
+    /// Frees the window, which no rank uses any more. Collective: waits for all ranks.
     ///
     /// # Errors
     /// MPI fails.

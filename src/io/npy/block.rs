@@ -1,8 +1,9 @@
 //! Blocks of an `.npy` file, moved between the file and dense C-order memory.
 //!
-//! Only the bytes of the block are touched, with one exception: a gap shorter than a page is read over, since the system
-//! reads the page anyway and a call per run costs more. A writer that is alone writes such a gap back as it was; otherwise
-//! nothing outside the block is written. Invariant: beyond the caller's block, at most [`BUFFER`] bytes are held.
+//! Only the bytes of the block are touched, with one exception: a read includes gaps shorter than a page, since the
+//! system reads the page anyway and a call per run costs more. A sole writer writes such a gap back unchanged;
+//! otherwise nothing outside the block is written. Invariant: beyond the caller's block, at most [`BUFFER`] bytes are
+//! held.
 
 use super::walk::{Axis, Walk, visit};
 use super::{NpyError, NpyHeader};
@@ -13,13 +14,13 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Fits a core's own cache, where elements of the other order are rearranged.
+/// Fits into a core's private cache, where elements of the other order are rearranged.
 const BUFFER: u64 = 256 << 10;
 
-/// A shorter gap costs less to read (and to write back) than another call.
+/// Reading a shorter gap (and writing it back) costs less than another call.
 const GAP: u64 = 4096;
 
-/// From here on, a run is worth a call of its own and saves the copy.
+/// Runs of at least this many bytes are worth a call of their own, which saves the copy.
 const LONG_RUN: usize = 32 << 10;
 
 /// Reads a block into dense C-order memory of exactly its size.
@@ -51,11 +52,12 @@ pub fn write_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], fro
     write_to(path, &file, header, ranges, from, Writers::Several)
 }
 
-/// Who else may be writing into the gaps of a block.
+/// Whether other processes may be writing into the gaps of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
     Several,
-    /// Nobody: short gaps are read and written back, where a call per run would take longer. The file is open for both.
+    /// This is the only writer: short gaps are read and written back, where a call per run would take longer. The file
+    /// is open for both.
     One,
 }
 
@@ -85,7 +87,7 @@ pub(super) fn write_to(
     })
 }
 
-/// Checks the caller's block; nothing where it is empty.
+/// Checks the caller's block; `None` if it is empty.
 fn plan(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], bytes: usize) -> Result<Option<Walk>, NpyError> {
     header.file_bytes().ok_or_else(|| header.too_large(path))?;
     let inside = ranges.len() == header.shape.len()
@@ -124,7 +126,7 @@ fn slabs(
     })
 }
 
-/// Bytes of the file from a slab's first to its last.
+/// Bytes of the file from the first to the last byte of a slab.
 fn span(walk: &Walk, axes: &[Axis]) -> usize {
     axes.iter().fold(walk.run, |span, axis| span + axis.file as usize * (axis.places - 1))
 }
@@ -141,7 +143,7 @@ fn copy(run: usize, axes: &[Axis], mut each: impl FnMut(usize, usize, usize)) {
     let done: Result<(), Infallible> = visit(outer, 0, 0, &mut |buffer, memory| {
         for place in 0..first.places {
             let (buffer, memory) = (buffer as usize + first.file as usize * place, memory + first.memory * place);
-            // The size of one element as a constant: a move in place of a call.
+            // A constant element size compiles to a move instead of a call.
             match run {
                 4 => each(buffer, memory, 4),
                 8 => each(buffer, memory, 8),

@@ -1,35 +1,36 @@
 //! Element types as NumPy spells them: `<f8`, `=f8`, `f8`, `d`, `float64`.
 //!
-//! Invariant: what is read here NumPy 2's `dtype()` reads alike: as one of ours, as one that it can convert into ours, or as no
-//! number. Deliberately absent: types of fields and subarrays, and spellings that nobody writes for plain numbers, such as
-//! `1f8`, `(1,)f8` and `f+8`, which are `None` as what NumPy does not know either.
+//! Invariant: NumPy 2's `dtype()` agrees on every spelling that is read here: a type of ours, a type that it can
+//! convert into ours, or no number. Deliberately absent: types of fields and subarrays, and spellings that are not used
+//! for plain numbers, such as `1f8`, `(1,)f8` and `f+8`; they give `None`, like spellings that NumPy does not know
+//! either.
 
 use crate::dtype::Dtype;
 
 /// The elements that a spelling stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Elements {
-    /// As they are computed with.
+    /// A type that the engine computes with.
     Ours(Dtype),
-    /// Numbers of another type, or of the other byte order.
+    /// Numbers of another type, or in the other byte order.
     Other {
         /// NumPy's name.
         name: String,
-        /// What they are converted to.
+        /// The type that they are converted to.
         to: Dtype,
-        /// What some of them do not survive.
+        /// The loss that some of them suffer.
         loss: Option<&'static str>,
     },
-    /// No numbers.
+    /// Not numbers.
     NotNumbers(&'static str),
 }
 
-/// What can be lost on the way to double precision.
+/// Losses in the conversion to double precision.
 const LARGE: &str = "whole numbers beyond 2^53 are rounded";
 const FINE: &str = "digits beyond double precision are lost";
 
 impl Elements {
-    /// Reads one spelling; `None` where NumPy has none like it.
+    /// Reads one spelling; `None` if it is not known.
     pub fn parse(text: &str) -> Option<Elements> {
         let (order, rest) = match text.chars().next()? {
             order @ ('<' | '>' | '=' | '|') => (Some(order), &text[1..]),
@@ -73,7 +74,7 @@ impl Elements {
     }
 }
 
-/// `f8`, or a letter of C's types: `d`.
+/// Reads `f8`, or a letter for a C type such as `d`.
 fn letter_and_size(text: &str) -> Option<(char, u64)> {
     let mut chars = text.chars();
     let letter = chars.next()?;
@@ -113,9 +114,9 @@ fn letter_and_size(text: &str) -> Option<(char, u64)> {
     Some((letter, size))
 }
 
-/// Types with names.
+/// Reads a type by its name.
 fn word(text: &str) -> Option<(char, u64)> {
-    // These are names of Python, so NumPy's own have an underscore.
+    // These are names of Python types, so NumPy's own names have an underscore.
     const PYTHONS: [&str; 5] = ["bool", "int", "str", "bytes", "object"];
     let text = text.strip_suffix('_').filter(|name| PYTHONS.contains(name)).unwrap_or(text);
     Some(match text {
@@ -142,7 +143,6 @@ fn word(text: &str) -> Option<(char, u64)> {
         "datetime64" => ('M', 8),
         "timedelta64" => ('m', 8),
         _ => {
-            // The longest first, as a name may begin with another.
             let names = [("complex", 'c'), ("float", 'f'), ("uint", 'u'), ("int", 'i')];
             let (letter, bits) =
                 names.into_iter().find_map(|(name, letter)| Some((letter, text.strip_prefix(name)?)))?;
@@ -157,7 +157,7 @@ fn word(text: &str) -> Option<(char, u64)> {
 mod tests {
     use super::*;
 
-    /// As NumPy 2.4 reads them on a little-endian machine with 64 bits.
+    /// As NumPy 2.4 reads them on a little-endian 64-bit machine.
     #[test]
     #[cfg(target_endian = "little")]
     fn every_spelling_of_our_types() {

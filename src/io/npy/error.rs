@@ -1,13 +1,13 @@
-//! What can be wrong with a file, in the words that the user reads.
+//! Errors of `.npy` files, with the messages that the user reads.
 //!
-//! Invariant: every message begins with the path, is one line, and says what to do where NumPy can do it.
+//! Invariant: every message begins with the path, is one line, and gives the remedy where NumPy has one.
 
 use crate::dtype::Dtype;
 use crate::io::output::{FileError, shown, without_code};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Fields of a structured array that a message names.
+/// Maximum fields of a structured array that a message names.
 const LISTED: usize = 8;
 
 /// Why a file cannot be read or written.
@@ -17,7 +17,7 @@ pub enum NpyError {
     #[error("{}: cannot {action}: {}", shown(path), without_code(cause))]
     Io { path: PathBuf, action: &'static str, cause: std::io::Error },
 
-    /// What has the name is no file, or an output cannot be written.
+    /// The name is not that of a regular file, or an output cannot be written.
     #[error(transparent)]
     File(#[from] FileError),
 
@@ -38,7 +38,7 @@ pub enum NpyError {
     #[error("{}: has a damaged .npy header: {problem}", shown(path))]
     Header { path: PathBuf, problem: String },
 
-    /// Numbers of a type that is not computed with; NumPy converts them into a file of another name.
+    /// Numbers of a type that the engine does not support; NumPy converts them into a file of another name.
     #[error("{}: holds {found}; convert it: np.save({}, np.load({}).astype(np.{to})){}",
         shown(path), python(saved), python(path), noted(*loss))]
     Convert { path: PathBuf, found: Box<str>, to: Dtype, saved: Box<Path>, loss: Option<&'static str> },
@@ -67,13 +67,13 @@ pub enum NpyError {
 }
 
 impl NpyError {
-    /// For `map_err`: what was tried when the operating system said no.
+    /// For `map_err`: adds the action that the operating system refused.
     pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> NpyError {
         move |cause| NpyError::Io { path: path.to_path_buf(), action, cause }
     }
 }
 
-/// The path as a Python string. A byte that is no UTF-8 is the surrogate that Python gives it.
+/// The path as a Python string. A byte that is not UTF-8 becomes the surrogate that Python uses for it.
 fn python(path: &Path) -> String {
     let mut text = String::from("\"");
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
@@ -87,7 +87,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped(text))
 }
 
-/// Inside a Python string between double quotes.
+/// Escapes text for a Python string in double quotes.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -101,7 +101,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// The names of some fields.
+/// The names of the first fields.
 fn listed(fields: &[String]) -> String {
     let names: Vec<String> = fields.iter().take(LISTED).map(|name| quoted(name)).collect();
     let more = if fields.len() > LISTED { ", ..." } else { "" };

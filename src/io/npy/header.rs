@@ -1,7 +1,7 @@
-//! The header of an `.npy` file: read as NumPy reads it, checked against the file's length, written.
+//! The header of an `.npy` file: read as NumPy reads it, checked against the file's length, and written.
 //!
-//! Invariants: what a header claims is checked before memory is taken for it, and advice on how to convert a file never
-//! names a file that is there.
+//! Invariants: the claims of a header are checked before memory is allocated for them, and advice on how to convert a
+//! file never names an existing file.
 
 use super::NpyError;
 use super::descr::Elements;
@@ -13,23 +13,23 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Longer than any header of plain numbers, and than the 10,000 characters that NumPy reads unless it is told to trust the file;
-/// bounds the memory that a damaged length can ask for.
+/// Longer than any header of plain numbers, and than the 10,000 characters that NumPy reads unless told to trust the
+/// file; bounds the memory that a damaged length can request.
 const MAX_TEXT: usize = 1 << 16;
 
-/// What an `.npy` file says about itself.
+/// The content of the header of an `.npy` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NpyHeader {
     pub dtype: Dtype,
     pub shape: Vec<usize>,
-    /// The first dimension is the contiguous one.
+    /// Fortran order: the first dimension is contiguous.
     pub fortran: bool,
-    /// Where the first element begins, in bytes from the start of the file.
+    /// Offset of the first element, in bytes from the start of the file.
     pub data_offset: u64,
 }
 
 impl NpyHeader {
-    /// Bytes of the whole file, or nothing where no file can be that long.
+    /// Bytes of the whole file, or `None` if no file can be that long.
     pub fn file_bytes(&self) -> Option<u64> {
         let shape: Vec<u64> = self.shape.iter().map(|&n| n as u64).collect();
         let end = self.data_offset.checked_add(data_bytes(&shape, self.dtype.size() as u64)?)?;
@@ -48,7 +48,7 @@ impl NpyHeader {
 /// Reads and checks the header: the element type is one of [`Dtype`], and the file is as long as its shape needs.
 ///
 /// # Errors
-/// No file, or one that NumPy would not read as an array of these types.
+/// There is no file, or NumPy would not read it as an array of these types.
 pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     let found = fs::metadata(path).map_err(NpyError::io(path, "open"))?;
     // A directory opens but does not read, and opening a pipe would wait for its writer.
@@ -92,7 +92,7 @@ pub fn create(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<NpyHeader, N
     Ok(header)
 }
 
-/// The bytes before the first element, and what they say.
+/// The bytes before the first element, and the header that they encode.
 pub(super) fn compose(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<(Vec<u8>, NpyHeader), NpyError> {
     let mut header = NpyHeader { dtype, shape: shape.to_vec(), fortran: false, data_offset: 0 };
     header.file_bytes().ok_or_else(|| header.too_large(path))?;
@@ -116,14 +116,14 @@ pub(super) fn compose(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<(Vec
     Ok((text, header))
 }
 
-/// Gives an empty file its header and its final length.
+/// Writes the header into an empty file, and extends the file to its final length.
 pub(super) fn lay_out(path: &Path, mut file: &File, text: &[u8], header: &NpyHeader) -> Result<(), NpyError> {
     let bytes = header.file_bytes().ok_or_else(|| header.too_large(path))?;
     file.write_all(text).map_err(NpyError::io(path, "write the header"))?;
     file.set_len(bytes).map_err(NpyError::io(path, "reserve its space"))
 }
 
-/// The dictionary as text, and where the elements begin.
+/// Returns the dictionary as text, and the offset of the elements.
 fn read_text(path: &Path, mut file: impl Read, length: u64) -> Result<(String, u64), NpyError> {
     let mut raw = Vec::new();
     file.by_ref().take(12).read_to_end(&mut raw).map_err(NpyError::io(path, "read"))?;
@@ -154,7 +154,7 @@ fn read_text(path: &Path, mut file: impl Read, length: u64) -> Result<(String, u
     if raw.len() < total {
         return Err(truncated(total as u64));
     }
-    // Up to version 2 the text is Latin-1, of which each byte is a character.
+    // Up to version 2 the text is Latin-1, in which each byte is a character.
     let text = match raw[6] {
         3 => String::from_utf8(raw[prefix..total].to_vec()).map_err(|_| damaged(path, "it is not UTF-8".into()))?,
         _ => raw[prefix..total].iter().map(|&byte| char::from(byte)).collect(),
@@ -162,7 +162,7 @@ fn read_text(path: &Path, mut file: impl Read, length: u64) -> Result<(String, u
     Ok((text, total as u64))
 }
 
-/// What the dictionary says, without a judgement of the element type.
+/// The entries of the dictionary, before the element type is checked.
 struct Dictionary {
     descr: Literal,
     fortran: bool,
@@ -170,7 +170,7 @@ struct Dictionary {
 }
 
 impl Dictionary {
-    /// As NumPy: these three keys, and no other.
+    /// Accepts these three keys and no others, as NumPy does.
     fn of(text: &str) -> Result<Dictionary, String> {
         let Literal::Dict(entries) = Literal::parse(text)? else { return Err("it is not a Python dictionary".into()) };
         let (mut descr, mut fortran, mut shape) = (None, None, None);
@@ -200,14 +200,14 @@ impl Dictionary {
 
 const NO_SHAPE: &str = "its shape is not a tuple of extents";
 
-/// Bytes of the elements. Like NumPy's own check, an extent of 0 does not hide an overflow of the others: strides must
+/// Bytes of the elements. As in NumPy's own check, an extent of 0 does not hide an overflow of the others: strides must
 /// be representable too.
 fn data_bytes(shape: &[u64], size: u64) -> Option<u64> {
     let bytes = shape.iter().filter(|&&n| n > 0).try_fold(size, |product, &n| product.checked_mul(n))?;
     Some(if shape.contains(&0) { 0 } else { bytes })
 }
 
-/// The element type, where it is one of ours.
+/// The element type, if it is one of ours.
 fn accept(path: &Path, descr: &Literal) -> Result<Dtype, NpyError> {
     let not_numbers = |found: String| NpyError::NotNumbers { path: path.to_path_buf(), found };
     let text = match descr {
@@ -230,7 +230,7 @@ fn accept(path: &Path, descr: &Literal) -> Result<Dtype, NpyError> {
     }
 }
 
-/// A structured array, by the names of its fields.
+/// The error for a structured array, with the names of its fields.
 fn structured(path: &Path, fields: &[Literal]) -> NpyError {
     let name = |field: &Literal| match field {
         Literal::Tuple(parts) | Literal::List(parts) => match parts.first()? {
@@ -253,7 +253,7 @@ fn structured(path: &Path, fields: &[Literal]) -> NpyError {
     }
 }
 
-/// A name beside the file that no other file has, for what NumPy makes of it.
+/// A path beside the file that does not exist yet, for the file that NumPy writes.
 fn unused(path: &Path, what: &str) -> PathBuf {
     let mut stem = path.file_stem().unwrap_or_default().to_owned();
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };

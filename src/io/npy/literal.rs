@@ -1,11 +1,11 @@
-//! Python literals, as far as headers of `.npy` files are made of them.
+//! Python literals, as far as headers of `.npy` files use them.
 //!
-//! NumPy reads a header with `ast.literal_eval`, after it has dropped the `L` behind whole numbers of Python 2. So this
-//! reads strings (also with the prefix `u`, or several in a row), whole numbers, `True`, `False`, `None`, tuples, lists
-//! and dictionaries, with white space, line ends and comments between them. Invariant: the cost is linear in the length
-//! of the text, and nesting deeper than [`MAX_DEPTH`] is an error, so no text exhausts time or stack (the parser behind
-//! npyz reads nested brackets twice per level). Deliberately absent: floats, bytes, sets, raw strings, octal
-//! escapes and line ends behind a backslash, which no header has.
+//! NumPy reads a header with `ast.literal_eval`, after it has dropped the `L` behind integers of Python 2. So this
+//! module reads strings (also with the prefix `u`, or several in a row), integers, `True`, `False`, `None`, tuples,
+//! lists and dictionaries, with white space, line ends and comments between them. Invariant: the cost is linear in the
+//! length of the text, and nesting deeper than [`MAX_DEPTH`] is an error, so no text exhausts time or stack (the parser
+//! behind npyz reads nested brackets twice per level). Deliberately absent: floats, bytes, sets, raw strings, octal
+//! escapes, and line ends behind a backslash outside strings, which no header has.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -13,11 +13,11 @@ use std::str::Chars;
 /// Deeper than any header nests.
 const MAX_DEPTH: usize = 32;
 
-/// A value of Python.
+/// A Python value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Literal {
     Text(String),
-    /// A whole number; `None` where it is negative or beyond 64 bits.
+    /// An integer; `None` if it is negative or beyond 64 bits.
     Whole(Option<u64>),
     Bool(bool),
     None,
@@ -30,7 +30,7 @@ impl Literal {
     /// Reads the whole text as one value. Linear in its length.
     ///
     /// # Errors
-    /// What is wrong, in a few words.
+    /// The problem, in a few words.
     pub fn parse(text: &str) -> Result<Literal, String> {
         let mut reader = Reader { rest: text.chars().peekable() };
         let value = reader.value(0)?;
@@ -81,7 +81,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What stands between brackets, and whether commas did.
+    /// Reads the items between brackets. Also returns whether there were commas.
     fn items(&mut self, close: char, depth: usize) -> Result<(Vec<Literal>, bool), String> {
         self.rest.next();
         let (mut items, mut commas) = (Vec::new(), false);
@@ -113,7 +113,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Goes past a comma; without one the bracket has to close.
+    /// Skips a comma and returns whether there was one; without one, the bracket has to close.
     fn comma_or(&mut self, close: char) -> Result<bool, String> {
         match self.next_token() {
             Some(',') => {
@@ -126,7 +126,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Strings in a row are one.
+    /// Reads strings in a row as one.
     fn strings(&mut self) -> Result<Literal, String> {
         let mut text = String::new();
         while let Some(quote @ ('\'' | '"')) = self.next_token() {
@@ -157,14 +157,14 @@ impl Reader<'_> {
         }
     }
 
-    /// A character by its number, of as many hexadecimal digits.
+    /// Reads a character code of `digits` hexadecimal digits.
     fn code(&mut self, digits: usize) -> Result<char, String> {
         let mut code = 0;
         for _ in 0..digits {
             let digit = self.rest.next().and_then(|c| c.to_digit(16)).ok_or("an escape sequence is not complete")?;
             code = (code << 4) | digit;
         }
-        // Half of a pair of surrogates is a character of Python only.
+        // A lone surrogate is a character in Python only.
         Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
@@ -182,12 +182,12 @@ impl Reader<'_> {
             Some("0b" | "0B") => (2, &plain[2..]),
             _ => (10, plain),
         };
-        // One underscore may stand between two digits, and before the first one behind `0x`.
+        // A single underscore may separate two digits, or precede the first one behind `0x`.
         let grouped = if radix == 10 { plain } else { plain.strip_prefix('_').unwrap_or(plain) };
         let groups_are_digits =
             grouped.split('_').all(|group| !group.is_empty() && group.chars().all(|c| c.is_digit(radix)));
         let plain = grouped.replace('_', "");
-        // Python 2 read `012` as an octal number, Python 3 refuses it.
+        // Python 2 read `012` as an octal number, Python 3 rejects it.
         let octal = radix == 10 && plain.starts_with('0') && plain.bytes().any(|digit| digit != b'0');
         if !groups_are_digits || octal {
             return Err(wrong());

@@ -1,9 +1,9 @@
 //! NumPy's `.npy` files, a block at a time.
 //!
-//! A file is read with [`read_header`] and [`read_block`], and written as a [`PendingFile`] that takes its name only when
-//! it is complete. Invariant: the length of a file whose header was accepted covers its shape, and every offset is
-//! computed in 64 bits. Deliberately absent: conversion between element types (a message says how NumPy does it),
-//! `.npz` archives, memory mapping (a truncated file would end the process by a signal).
+//! A file is read with [`read_header`] and [`read_block`], and written as a [`PendingFile`] that gets its final name
+//! only when it is complete. Invariant: the length of a file whose header was accepted covers its shape, and every
+//! offset is computed in 64 bits. Deliberately absent: conversion between element types (a message says how NumPy does
+//! it), `.npz` archives, memory mapping (a truncated file would end the process by a signal).
 
 mod block;
 mod descr;

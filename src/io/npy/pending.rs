@@ -1,8 +1,8 @@
 //! An array that appears whole or not at all: a [`Temporary`] with the layout of an `.npy` file.
 //!
-//! One process creates the [`PendingFile`], the others open it, each writes its blocks; when all have flushed and agreed,
-//! the creator commits. Invariant: a creator that fails or unwinds leaves nothing behind. Deliberately absent: that
-//! agreement.
+//! One process creates the [`PendingFile`], the others open it, and each writes its blocks; when all have flushed and
+//! agreed, the creator commits. Invariant: a creator that fails or unwinds leaves nothing behind. Deliberately absent:
+//! that agreement.
 
 use super::block::{self, Writers};
 use super::{NpyError, NpyHeader, header, read_header};
@@ -11,7 +11,7 @@ use crate::io::output::{self, Temporary};
 use std::ops::Range;
 use std::path::Path;
 
-/// An `.npy` file that does not have its name yet.
+/// An `.npy` file that does not have its final name yet.
 #[derive(Debug)]
 pub struct PendingFile {
     temporary: Temporary,
@@ -27,7 +27,7 @@ impl PendingFile {
         Ok(PendingFile { temporary, header })
     }
 
-    /// Opens what another process created with the same target and tag.
+    /// Opens the file that another process created with the same target and tag.
     pub fn open(target: &Path, tag: &str) -> Result<PendingFile, NpyError> {
         let temporary = Temporary::open(target, tag)?;
         let header = read_header(temporary.path())?;
@@ -38,7 +38,7 @@ impl PendingFile {
         &self.header
     }
 
-    /// Where the bytes are until they are committed.
+    /// The path of the file until it is committed.
     pub fn temporary(&self) -> &Path {
         self.temporary.path()
     }
@@ -48,8 +48,8 @@ impl PendingFile {
         self.write(ranges, from, Writers::Several)
     }
 
-    /// As [`PendingFile::write_block`], quicker where the block is in many small pieces: for the creator, while no other
-    /// process writes.
+    /// As [`PendingFile::write_block`], faster where the block consists of many small pieces: for the creator, while no
+    /// other process writes.
     pub fn write_block_alone(&self, ranges: &[Range<usize>], from: &[u8]) -> Result<(), NpyError> {
         self.write(ranges, from, if self.temporary.is_creator() { Writers::One } else { Writers::Several })
     }
@@ -58,19 +58,19 @@ impl PendingFile {
         block::write_to(self.temporary.path(), self.temporary.file(), &self.header, ranges, from, writers)
     }
 
-    /// Waits until the system has taken what was written: a full disk or quota may show only now. Every process calls
-    /// this before the others are told that it is done.
+    /// Waits until the system has stored what was written: a full disk or quota may show only now. Every process calls
+    /// this before it reports to the others that it is done.
     pub fn flush(&self) -> Result<(), NpyError> {
         Ok(self.temporary.flush()?)
     }
 
-    /// Gives the file its name, replacing what had it. One process calls this, after all have flushed.
+    /// Renames the file to its target, replacing any file there. One process calls this, after all have flushed.
     pub fn commit(self) -> Result<(), NpyError> {
         Ok(self.temporary.commit()?)
     }
 }
 
-/// Whether an output of this name can be made, found out before any work is done. Leaves nothing behind.
+/// Checks, before any work is done, whether an output of this name can be created. Leaves nothing behind.
 pub fn check_writable(path: &Path) -> Result<(), NpyError> {
     output::examine(path)?;
     Ok(())

@@ -1,7 +1,7 @@
 //! The order in which a block's bytes are visited: pure arithmetic, no file.
 //!
-//! A block is a run of bytes that is contiguous in the file and in memory, repeated along axes. Invariants: axes go from
-//! the fastest in the file to the slowest, have at least two places each, and no two neighbours could be one.
+//! A block is a run of bytes that is contiguous in the file and in memory, repeated along axes. Invariants: axes go
+//! from the fastest in the file to the slowest, have at least two places each, and no two neighbours could be merged.
 
 use super::NpyHeader;
 use std::ops::Range;
@@ -16,18 +16,18 @@ pub(super) struct Axis {
     pub memory: usize,
 }
 
-/// Where the bytes of a block are.
+/// The locations of the bytes of a block, in the file and in memory.
 #[derive(Debug)]
 pub(super) struct Walk {
     /// Offset of the first byte in the file.
     pub start: u64,
-    /// Bytes that are neighbours in the file and in memory.
+    /// Bytes that are contiguous in the file and in memory.
     pub run: usize,
     pub axes: Vec<Axis>,
 }
 
 impl Walk {
-    /// For ranges inside the header's shape, none of them empty, of a file whose length fits 64 bits.
+    /// Requires ranges inside the header's shape, none of them empty, and a file whose length fits into 64 bits.
     pub fn new(header: &NpyHeader, ranges: &[Range<usize>]) -> Walk {
         let size = header.dtype.size();
         let rank = ranges.len();
@@ -62,13 +62,13 @@ impl Walk {
         }
     }
 
-    /// Bytes of the file from the first to the last one of the run and its `inner` fastest axes.
+    /// Bytes of the file from the first to the last byte of the run and its `inner` fastest axes.
     fn span(&self, inner: usize) -> u64 {
         self.axes[..inner].iter().fold(self.run as u64, |span, axis| span + axis.file * (axis.places as u64 - 1))
     }
 
-    /// The largest part that one transfer through a buffer of `most` bytes can serve without touching a gap of more than
-    /// `gap` bytes: so many whole inner axes, and so many places of the next. `(0, 1)` is a run by itself.
+    /// Returns the largest part that one transfer through a buffer of `most` bytes can serve without touching a gap of
+    /// more than `gap` bytes: the number of whole inner axes, and the places of the next one. `(0, 1)` is a single run.
     pub fn slab(&self, gap: u64, most: u64) -> (usize, usize) {
         for (inner, axis) in self.axes.iter().enumerate() {
             let span = self.span(inner);
@@ -84,7 +84,7 @@ impl Walk {
     }
 }
 
-/// Calls `visit` with the offsets in file and memory of every place of the axes, slowest axis outermost.
+/// Calls `each` with the offsets in file and memory of every place of the axes, slowest axis outermost.
 pub(super) fn visit<E>(
     axes: &[Axis],
     file: u64,

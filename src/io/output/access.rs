@@ -1,59 +1,59 @@
-//! Who may do what with a file that replaces another: the same as before.
+//! Access rights of a file that replaces another: the same as before.
 //!
-//! Invariants: at no moment may anybody do with the new file what the old one did not allow; the new file has the mode of the
-//! old one and its access control list, and its owner where the system allows that. Where there is a list, the bits of the
-//! group in the mode are the most that the list may give and not what the group has. Deliberately absent: other extended
-//! attributes, and lists of other kinds than POSIX's.
+//! Invariants: at no moment does the new file allow anything that the old one did not; the new file has the mode of the
+//! old one and its access control list, and its owner where the system allows that. With a list, the group bits of the
+//! mode are the mask of the list and not the rights of the group. Deliberately absent: other extended attributes, and
+//! lists of other kinds than POSIX's.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::Result;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::Path;
 
-/// The bits of the group in a mode.
+/// The group bits of a mode.
 const GROUP: u32 = 0o070;
 
-/// What a file allows.
+/// The access rights of a file.
 #[derive(Debug)]
 pub(super) struct Access {
     found: Metadata,
     list: Option<List>,
 }
 
-/// An access control list, as the system keeps it.
+/// An access control list, in the system's format.
 #[derive(Debug)]
 enum List {
     Known(Vec<u8>),
-    /// There is one that cannot be read.
+    /// A list exists but cannot be read.
     Unknown,
 }
 
 impl Access {
-    /// Of the file at a path, if there is one.
+    /// The rights of the file at a path, if there is one.
     pub fn of(path: &Path) -> Option<Access> {
         Some(Access { found: fs::metadata(path).ok()?, list: list(path) })
     }
 
-    /// Gives it to a file that nobody else can open yet.
+    /// Gives these rights to a file that no other process can open yet.
     ///
     /// # Errors
     /// The mode cannot be set.
     pub fn give(&self, file: &File) -> Result<()> {
         let (user, group) = (self.found.uid(), self.found.gid());
-        // First: it takes the bits away that run a file as its owner. Whether this can be done, `examine` says.
+        // First, because it clears the set-user-ID and set-group-ID bits. `examine` reports whether this is possible.
         let kept = fchown(file, Some(user), Some(group)).is_ok();
         if !kept {
             let _ = fchown(file, None, Some(group));
         }
         let mode = self.found.mode() & if kept { 0o7777 } else { 0o777 };
-        // The directory may have given it a list that the old file has not.
+        // The directory may have given the new file a list that the old one does not have.
         drop_list(file);
         match &self.list {
             None => file.set_permissions(Permissions::from_mode(mode)),
             Some(list) => {
                 file.set_permissions(Permissions::from_mode(mode & !GROUP))?;
                 if let List::Known(list) = list {
-                    // It brings the bits of the group; without it, the group has less than before.
+                    // The list sets the group bits; without it, the group has fewer rights than before.
                     set_list(file, list);
                 }
                 Ok(())
@@ -71,7 +71,7 @@ fn list(path: &Path) -> Option<List> {
     use rustix::io::Errno;
     let bytes = match getxattr_query(path, NAME) {
         Ok(bytes) => bytes,
-        // No list, or a file system that has none.
+        // No list, or a file system without lists.
         Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => return None,
         Err(_) => return Some(List::Unknown),
     };
@@ -89,7 +89,7 @@ fn set_list(file: &File, list: &[u8]) {
 
 #[cfg(target_os = "linux")]
 fn drop_list(file: &File) {
-    // Most have none.
+    // Most files have no list.
     let _ = rustix::fs::fremovexattr(file, NAME);
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use rustix::fs::{XattrFlags, setxattr};
 
-    /// Version 2, then for each entry what it is about, what it allows, and for whom.
+    /// Version 2, then for each entry its tag, its permissions, and its id.
     fn posix(entries: &[(u16, u16, u32)]) -> Vec<u8> {
         let mut bytes = 2u32.to_le_bytes().to_vec();
         for (tag, allows, who) in entries {
@@ -120,7 +120,7 @@ mod tests {
         bytes
     }
 
-    /// The owner writes, user 1234 reads, the group may do nothing, the mask lets through what `mask` says.
+    /// The owner may write, user 1234 may read, the group has no rights, and the mask is `mask`.
     fn one_reader(mask: u16) -> Vec<u8> {
         let nobody = u32::MAX;
         posix(&[(1, 6, nobody), (2, 4, 1234), (4, 0, nobody), (0x10, mask, nobody), (0x20, 0, nobody)])
@@ -142,7 +142,7 @@ mod tests {
             Access::of(&old).unwrap().give(&File::open(&new).unwrap()).unwrap();
             assert_eq!(mode(&new), 0o640);
             assert!(matches!(list(&new), Some(List::Known(list)) if list == one_reader(4)));
-            // As where the directory gives every new file a list.
+            // As if the directory gave every new file a list.
             Access::of(&plain).unwrap().give(&File::open(&new).unwrap()).unwrap();
             assert_eq!(mode(&new), 0o640);
             assert!(list(&new).is_none());

@@ -1,4 +1,4 @@
-//! What can be wrong with a file that is to be written, in the words that the user reads.
+//! Errors of output files, with the messages that the user reads.
 //!
 //! Invariant: every message begins with the path and is one line.
 
@@ -14,11 +14,11 @@ pub enum FileError {
     #[error("{}: cannot {action}: {}", shown(path), without_code(cause))]
     Io { path: PathBuf, action: &'static str, cause: std::io::Error },
 
-    /// A directory has the name.
+    /// The name is that of a directory.
     #[error("{}: is a directory", shown(path))]
     IsDirectory { path: PathBuf },
 
-    /// Only a directory can have the name, and there is none.
+    /// The name can only be that of a directory, and there is none.
     #[error("{}: is the name of a directory, not of a file", shown(path))]
     NamesDirectory { path: PathBuf },
 
@@ -26,27 +26,27 @@ pub enum FileError {
     #[error("{}: is another user's, in a directory where only owners may replace their files", shown(path))]
     NotOwner { path: PathBuf },
 
-    /// A device, a pipe or a socket has the name; renaming would replace it.
+    /// The name is that of a device, a pipe or a socket; renaming would replace it.
     #[error("{}: is not a regular file", shown(path))]
     NotRegular { path: PathBuf },
 
-    /// There is no directory to write it in.
+    /// The directory for the file does not exist.
     #[error("{}: the directory {} does not exist", shown(path), shown(directory))]
     NoDirectory { path: PathBuf, directory: PathBuf },
 
-    /// Symbolic links that lead to each other.
+    /// Symbolic links that form a loop, or a very long chain.
     #[error("{}: its symbolic links lead to no file: they form a loop, or a very long chain", shown(path))]
     LinkLoop { path: PathBuf },
 }
 
 impl FileError {
-    /// For `map_err`: what was tried when the operating system refused.
+    /// For `map_err`: adds the action that the operating system refused.
     pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> FileError {
         move |cause| FileError::Io { path: path.to_path_buf(), action, cause }
     }
 }
 
-/// A path as messages have it: on one line, and without what a terminal would take for a command.
+/// A path as messages show it: on one line, and without control characters that a terminal would obey.
 pub fn shown(path: &Path) -> impl Display {
     let name = path.display().to_string();
     if !name.contains(char::is_control) {
@@ -55,7 +55,7 @@ pub fn shown(path: &Path) -> impl Display {
     name.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
 }
 
-/// The operating system's words; its number says nothing to the user.
+/// The operating system's text without its error number, which means nothing to the user.
 pub fn without_code(cause: &std::io::Error) -> String {
     let text = cause.to_string();
     match text.find(" (os error") {

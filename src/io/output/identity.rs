@@ -1,7 +1,8 @@
-//! Which file a path names, however it is spelt.
+//! Which file a path names, however the path is spelt.
 //!
-//! Invariant: paths that name the same file compare equal: by links of either kind, by other ways to the same directory, and
-//! where the file does not exist yet. Deliberately absent: file systems that ignore the case of names that do not exist.
+//! Invariant: paths that name the same file compare equal, whether through hard or symbolic links, through other paths
+//! to the same directory, or where the file does not exist yet. Deliberately absent: file systems that ignore case, for
+//! names that do not exist.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -11,7 +12,7 @@ use std::path::Path;
 
 use super::target::{directory, followed};
 
-/// A file, or the place of one that does not exist yet.
+/// A file, or the location of one that does not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Identity {
     /// Device and inode of a file.
@@ -21,7 +22,7 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// Of the file at a path, links followed; `None` where no file can be.
+    /// The identity of the file at a path, with links followed; `None` where no file can be.
     pub fn of(path: &Path) -> Option<Identity> {
         let target = followed(path).ok()?;
         if let Ok(found) = fs::metadata(&target) {
@@ -31,7 +32,7 @@ impl Identity {
         Some(Identity::Place(directory.dev(), directory.ino(), target.file_name()?.to_owned()))
     }
 
-    /// Of an open file, where it is a regular one: a terminal or a pipe is not harmed by another that writes to it.
+    /// The identity of an open file, if it is a regular one: a second writer does no harm to a terminal or a pipe.
     pub fn of_open(file: impl AsFd) -> Option<Identity> {
         let owned = file.as_fd().try_clone_to_owned().ok()?;
         let found = fs::File::from(owned).metadata().ok()?;

@@ -1,7 +1,8 @@
-//! Temporary files of runs that were killed: found by their names, told from those of running processes by their locks.
+//! Temporary files of runs that were killed: found by their names, and distinguished from those of running processes by
+//! their locks.
 //!
-//! Invariant: a file is removed only while its lock is held here, so no process is writing it. Deliberately absent: file
-//! systems without locks, where files are named to the user and stay.
+//! Invariant: a file is removed only while its lock is held here, so no process is writing it. Deliberately absent:
+//! file systems without locks, where the files are reported to the user and stay.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions, TryLockError};
@@ -17,32 +18,32 @@ use super::identity::Identity;
 use super::target::{directory, followed};
 use super::temporary::stems;
 
-/// A temporary file of a target that stays.
+/// A temporary file of a target that was not removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     /// The temporary file.
     pub path: PathBuf,
-    /// Another process is writing it; otherwise nobody can tell, as its lock cannot be had.
+    /// Another process is writing it; if false, this is unknown, as its lock cannot be taken.
     pub alive: bool,
 }
 
-/// Whether [`remove_leftovers`] would remove the file at a path, or one that is written there.
+/// Whether [`remove_leftovers`] would remove the file at a path, or one that will be written there.
 pub fn would_be_removed(target: &Path, path: &Path) -> bool {
     let here = |path: &Path| fs::metadata(directory(path)).ok().map(|found| Identity::of_file(&found));
     let (Ok(target), Ok(followed)) = (followed(target), followed(path)) else { return false };
     let (Some(output), Some(name)) = (target.file_name(), followed.file_name()) else { return false };
     let by_name = stems(output).iter().any(|stem| is_temporary(name, stem));
     (by_name && here(&target).is_some_and(|there| here(&followed) == Some(there)))
-        // By another link.
+        // Or through another link.
         || Identity::of(path).is_some_and(|file| is_leftover(&target, &file))
 }
 
-/// Whether a file is one of those that [`remove_leftovers`] would remove.
+/// Whether a file is one that [`remove_leftovers`] would remove.
 pub fn is_leftover(target: &Path, file: &Identity) -> bool {
     leftovers(target).iter().any(|path| Identity::of(path).as_ref() == Some(file))
 }
 
-/// What has the name of a temporary file of an output.
+/// The files with names of temporary files of an output.
 fn leftovers(target: &Path) -> Vec<PathBuf> {
     let Ok(target) = followed(target) else { return Vec::new() };
     let (Some(name), Ok(entries)) = (target.file_name(), fs::read_dir(directory(&target))) else { return Vec::new() };
@@ -53,14 +54,14 @@ fn leftovers(target: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| target.with_file_name(name)).collect()
 }
 
-/// Removes the temporary files that runs without a chance to do so have left of an output; returns those that stay. Cost:
-/// a look at every name of the directory.
+/// Removes the temporary files of an output that killed runs have left behind; returns those that stay. Cost: a check
+/// of every name in the directory.
 pub fn remove_leftovers(target: &Path) -> Vec<Leftover> {
     leftovers(target).into_iter().filter_map(|path| remove(&path).map(|alive| Leftover { path, alive })).collect()
 }
 
-/// Removes a leftover that has the name which is wanted, unless another process has it locked, maybe to remove it: whether
-/// the name is free.
+/// Removes a leftover that has a wanted name, unless another process has locked it, perhaps to remove it. Returns
+/// whether the name is free.
 ///
 /// # Errors
 /// It cannot be removed.
@@ -75,7 +76,7 @@ pub(super) fn remove_one(path: &Path) -> Result<bool, FileError> {
     }
 }
 
-/// Removes a file that no process has locked; where it stays, whether one has.
+/// Removes a file that no process has locked. If it stays, returns whether a process has locked it.
 fn remove(path: &Path) -> Option<bool> {
     let found = fs::symlink_metadata(path).ok()?;
     if !found.is_file() {
@@ -92,7 +93,7 @@ fn remove(path: &Path) -> Option<bool> {
         Err(TryLockError::WouldBlock) => return Some(true),
         Err(TryLockError::Error(_)) => return Some(false),
     }
-    // It may have got its final name, or gone, before it was locked.
+    // It may have been renamed or removed before it was locked.
     let locked = file.metadata().ok().map(|found| Identity::of_file(&found));
     if fs::symlink_metadata(path).ok().map(|found| Identity::of_file(&found)) != locked {
         return None;
@@ -103,8 +104,8 @@ fn remove(path: &Path) -> Option<bool> {
     }
 }
 
-/// Whether a name is a temporary one of this stem, with a tag as programs choose it: two hexadecimal numbers. The tag has no
-/// dot, so names of other targets that begin alike do not match.
+/// Whether a name is a temporary one for this stem, with a tag as programs choose it: two hexadecimal numbers. The tag
+/// has no dot, so names of other targets with the same beginning do not match.
 fn is_temporary(name: &OsStr, stem: &OsStr) -> bool {
     let rest = name.as_bytes().strip_prefix(b".").and_then(|rest| rest.strip_prefix(stem.as_bytes()));
     let tag = rest.and_then(|rest| rest.strip_prefix(b".")).and_then(|rest| rest.strip_suffix(b".partial"));

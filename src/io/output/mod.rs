@@ -5,12 +5,13 @@
 //! Temporary    the hidden, locked file beside it, until it is renamed
 //! access       mode, owner and access control list of the file that is replaced
 //! registry     the temporary files of this process, to be removed when it ends early
-//! leftovers    temporary files that processes without a chance to remove them have left
+//! leftovers    temporary files of processes that had no chance to remove them
 //! ```
 //!
-//! Invariants: the target is the old file or the complete new one; whoever can write the directory of the target can write
-//! it, and nothing is written elsewhere; the new file allows what the old one did (`access`). Deliberately absent: handlers of
-//! signals, which belong to programs ([`remove_temporaries`] is what they call), and extended attributes.
+//! Invariants: the target is the old file or the complete new one; write permission for the directory of the target,
+//! and for the file there, is enough to write it, and nothing is written elsewhere; the new file allows what the old
+//! one did (`access`). Deliberately absent: signal handlers, which belong to programs (they call
+//! [`remove_temporaries`]), and extended attributes.
 
 mod access;
 mod error;

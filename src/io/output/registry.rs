@@ -1,8 +1,8 @@
-//! The temporary files of this process, so that whatever ends it early can remove them.
+//! The temporary files of this process, so that any early end can remove them.
 //!
-//! Invariants: a temporary file is in the registry from before it exists until it is renamed or removed; it appears, is
-//! renamed and is removed under one lock. Who has removed all of them holds that lock: nothing is created or renamed by
-//! another thread until the process is gone.
+//! Invariants: a temporary file is in the registry from before it exists until it is renamed or removed; it is created,
+//! renamed and removed under one lock. A thread that has removed all of them keeps that lock: no other thread creates
+//! or renames one until the process is gone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,26 +12,28 @@ use std::time::Duration;
 
 static FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// How often, and how long apart, a lock is tried that others hold for a call of the system.
+/// How often, and at which interval, to try a lock that another thread holds during a system call.
 const TRIES: usize = 100;
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The lock under which temporary files come and go.
 pub(super) fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
-    // A list of paths is whole after every change.
+    // A list of paths is consistent after every change.
     FILES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes one entry of a path out.
+/// Removes one entry of a path from the list.
 pub(super) fn forget(files: &mut Vec<PathBuf>, path: &Path) {
     if let Some(at) = files.iter().position(|known| known == path) {
         files.swap_remove(at);
     }
 }
 
-/// A temporary file that another process may make: it is removed with those of this process while this value lives.
+/// A temporary file that another process may create: while this value lives, it is removed along with those of this
+/// process.
 ///
-/// Launchers kill all ranks when one has ended, so the rank that a signal reaches first removes what all of them write.
+/// Launchers kill all ranks when one has ended, so the rank that a signal reaches first removes the files of all of
+/// them.
 #[derive(Debug)]
 pub struct Announced(PathBuf);
 
@@ -48,19 +50,20 @@ impl Drop for Announced {
     }
 }
 
-/// The temporary files of this process are gone. Threads that would make or rename one wait while this value lives.
+/// Proof that the temporary files of this process are gone. Threads that would create or rename one block while this
+/// value lives.
 #[must_use = "other threads may create temporary files again once this is dropped"]
 pub struct Removed(MutexGuard<'static, Vec<PathBuf>>);
 
 impl Removed {
-    /// Removes once more: another process may have made a file that was announced here.
+    /// Removes the files again: another process may have created one that was announced here.
     pub fn again(&self) {
         remove_all(&self.0);
     }
 }
 
-/// Removes the temporary files of this process, and those announced to it: for programs that are about to end, by a signal
-/// or an error. Cost: a call of the system per file.
+/// Removes the temporary files of this process, and those announced to it: for programs that are about to end, by a
+/// signal or an error. Cost: one system call per file.
 ///
 /// ```no_run
 /// let removed = einsum_dist::io::output::remove_temporaries();
@@ -73,13 +76,14 @@ pub fn remove_temporaries() -> Removed {
     removed
 }
 
-/// As [`remove_temporaries`], where this thread may hold the lock itself, or another one that never goes on: where memory has
-/// run out. Then they stay. Needs memory for long paths only, and gives none back to who waits for the lock.
+/// As [`remove_temporaries`], for when memory has run out: this thread may hold the lock itself, or another thread may
+/// hold it and never continue. Then the files stay. Allocates for long paths only, and never releases the lock to
+/// waiting threads.
 pub fn try_remove_temporaries() {
     std::mem::forget(tried(&FILES).map(Removed));
 }
 
-/// The lock, with the files of the list gone; none if nobody gives it back.
+/// Takes the lock and removes the files of the list; `None` if the lock is not released in time.
 fn tried(files: &Mutex<Vec<PathBuf>>) -> Option<MutexGuard<'_, Vec<PathBuf>>> {
     for _ in 0..TRIES {
         match files.try_lock() {
@@ -97,10 +101,10 @@ fn tried(files: &Mutex<Vec<PathBuf>>) -> Option<MutexGuard<'_, Vec<PathBuf>>> {
     None
 }
 
-/// Removes the files of the list, as far as they exist.
+/// Removes the files of the list that exist.
 fn remove_all(files: &[PathBuf]) {
     for path in files {
-        // It may not exist yet, or another rank was quicker.
+        // It may not exist yet, or another rank was faster.
         let _ = fs::remove_file(path);
     }
 }

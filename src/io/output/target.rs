@@ -1,6 +1,7 @@
-//! Where a path of an output leads, and whether a file can be written there.
+//! Where an output path leads, and whether a file can be written there.
 //!
-//! Invariant: what is examined leaves nothing behind, not even when the process is killed in the middle.
+//! Invariant: examining a path leaves nothing behind. Only where the file system has no unnamed files can a `SIGKILL`
+//! in the middle leave an empty temporary file.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::ErrorKind;
@@ -12,22 +13,22 @@ use rustix::process::geteuid;
 use super::temporary::{beside, fits};
 use super::{FileError, registry};
 
-/// Links of a chain that are followed, as many as Linux follows.
+/// Maximum links of a chain that are followed, as in Linux.
 const MOST_LINKS: usize = 40;
 
 /// An output that can be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examined {
-    /// User and group of the file that is replaced, where the new file will belong to others: the system gives files away
-    /// for the administrator only.
+    /// User and group of the file that is replaced, if the new file will have another owner: the system lets only the
+    /// administrator give files away.
     pub loses_owner: Option<(u32, u32)>,
 }
 
-/// Whether an output of this name can be made, found out before any work is done. Leaves nothing behind.
+/// Checks, before any work is done, whether an output of this name can be created. Leaves nothing behind.
 ///
 /// # Errors
-/// A directory, a device, a pipe or a socket has the name; links form a loop; the directory does not exist or cannot be
-/// written; the file is write-protected.
+/// The name is that of a directory, a device, a pipe or a socket; links form a loop; the directory does not exist or
+/// cannot be written; the file is write-protected.
 pub fn examine(path: &Path) -> Result<Examined, FileError> {
     let target = replaceable(path)?;
     let probe = probe(path, &target)?;
@@ -36,7 +37,8 @@ pub fn examine(path: &Path) -> Result<Examined, FileError> {
     Ok(Examined { loses_owner: old.filter(|old| !keeps(old)).map(|old| (old.uid(), old.gid())) })
 }
 
-/// A file in the directory of the target that has no name, or none any more where the file system has no such files.
+/// Creates a file without a name in the directory of the target; where the file system has no such files, one whose
+/// name is removed at once.
 fn probe(path: &Path, target: &Path) -> Result<File, FileError> {
     let refused = |cause| FileError::io(path, "create a file in its directory")(cause);
     let process = std::process::id();
@@ -54,7 +56,7 @@ fn probe(path: &Path, target: &Path) -> Result<File, FileError> {
             return Ok(probe);
         }
     }
-    // A signal waits until the name has gone.
+    // A signal handler waits for this lock until the name is gone.
     let _lock = registry::lock();
     loop {
         match OpenOptions::new().write(true).create_new(true).open(&named) {
@@ -73,13 +75,13 @@ fn probe(path: &Path, target: &Path) -> Result<File, FileError> {
     }
 }
 
-/// The file to replace, where it may be replaced.
+/// The file to replace, if it may be replaced.
 pub(super) fn replaceable(path: &Path) -> Result<PathBuf, FileError> {
-    // Only the rename would find out, after all the work.
+    // Otherwise only the rename would find out, after all the work.
     if names_directory(path) {
         return Err(no_file(path));
     }
-    // What the system itself follows, such as /dev/stdout, need not have a path to follow.
+    // A link that the system itself resolves, such as /dev/stdout, need not have a path to follow.
     special(path, fs::metadata(path).ok().as_ref())?;
     let target = followed(path)?;
     let old = match fs::metadata(&target) {
@@ -89,7 +91,7 @@ pub(super) fn replaceable(path: &Path) -> Result<PathBuf, FileError> {
     };
     special(path, old.as_ref())?;
     if old.is_some() {
-        // A rename asks the directory's permission only; a file that is write-protected should stay.
+        // A rename needs permission for the directory only, but a write-protected file should stay.
         drop(OpenOptions::new().write(true).open(&target).map_err(FileError::io(path, "write"))?);
     }
     let directory = directory(&target);
@@ -106,27 +108,27 @@ pub(super) fn replaceable(path: &Path) -> Result<PathBuf, FileError> {
     }
 }
 
-/// Whether a path can only be a directory's.
+/// Whether a path can only name a directory.
 fn names_directory(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
     path.file_name().is_none() || bytes.ends_with(b"/") || bytes.ends_with(b"/.")
 }
 
-/// What a path that can only be a directory's is refused with.
+/// The error for a path that can only name a directory.
 fn no_file(path: &Path) -> FileError {
     let path = path.to_path_buf();
     if path.is_dir() { FileError::IsDirectory { path } } else { FileError::NamesDirectory { path } }
 }
 
-/// Whether the directory has the sticky bit, by which the system refuses a rename over a file unless this user owns one of
-/// both, or may do everything.
+/// Whether the system refuses a rename over a file in this directory: it has the sticky bit, and this user is not root
+/// and owns neither the directory nor the file.
 fn only_owners(directory: &Metadata, old: &Metadata) -> bool {
     const STICKY: u32 = 0o1000;
     let me = geteuid();
     directory.mode() & STICKY != 0 && !me.is_root() && ![directory.uid(), old.uid()].contains(&me.as_raw())
 }
 
-/// Refuses what a rename would replace by a file.
+/// Refuses a directory or a special file, which a rename would replace by a file.
 fn special(path: &Path, found: Option<&Metadata>) -> Result<(), FileError> {
     match found {
         Some(found) if found.is_dir() => Err(FileError::IsDirectory { path: path.to_path_buf() }),
@@ -135,7 +137,7 @@ fn special(path: &Path, found: Option<&Metadata>) -> Result<(), FileError> {
     }
 }
 
-/// Where symbolic links lead, also to a file that does not exist yet, so that a rename replaces the file and not the link.
+/// Follows symbolic links, also to a file that does not exist yet, so that a rename replaces the file and not the link.
 pub(super) fn followed(path: &Path) -> Result<PathBuf, FileError> {
     let mut target = path.to_path_buf();
     for _ in 0..=MOST_LINKS {
@@ -153,7 +155,7 @@ pub(super) fn followed(path: &Path) -> Result<PathBuf, FileError> {
     Err(FileError::LinkLoop { path: path.to_path_buf() })
 }
 
-/// Where the file lies.
+/// The directory of a file.
 pub(super) fn directory(target: &Path) -> &Path {
     target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -1,8 +1,9 @@
-//! The file beside the target that gets the target's name when it is complete.
+//! The file beside the target that is renamed to the target when it is complete.
 //!
-//! One process creates it, others may open it by the same tag. Invariants: its name is hidden, in the target's directory (a
-//! rename does not cross file systems), as long as the file system allows however long the target's name is, and the same
-//! for all who know the tag; its creator holds its lock while it lives, so that others can tell it from a leftover.
+//! One process creates it, others may open it by the same tag. Invariants: its name is hidden; it is in the target's
+//! directory (a rename does not cross file systems), within the length that the file system allows however long the
+//! target's name is, and the same for all processes that know the tag. Its creator holds its lock while it lives, so
+//! that others can distinguish it from a leftover.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -19,47 +20,48 @@ use super::identity::Identity;
 use super::target::{directory, followed, replaceable};
 use super::{Announced, FileError, leftovers, registry};
 
-/// Tries to create a file that a sweep of leftovers holds the lock of; it does so for an instant, unless it loses its processor.
+/// Attempts to create a file that a sweep of leftovers has locked; a sweep holds the lock for an instant, unless it is
+/// descheduled.
 const TRIES: usize = 50;
 const INSTANT: Duration = Duration::from_millis(10);
 
-/// Bytes of a path that systems take, the final 0 not counted.
+/// Maximum bytes of a path, not counting the final 0.
 const LONGEST_PATH: usize = 4095;
 
-/// A file that does not have its name yet. The creator's, dropped, is removed.
+/// A file that does not have its final name yet. If its creator drops it, it is removed.
 #[derive(Debug)]
 pub struct Temporary {
     target: PathBuf,
     path: PathBuf,
     file: File,
     creator: bool,
-    /// Of the file that is replaced.
+    /// The access rights of the file that is replaced.
     old: Option<Access>,
 }
 
 impl Temporary {
-    /// Creates it. The tag distinguishes this run from every other.
+    /// Creates the file. The tag distinguishes this run from every other.
     ///
     /// # Errors
-    /// The target cannot be replaced, or the file not be created.
+    /// The target cannot be replaced, or the file cannot be created.
     pub fn create(target: &Path, tag: &str) -> Result<Temporary, FileError> {
         let target = replaceable(target)?;
         let path = beside(&target, tag)?;
         let old = Access::of(&target);
-        // What replaces a file that others may not read must not be readable before it has that file's mode.
+        // The replacement of a file that others may not read must not be readable before it has that file's mode.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let mut files = registry::lock();
-        // First: there may be no memory for it, which ends the process.
+        // Registered first: memory may run out here, which ends the process.
         files.push(path.clone());
         let file = created(&path, mode).inspect_err(|_| registry::forget(&mut files, &path))?;
         drop(files);
         Ok(Temporary { target, path, file, creator: true, old })
     }
 
-    /// Opens what another process created with the same target and tag.
+    /// Opens the file that another process created with the same target and tag.
     ///
     /// # Errors
-    /// It is not there, or cannot be written.
+    /// It does not exist, or cannot be written.
     pub fn open(target: &Path, tag: &str) -> Result<Temporary, FileError> {
         let target = followed(target)?;
         let path = beside(&target, tag)?;
@@ -67,7 +69,8 @@ impl Temporary {
         Ok(Temporary { target, path, file, creator: false, old: None })
     }
 
-    /// Makes this process remove, when it ends early, what another one is about to create with this target and tag.
+    /// Makes this process remove, if it ends early, the file that another process is about to create with this target
+    /// and tag.
     ///
     /// # Errors
     /// The target's links cannot be followed, or it is a directory.
@@ -75,7 +78,7 @@ impl Temporary {
         Ok(Announced::new(beside(&followed(target)?, tag)?))
     }
 
-    /// Where the bytes are until they are committed.
+    /// The path of the file until it is committed.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -85,25 +88,25 @@ impl Temporary {
         &self.file
     }
 
-    /// Whether this process made it.
+    /// Whether this process created it.
     pub fn is_creator(&self) -> bool {
         self.creator
     }
 
-    /// Waits until the system has taken what was written: a full disk or quota may show only now. Every process calls
-    /// this before the others hear that it is done.
+    /// Waits until the system has stored what was written: a full disk or quota may show only now. Every process calls
+    /// this before it reports to the others that it is done.
     ///
     /// # Errors
-    /// The disk is full, or has gone.
+    /// The disk is full, or is gone.
     pub fn flush(&self) -> Result<(), FileError> {
         self.file.sync_data().map_err(FileError::io(&self.path, "write"))
     }
 
-    /// Gives the file its name, with the mode, the access control list and, where the system allows it, the owner of the file that had it. One
-    /// process calls this, after all have flushed.
+    /// Renames the file to its target, with the mode, the access control list and, where the system allows it, the
+    /// owner of the file that it replaces. One process calls this, after all have flushed.
     ///
     /// # Errors
-    /// The file cannot be written or renamed; it is removed then.
+    /// The file cannot be written or renamed; then it is removed.
     pub fn commit(mut self) -> Result<(), FileError> {
         self.flush()?;
         if let Some(old) = Access::of(&self.target).or_else(|| self.old.take()) {
@@ -142,13 +145,13 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
             }
             file => file.map_err(FileError::io(path, "create"))?,
         };
-        // Where a file system has no locks, the file does without.
+        // On a file system without locks, the file has none.
         let locked = !matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
         let mine = file.metadata().map(|found| Identity::of_file(&found)).ok();
         if locked && mine.is_some() && fs::symlink_metadata(path).map(|found| Identity::of_file(&found)).ok() == mine {
             return Ok(file);
         }
-        // Someone who removes leftovers came between.
+        // A sweep of leftovers intervened.
         std::thread::sleep(INSTANT);
     }
     Err(FileError::io(path, "create")(Error::from(ErrorKind::AlreadyExists)))
@@ -163,19 +166,19 @@ pub(super) fn beside(target: &Path, tag: &str) -> Result<PathBuf, FileError> {
     Ok(if fits(&long) { long } else { short })
 }
 
-/// Whether the system allows a name of this length.
+/// Whether the system allows a name and a path of this length.
 pub(super) fn fits(path: &Path) -> bool {
     let longest = rustix::fs::statvfs(directory(path)).map_or(255, |found| found.f_namemax);
     let name = path.file_name().map_or(0, OsStr::len);
     name as u64 <= longest && path.as_os_str().len() <= LONGEST_PATH
 }
 
-/// What temporary names of a target begin with: its name, or a hash where the name is too long.
+/// The stems of a target's temporary names: its name, or a hash where the name is too long.
 pub(super) fn stems(name: &OsStr) -> [OsString; 2] {
     [name.to_owned(), format!("{:016x}", xxh3_64(name.as_bytes())).into()]
 }
 
-/// Hidden, and with the tag as the last but one of its parts between dots.
+/// A hidden name, with the tag as the last but one of its parts between dots.
 fn temporary_name(stem: &OsStr, tag: &str) -> OsString {
     let mut name = OsString::from(".");
     name.push(stem);
@@ -187,7 +190,7 @@ fn temporary_name(stem: &OsStr, tag: &str) -> OsString {
 mod tests {
     use super::*;
 
-    /// As a sweep of leftovers that loses its processor after it has locked what it found.
+    /// Imitates a sweep of leftovers that is descheduled after it has locked a file.
     #[test]
     fn a_name_that_is_being_swept_is_waited_for() {
         let path = std::env::temp_dir().join(format!("einsum-dist-swept-{}", std::process::id()));

@@ -1,7 +1,7 @@
-//! What a contraction takes by each algorithm, its inputs in place.
+//! The cost of a contraction under each algorithm, with its inputs already distributed as required.
 //!
-//! Each method says what the busiest rank computes and receives; what of the two hides the other is [`Cost::hidden`].
-//! Deliberately absent: `slicing`, whose transfers depend on where tensors lie ([`Cost::slicing`]).
+//! Each method derives the computing and receiving times of the busiest rank; [`Cost::hidden`] models their overlap.
+//! Deliberately absent: `slicing`, whose transfers depend on the distributions ([`Cost::slicing`]).
 
 use super::super::grids::DEEP;
 use super::Cost;
@@ -11,7 +11,7 @@ use crate::distribution::tile_bounds;
 use crate::machine::Link;
 
 impl Cost<'_> {
-    /// Predicted seconds of a contraction by an algorithm, its inputs in place.
+    /// Predicted seconds of a contraction under an algorithm, with its inputs already distributed as required.
     pub fn contraction(&self, algorithm: &Algorithm, left: &[Label], right: &[Label], out: &[Label]) -> f64 {
         let mut all: Vec<Label> = left.iter().chain(right).copied().collect();
         all.sort_unstable();
@@ -21,7 +21,7 @@ impl Cost<'_> {
         let contracted = Contracted { cost: self, tensors, elements, multiply_adds: self.volume(&all) };
         match *algorithm {
             Algorithm::Local => contracted.share(1.0) / self.machine.solo_speedup,
-            // The work only.
+            // Work only, no transfers.
             Algorithm::Slicing { .. } => contracted.share(1.0 / self.machine.ranks as f64),
             Algorithm::BatchParallel { cut } => contracted.share(self.tile(cut, self.machine.ranks)),
             Algorithm::Grid(ref grid) => contracted.grid(grid, &all),
@@ -32,27 +32,27 @@ impl Cost<'_> {
         }
     }
 
-    /// The share of the largest of so many tiles of a dimension.
+    /// The largest of `tiles` even tiles of a dimension, as a share of its extent.
     fn tile(&self, label: Label, tiles: usize) -> f64 {
         let extent = self.extents[label.0 as usize];
         tile_bounds(extent, tiles, 0).len() as f64 / (extent.max(1) as f64)
     }
 
-    /// Seconds that a product takes longer in parts: they pack again this many elements of an operand that they share, or read and
-    /// write again as many of out.
+    /// The extra seconds of a product that is computed in parts: the parts repack this many elements of a shared
+    /// operand, or reread and rewrite this many elements of out.
     fn again(&self, elements: f64) -> f64 {
         self.stream(2.0 * elements)
     }
 
-    /// A ring that moves blocks of `elements` in so many pieces, and contracts for `compute` seconds in all: one of the two goes on
-    /// all the time, but for `exposed` seconds of computing before or after all transfers.
+    /// Seconds of a ring that moves blocks of `elements` elements in `pieces` pieces each and computes for `compute`
+    /// seconds in total. Both overlap, except for `exposed` seconds of computing before or after all transfers.
     fn ring(&self, compute: f64, elements: f64, pieces: f64, exposed: f64) -> f64 {
         let receive = (self.machine.ranks as f64 - 1.0) * pieces * self.transfer(elements / pieces);
         self.hidden([compute, exposed], [receive, 0.0])
     }
 }
 
-/// A contraction: its dimensions, and what there is of each tensor.
+/// A contraction: the labels and the number of elements of each tensor, and the number of multiply-adds.
 struct Contracted<'a> {
     cost: &'a Cost<'a>,
     tensors: [&'a [Label]; 3],
@@ -65,7 +65,7 @@ impl Contracted<'_> {
         self.cost.machine.ranks
     }
 
-    /// A part of everything, by one rank.
+    /// Seconds in which one rank computes this share of the multiply-adds, touching the same share of every tensor.
     fn share(&self, share: f64) -> f64 {
         self.cost.product(self.multiply_adds * share, self.elements.iter().sum::<f64>() * share)
     }
@@ -75,7 +75,7 @@ impl Contracted<'_> {
         let (a, b, c) = (a * m * k, b * k * n, c * m * n);
         let compute = side as f64 * self.cost.product(self.multiply_adds * m * n * k, a + b + c);
         let block = self.cost.transfer(a) + self.cost.transfer(b);
-        // To begin with, then one for each step but the last.
+        // The initial skew receives one block of each operand; so does each step except the last.
         let skew = if side > 1 { block } else { 0.0 };
         skew + self.cost.overlapped(compute, (side as f64 - 1.0) * block)
     }
@@ -91,7 +91,7 @@ impl Contracted<'_> {
             |tensor: usize| self.elements[tensor] * if self.tensors[tensor].contains(&cut) { share } else { 1.0 };
         let [a, b, c] = [0, 1, 2].map(part);
         let compute = self.cost.product(self.multiply_adds * slowest, a + b + c);
-        // Everything goes through one rank.
+        // All transfers go through rank 0.
         let through = workers * (self.cost.transfer(a) + self.cost.transfer(b) + self.cost.transfer(c));
         let chunk = if workers > 0.0 { compute / most_pieces(a + b + c) as f64 } else { 0.0 };
         self.cost.overlapped(compute, through) + chunk
@@ -113,7 +113,8 @@ impl Contracted<'_> {
         let (along, pieces) = (travelling[dim], pieces as f64);
         let summed = travelling.iter().filter(|label| !out.contains(label));
         let depth: f64 = summed.map(|&label| extent(label) as f64).product();
-        // The last block comes in pieces. Each packs what stays again, or its part alone and may go through out, or neither.
+        // The last block is contracted in pieces. Depending on the dimension that they cut, each piece repacks the
+        // whole stationary operand, or adds no work, or packs only its own part but may need another pass over out.
         let again = match along {
             _ if !staying.contains(&along) => (pieces - 1.0) * stays * share,
             _ if out.contains(&along) => 0.0,
@@ -136,7 +137,7 @@ impl Contracted<'_> {
         let ([a, b, c], ranks) = (self.elements, self.ranks() as f64);
         let (with_out, without) = if left.contains(&out) { (a * share, b * share) } else { (b * share, a * share) };
         let of_block = with_out * block;
-        // Pieces are of one of the two, and share the other; or of both, if all tensors have the dimension.
+        // Pieces cut one operand and share the other; if all tensors have the dimension, they cut both and share none.
         let both = self.tensors[..2].iter().all(|labels| labels.contains(&split));
         let shared = if both {
             0.0
@@ -156,10 +157,10 @@ impl Contracted<'_> {
         self.cost.ring(compute, c * block, pieces, 2.0 * compute / (ranks * pieces))
     }
 
-    /// The busiest rank's operands come in rounds while it computes, the last before its last product; what others have of its part of
-    /// out comes when all is computed.
+    /// Seconds of the busiest rank. Its operands arrive in rounds while it computes, the last one before its last
+    /// product. The other ranks' summands of its part of out arrive after all products.
     fn grid(&self, grid: &Grid, all: &[Label]) -> f64 {
-        // All have such tiles; whom they share them with may be on other nodes.
+        // All ranks are priced with the largest tiles; they differ in whether their tiles are shared across nodes.
         let (ranks, per_node) = (grid.ranks(), self.cost.machine.ranks_per_node);
         let mut sampled_ranks =
             if per_node > 1 { vec![0, per_node - 1, per_node, ranks / 2, ranks - 1] } else { vec![0] };
@@ -167,7 +168,7 @@ impl Contracted<'_> {
         sampled_ranks.into_iter().map(|rank| self.grid_of(grid, all, rank)).fold(0.0, f64::max)
     }
 
-    /// What the largest tiles take, for whom this rank shares its tiles with.
+    /// Seconds of a rank with the largest tiles, over the links to the ranks that share tiles with `rank`.
     fn grid_of(&self, grid: &Grid, all: &[Label], rank: usize) -> f64 {
         let Cost { machine, dtype, extents } = *self.cost;
         let tile = |labels: &[Label]| -> f64 {
@@ -179,7 +180,7 @@ impl Contracted<'_> {
             let others = grid.sharing(labels, rank).into_iter().filter(|&other| other != rank);
             others.map(|other| machine.link(rank, other)).collect()
         });
-        // A part of the tile from each of those who need it, too, in pieces.
+        // Each of the other ranks that share the tile sends one part of it, in pieces.
         let receive = |elements: f64, links: &[Link], pieces: f64| -> f64 {
             let part = elements / (links.len() + 1) as f64 * dtype.size() as f64;
             links.iter().map(|link| pieces * link.latency + part / link.bandwidth).sum()
@@ -191,10 +192,11 @@ impl Contracted<'_> {
         let gather = gather(0, left) + gather(1, right);
         let adds = if links[2].is_empty() { 0.0 } else { self.cost.stream(3.0 * out) };
         let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
-        // Without rounds, too, a product goes through out once for every so many summed indices.
+        // Even without rounds, a product passes over out once per `DEEP` summed indices.
         let more = (rounds - (tile(all) / out.max(1.0) / DEEP).ceil()).max(0.0);
         let compute = self.cost.product(tile(all), left + right + out) + self.cost.again(more * out);
-        // Ranks begin with what they hold of one operand; a part of the other has nothing to hide behind.
+        // Ranks start with the part of one operand that they hold. If the other is shared too, receiving a part of it
+        // is exposed.
         let both = !links[0].is_empty() && !links[1].is_empty();
         let exposed = if both || rounds < 2.0 { gather / rounds } else { 0.0 };
         self.cost.hidden([compute, compute / rounds], [gather, exposed])

@@ -1,7 +1,9 @@
-//! What steps take: operations, bytes and messages, priced by the rates of a machine; contractions by algorithm in [`contraction`].
+//! The cost model: operations, bytes and messages of steps, priced by the rates of a machine. [`contraction`] prices
+//! contractions by algorithm.
 //!
-//! Overlap is a maximum: of a ring the longer of computing and receiving counts, and a piece of a block that has nothing to
-//! hide behind; and of the shorter one as much as the two get in each other's way ([`Machine::interference`]).
+//! Overlap is modelled as a maximum. A ring costs the longer of computing and receiving, plus one piece of a block that
+//! cannot be overlapped, plus the share of the shorter one by which the two slow each other down
+//! ([`Machine::interference`]).
 
 mod contraction;
 
@@ -12,12 +14,12 @@ use crate::dtype::Dtype;
 use crate::machine::Machine;
 use crate::schedule::{Action, Builder, Schedule, Work};
 
-/// Ranks whose schedules are made to price an algorithm by them.
+/// The most ranks whose schedules are generated to price an algorithm.
 const RANKS_LOOKED_AT: usize = 16;
-/// Ranks whose blocks are looked at to price a redistribution.
+/// The most ranks whose blocks are sampled to price a redistribution.
 const BLOCKS_LOOKED_AT: usize = 8;
 
-/// Rates of a machine for one element type.
+/// Prices steps by the rates of a machine, for one element type.
 pub struct Cost<'a> {
     pub machine: &'a Machine,
     pub dtype: Dtype,
@@ -35,13 +37,14 @@ impl Cost<'_> {
         if bytes == 0.0 { 0.0 } else { self.machine.link_latency + bytes / self.machine.link_bandwidth }
     }
 
-    /// Seconds of a product of this many multiply-adds that touches this many elements, on all workers of one rank: as fast as that
-    /// of a cube, and what it touches more than a cube comes on top, twice: operands are read and packed, out is read and written.
+    /// Seconds of a product of `multiply_adds` multiply-adds that touches `touched` elements, on all workers of one
+    /// rank. It costs as much as a cube of equal volume, plus twice the extra elements that it touches: operands are
+    /// read and packed, out is read and written.
     fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
         self.product_of(1.0, multiply_adds, touched)
     }
 
-    /// The same in so many blocks one after the other, at the rate of a block.
+    /// As [`Cost::product`], in `blocks` sequential blocks, at the rate of products of a block's size.
     fn product_of(&self, blocks: f64, multiply_adds: f64, touched: f64) -> f64 {
         let slower = (self.dtype.size() as f64 / 4.0).min(if self.dtype.is_complex() { 1.0 } else { 2.0 });
         let side = multiply_adds.cbrt();
@@ -59,14 +62,15 @@ impl Cost<'_> {
         self.hidden([compute, 0.0], [receive, 0.0])
     }
 
-    /// Seconds of computing and of receiving, each in all and before or after all of the other, with nothing to hide behind.
+    /// Seconds of computing and receiving that overlap. Each is given as its total and as the part of it that is
+    /// exposed: it comes before or after all of the other.
     fn hidden(&self, [compute, computing_alone]: [f64; 2], [receive, receiving_alone]: [f64; 2]) -> f64 {
         (compute + receiving_alone).max(receive + computing_alone)
             + self.machine.interference * compute.min(receive - receiving_alone)
     }
 
-    /// Predicted seconds of an algorithm that takes tensors as they lie: the busiest rank of those looked at computes or
-    /// receives, whichever takes longer, and its first piece has nothing to hide behind.
+    /// Predicted seconds of an algorithm that accepts any distributions, for the given ones. On the busiest of the
+    /// sampled ranks, computing and receiving overlap, except that receiving the first piece is exposed.
     pub fn slicing(&self, algorithm: &Algorithm, lies: &[Tensor; 3]) -> f64 {
         let ranks = self.machine.ranks;
         let sampled_ranks: Vec<usize> = (0..ranks).step_by(ranks.div_ceil(RANKS_LOOKED_AT)).collect();
@@ -111,13 +115,13 @@ impl Cost<'_> {
         }
     }
 
-    /// Predicted seconds of a unary step over tensors of these sizes.
+    /// Predicted seconds of a unary step between tensors with these labels.
     pub fn unary(&self, input: &[Label], out: &[Label], distribution: &Distribution) -> f64 {
         self.stream(self.volume(input) + self.volume(out)) / distribution.parts() as f64
     }
 
-    /// Predicted seconds of a redistribution: the busiest rank of those looked at receives what it does not hold already, in a
-    /// message per peer.
+    /// Predicted seconds of a redistribution: the busiest of the sampled ranks receives the elements that it does not
+    /// hold yet, in one message per peer.
     pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> f64 {
         if from == to {
             return 0.0;
@@ -133,7 +137,7 @@ impl Cost<'_> {
         let missing: Vec<f64> = missing.collect();
         let all = missing.iter().sum::<f64>() / missing.len().max(1) as f64 * ranks as f64;
         let missing = missing.into_iter().fold(0.0, f64::max);
-        // What replicas get they hand on; the rest leaves those who hold it.
+        // Replicas forward elements to each other; the ranks of `from` send each element once, an equal share each.
         let sent = all / (to.replicas() * from.places().max(1)) as f64;
         let missing = missing.max(sent);
         if missing == 0.0 {

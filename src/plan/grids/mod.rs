@@ -1,8 +1,8 @@
-//! Fits a grid of ranks to a contraction: how many tiles along c, m, n and k move the fewest words.
+//! Fits a grid of ranks to a contraction: finds the numbers of tiles along c, m, n and k that move the fewest words.
 //!
 //! Source: the COSMA paper, section 7.1 (grids fitted to the extents, some ranks idle where that moves less), by trying
-//! all numbers of tiles: [`words`] for each, and what the busiest rank receives, to the word, for the best few.
-//! Invariant: no rank has more than its memory. Deliberately absent: what it takes ([`super::cost`]).
+//! all numbers of tiles: [`words`] estimates each, and for the best few the words that the busiest rank receives are
+//! counted exactly. Invariant: no rank exceeds its memory. Deliberately absent: time ([`super::cost`]).
 
 mod sharing;
 mod words;
@@ -12,14 +12,14 @@ use crate::dims::{Kinds, Label};
 use crate::schedule::collective::CollectiveAlgorithm;
 use words::{OPERANDS, SUMMANDS, Volumes};
 
-/// Grids that are counted to the word.
+/// Number of grids whose words are counted exactly.
 const COUNTED: usize = 24;
-/// Summed indices of a round that take much longer than going through out: about as many as products take at a time.
+/// Summed indices of a round whose products take much longer than one pass over out: about the depth of a k block.
 pub const DEEP: f64 = 512.0;
-/// Those that move at most so much of the least move as little.
+/// Grids within this factor of the minimum volume count as equal.
 const ALIKE: f64 = 1.01;
 
-/// A contraction that is to be cut over a grid of ranks.
+/// A contraction to be distributed over a grid of ranks.
 ///
 /// ```
 /// use einsum_dist::dims::{Kinds, Label};
@@ -35,13 +35,13 @@ const ALIKE: f64 = 1.01;
 pub struct Fit<'a> {
     /// The dimensions by kind.
     pub kinds: &'a Kinds,
-    /// By label.
+    /// Extents by label.
     pub extents: &'a [usize],
-    /// Dimensions that are not to be cut.
+    /// Dimensions that must not be distributed.
     pub uncut: &'a [Label],
-    /// How many there are.
+    /// Number of ranks.
     pub ranks: usize,
-    /// Elements that a rank may hold.
+    /// Maximum elements that a rank may hold.
     pub memory: Option<f64>,
 }
 
@@ -53,19 +53,19 @@ struct Tiles {
     volume: f64,
 }
 
-/// How many tiles of each kind, and what they cost.
+/// The price of a grid, and its number of tiles of each kind.
 type Found = ((f64, f64), [usize; 4]);
 
 impl Fit<'_> {
-    /// The grid that moves the fewest words with at most so many ranks idle; of equals, that with the least work for the
-    /// busiest. `None` where none fits into memory, or there are not so many indices. Cost: about r (ln r)^2 steps for r
-    /// ranks.
+    /// The grid that moves the fewest words with at most `idle` ranks idle; of equals, the one with the least work for
+    /// the busiest rank. `None` if none fits into memory, or if there are too few indices. Cost: about r (ln r)^2 steps
+    /// for r ranks.
     pub fn best(&self, idle: usize) -> Option<Grid> {
         self.near_best(idle).into_iter().next()
     }
 
-    /// That grid first, and those that move as little but for a hundredth and cut dimensions of other kinds: a cube on 2 ranks may
-    /// be cut along m, n or k. Cost: as [`Fit::best`].
+    /// That grid first, then grids within 1 % of its words that cut dimensions of other kinds: a cube on 2 ranks may be
+    /// cut along m, n or k. Cost: as [`Fit::best`].
     pub fn near_best(&self, idle: usize) -> Vec<Grid> {
         let mut found = self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), COUNTED);
         let Some(((least, _), _)) = found.first().copied() else { return Vec::new() };
@@ -87,14 +87,15 @@ impl Fit<'_> {
         best.into_iter().map(|(_, grid)| grid).collect()
     }
 
-    /// The grid with the least work for the busiest rank; of equals, that which moves the fewest words. Cost: as
+    /// The grid with the least work for the busiest rank; of equals, the one that moves the fewest words. Cost: as
     /// [`Fit::best`].
     pub fn widest(&self) -> Option<Grid> {
         let found = self.cheapest(1, |words, work| (work, words), 1);
         self.grid(found.first()?.1)
     }
 
-    /// So many tiles of the dimensions of kind c, m, n and k; `None` where there are not so many, or they do not fit into memory.
+    /// The grid with `parts` tiles of the dimensions of kinds c, m, n and k; `None` if there are too few indices, or if
+    /// it does not fit into memory.
     pub fn grid(&self, parts: [usize; 4]) -> Option<Grid> {
         let [c, m, n, k] = self.kinds();
         let [c, m, n, k] =
@@ -108,21 +109,21 @@ impl Fit<'_> {
             return None;
         }
         let slots = (1..=OPERANDS).rev().find(|&slots| fits(slots, in_place)).unwrap_or(1);
-        // Neighbouring ranks differ in what is summed: what they add up travels the shortest way.
+        // Neighbouring ranks differ in the summed dimensions, so that partial sums travel the shortest way.
         let cuts: Vec<(Label, usize)> =
             [c, m, n, k].into_iter().flat_map(|tiles| tiles.cuts).filter(|&(_, parts)| parts > 1).collect();
         let shared = self.shared(&cuts);
         let [left, right, out] = volumes.tensors();
         let summed = out / parts[3] as f64;
-        // One for the parts of each of those who share an operand; in more, out is gone through once more for each. Where nobody shares
-        // any, nothing comes in rounds.
+        // One round for the part of each rank that shares an operand; each further round is one more pass over out. If
+        // no operand is shared, nothing arrives in rounds.
         let shares = parts[1] > 1 || parts[2] > 1;
         let deep = if shares { (volumes.tile[3] / DEEP) as usize } else { 1 };
         let summed_indices = (volumes.tile[3] as usize).max(1);
         let mut rounds = most_pieces(left.max(right)).min(deep.max(parts[1]).max(parts[2])).min(summed_indices);
         let mut pieces = most_pieces(summed);
         if let Some(room) = room.map(|room| room.max(1.0)) {
-            // Not into more than there are indices, which `held` counts with.
+            // No more rounds or pieces than indices, as `held` assumes.
             let [_, m, n, k] = volumes.tile;
             rounds = rounds.max((slots as f64 * volumes.travelling() / room).min(k).ceil() as usize);
             pieces = pieces.max((SUMMANDS * summed / room).min(m.max(n)).ceil() as usize);
@@ -130,15 +131,15 @@ impl Fit<'_> {
         Some(Grid { cuts, shared, rounds, slots, pieces, in_place, way: CollectiveAlgorithm::Direct })
     }
 
-    /// The same grid with no more rounds than the parts that an operand comes in, if it has more: they only hide more, of transfers
-    /// that take as long as computing, and hold smaller pieces, so `None` where memory is short.
+    /// The same grid with no more rounds than an operand has parts, if it has more. Extra rounds only hide more of
+    /// transfers that take as long as computing, and hold smaller pieces, so the result is `None` with a memory limit.
     pub fn few_rounds(&self, grid: &Grid) -> Option<Grid> {
         let rounds = self.sharing_most(grid);
         (self.memory.is_none() && rounds < grid.rounds).then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// The same grid with as many rounds as rings have pieces, if it has fewer: where links are slow, the less has nothing to hide behind.
-    /// `None` where memory is short, or nobody shares an operand.
+    /// The same grid with as many rounds as rings have pieces, if it has fewer: on slow links, smaller pieces leave
+    /// less transfer time exposed. `None` with a memory limit, or if no operand is shared.
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
         let rounds = PIECES.min(summed);
@@ -146,7 +147,7 @@ impl Fit<'_> {
         wanted.then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// Ranks that share a tile of the operand which most ranks share.
+    /// Number of ranks that share a tile of the operand that most ranks share.
     fn sharing_most(&self, grid: &Grid) -> usize {
         let parts = |labels: &[Label]| -> usize {
             grid.cuts.iter().filter(|(label, _)| labels.contains(label)).map(|&(_, parts)| parts).product()
@@ -154,7 +155,7 @@ impl Fit<'_> {
         parts(&self.kinds.m).max(parts(&self.kinds.n))
     }
 
-    /// How many ranks may be idle where that moves less: one, and of more than 33 ranks 3 %.
+    /// How many ranks may be idle where that moves less: one, or 3 % of more than 33 ranks.
     pub fn idle(&self) -> usize {
         (self.ranks * 3 / 100).max(1)
     }
@@ -163,7 +164,7 @@ impl Fit<'_> {
         [&self.kinds.c, &self.kinds.m, &self.kinds.n, &self.kinds.k]
     }
 
-    /// The first so many, the cheapest first.
+    /// The `keep` cheapest grids with at least `least` ranks, the cheapest first.
     fn cheapest(&self, least: usize, price: impl Fn(f64, f64) -> (f64, f64), keep: usize) -> Vec<Found> {
         let tables = self.kinds().map(|labels| {
             (1..=self.ranks).map(|parts| Some(self.tiles(labels, parts)?.volume)).collect::<Vec<Option<f64>>>()
@@ -195,8 +196,8 @@ impl Fit<'_> {
         best
     }
 
-    /// So many tiles of the dimensions of one kind, the factors of their number dealt to whatever is longest; `None` where
-    /// there are not so many.
+    /// Cuts the dimensions of one kind into `parts` tiles. Each prime factor of `parts` goes to the dimension with the
+    /// longest tiles; `None` if there are too few indices.
     fn tiles(&self, labels: &[Label], parts: usize) -> Option<Tiles> {
         let mut cuts: Vec<(Label, usize)> = labels.iter().map(|&label| (label, 1)).collect();
         for factor in prime_factors(parts) {
@@ -216,7 +217,7 @@ impl Fit<'_> {
     }
 }
 
-/// Largest first.
+/// The prime factors of a number, largest first.
 fn prime_factors(mut number: usize) -> Vec<usize> {
     let mut factors = Vec::new();
     let mut factor = 2;
@@ -249,7 +250,7 @@ mod tests {
     fn grids_fit_the_extents() {
         let parts = |grid: &Grid| [0, 1, 2].map(|l| grid.cuts.iter().find(|c| c.0 == Label(l)).map_or(1, |c| c.1));
         assert_eq!(parts(&product(64, [4096, 4096, 4096], true)), [4, 4, 4]);
-        // Tall and thin: only what is long is cut.
+        // Tall and thin: only the long dimension is cut.
         assert_eq!(parts(&product(16, [64, 64, 1 << 20], false)), [1, 1, 16]);
         assert_eq!(parts(&product(16, [1 << 20, 64, 64], false)), [16, 1, 1]);
         // A prime number of ranks: one is idle.

@@ -1,7 +1,7 @@
 //! How the ranks that need the same tile of a tensor share it.
 //!
 //! ```text
-//! out of 8704 x 8704 on 576 ranks along k: parts of 16 rows at most, or 24 x 24 of 363 x 363, which is 5 % less
+//! out of 8704 x 8704 on 576 ranks along k: parts of at most 16 rows, or 24 x 24 of 363 x 363, 5 % smaller
 //! ```
 
 use std::cmp::Reverse;
@@ -11,8 +11,9 @@ use crate::algorithm::Sharing;
 use crate::dims::{Kinds, Label};
 
 impl Fit<'_> {
-    /// For left, right and out. Operands along what is summed, where that has as many indices: pieces of both come in the same
-    /// order then. Others along the longest dimension, or several if parts are smaller so.
+    /// How the tiles of left, right and out are shared. Operands are cut along a summed dimension if it has enough
+    /// indices: pieces of both then arrive in the same order. Other tiles are cut along the longest dimension, or along
+    /// several if that makes the parts smaller.
     pub(super) fn shared(&self, cuts: &[(Label, usize)]) -> [Vec<Sharing>; 3] {
         let Kinds { c, m, n, k } = self.kinds;
         let [left, right, out] = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
@@ -38,12 +39,12 @@ impl Fit<'_> {
     }
 }
 
-/// A tile of a tensor, or the largest part of one: dimensions and how long they are.
+/// A tile of a tensor, or the largest part of one: its dimensions and their lengths.
 #[derive(Clone)]
 struct Tile(Vec<(Label, usize)>);
 
 impl Tile {
-    /// The longest of some dimensions; the first of equals.
+    /// The longest of the dimensions that `which` accepts; the first of equals.
     fn longest(&self, which: impl Fn(Label) -> bool) -> Option<(Label, usize)> {
         self.0.iter().copied().filter(|(label, _)| which(*label)).min_by_key(|(_, length)| Reverse(*length))
     }
@@ -58,13 +59,13 @@ impl Tile {
         self.0.iter().map(|(_, length)| length).product()
     }
 
-    /// All along one dimension: elements of the largest part, and who shares what.
+    /// Cuts along one dimension. Returns the elements of the largest part, and the sharing.
     fn along(mut self, along: Label, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
         lacking.iter().for_each(|&(_, ranks)| self.cut(along, ranks));
         (self.volume(), lacking.iter().map(|&(cut, ranks)| Sharing { cut, along, ranks }).collect())
     }
 
-    /// Factor by factor along what is longest then.
+    /// Cuts factor by factor, each time along the longest remaining dimension. Returns the same as [`Tile::along`].
     fn deal(mut self, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
         let mut shared: Vec<Sharing> = Vec::new();
         for &(cut, parts) in lacking {

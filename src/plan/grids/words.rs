@@ -1,15 +1,15 @@
-//! What a rank of a grid holds and receives.
+//! The words that a rank of a grid holds and receives.
 
 use super::Fit;
 use crate::algorithm::Grid;
 use crate::dims::Kinds;
 
-/// Slots for pieces of each operand that travel or are contracted, where there is memory.
+/// Slots of each operand for pieces that travel or are contracted, if there is memory.
 pub const OPERANDS: usize = 3;
-/// Slots for pieces of others' summands.
+/// Slots for pieces of other ranks' summands.
 pub const SUMMANDS: f64 = 2.0;
 
-/// Indices of the largest tile, and how many tiles there are, of kind c, m, n and k.
+/// Indices of the largest tile, and the number of tiles, of kinds c, m, n and k.
 #[derive(Clone, Copy)]
 pub struct Volumes {
     pub tile: [f64; 4],
@@ -23,15 +23,16 @@ impl Volumes {
         [c * m * k, c * k * n, c * m * n]
     }
 
-    /// Words that the busiest rank receives, but for the rounding of its parts.
+    /// Words that the busiest rank receives, apart from the rounding of its parts.
     pub fn words(&self) -> f64 {
         let of_others = |sharing: usize| 1.0 - 1.0 / sharing as f64;
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
         left * of_others(n) + right * of_others(m) + out * of_others(k)
     }
 
-    /// Words of a rank's parts of the three tensors, of its summand of out, of which its own part may lie in place, and of so many
-    /// slots for pieces of operands, which are of one index of k at least; summands travel when all operands have come.
+    /// Words of a rank's parts of the three tensors, of its summand of out (which may contain its own part in place),
+    /// and of `slots` slots for operand pieces of at least one index of k. Summands travel after all operands have
+    /// arrived.
     pub fn held(&self, slots: f64, in_place: bool) -> f64 {
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
         let own = out / k as f64;
@@ -48,7 +49,7 @@ impl Volumes {
         tiles + (slots * self.travelling() / self.tile[3].max(1.0)).max(summands)
     }
 
-    /// Elements of the tiles of operands that come from others.
+    /// Elements of the operand tiles that arrive from other ranks.
     pub fn travelling(&self) -> f64 {
         let ([left, right, _], [_, m, n, _]) = (self.tensors(), self.parts);
         let moves = |tile: f64, sharing: usize| if sharing > 1 { tile } else { 0.0 };
@@ -57,7 +58,8 @@ impl Volumes {
 }
 
 impl Fit<'_> {
-    /// Words that the busiest rank of a grid receives, to the word. Cost: that of a few blocks for every corner of the grid.
+    /// Words that the busiest rank of a grid receives, exactly. Cost: that of a few blocks for every corner of the
+    /// grid.
     pub fn received(&self, grid: &Grid) -> u64 {
         let Kinds { c, m, n, k } = self.kinds;
         let tensors = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
@@ -77,7 +79,7 @@ impl Fit<'_> {
         self.corners(grid).into_iter().map(received).max().unwrap_or(0)
     }
 
-    /// Ranks at the first, the last larger and the last place along every cut: one of them receives most.
+    /// Ranks at the first, the last larger and the last tile along every cut: one of them receives the most.
     pub fn corners(&self, grid: &Grid) -> Vec<usize> {
         let mut ranks = vec![0];
         for &(label, parts) in &grid.cuts {

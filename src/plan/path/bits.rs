@@ -1,8 +1,8 @@
-//! Sets of small numbers as words of bits, of a size known when the search is compiled.
+//! Sets of small numbers as words of bits, of a size known at compile time.
 
 use std::hash::Hasher;
 
-/// Numbers below 64 `W`.
+/// A set of numbers below 64 `W`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Bits<const W: usize>([u64; W]);
 
@@ -34,12 +34,12 @@ impl<const W: usize> Bits<W> {
         Bits(std::array::from_fn(|word| self.0[word] & !other.0[word]))
     }
 
-    /// Whether there is a number in both.
+    /// Whether both sets have a number in common.
     pub fn meets(&self, other: Bits<W>) -> bool {
         (0..W).any(|word| self.0[word] & other.0[word] != 0)
     }
 
-    /// Whether the other has all numbers.
+    /// Whether the other set contains all numbers of this one.
     pub fn within(&self, other: Bits<W>) -> bool {
         (0..W).all(|word| self.0[word] & !other.0[word] == 0)
     }
@@ -48,7 +48,7 @@ impl<const W: usize> Bits<W> {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Ascending.
+    /// The numbers, ascending.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         self.0.into_iter().enumerate().flat_map(|(at, mut word)| {
             std::iter::from_fn(move || {
@@ -62,7 +62,7 @@ impl<const W: usize> Bits<W> {
     }
 }
 
-/// Mixes words by multiplication: the standard hash takes longer than all else that is done for a pair of sets.
+/// Mixes words by multiplication: the standard hash takes longer than all other work on a pair of sets.
 #[derive(Default)]
 pub struct BitHasher(u64);
 

@@ -1,8 +1,8 @@
-//! What the user asks for.
+//! The user's choice of a path.
 
 use std::str::FromStr;
 
-/// How the order of contractions is found. The same for the same expression, extents and machine, in every run.
+/// How the contraction order is found. It is the same for the same expression, extents and machine, in every run.
 ///
 /// ```
 /// use einsum_dist::plan::{PathChoice, PathReport};
@@ -22,23 +22,24 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum PathChoice {
-    /// The best of left to right, greedy orders, exhaustive search and annealing that is found in a tenth of the predicted run
-    /// time, and in two seconds.
+    /// The best of left to right, greedy orders, exhaustive search and annealing that is found within a tenth of the
+    /// predicted run time, and within two seconds.
     #[default]
     Auto,
-    /// The pair with the smallest result first: the best of several weights of what the pair itself takes and several
-    /// orders of pairs that are worth the same.
+    /// The pair with the smallest result first: the best of several weights of the pair's own size and several orders
+    /// of pairs with equal scores.
     Greedy,
-    /// The fewest operations of all orders, as far as [`Options::path_seconds`](crate::Options::path_seconds) allows for: of all
-    /// that multiply tensors without a common label only at the end, and of all others where these are not too many to look at.
-    /// Takes time exponential in the number of tensors of dense networks, and less where few sets of them are connected: rings
-    /// and chains of 40 take less than a second. Where the limit ends the search, the best of greedy and annealed orders.
+    /// The fewest operations of all orders, as far as [`Options::path_seconds`](crate::Options::path_seconds) allows:
+    /// of all orders that multiply tensors without a common label only at the end, and of all others if these are not
+    /// too many to examine. The time is exponential in the number of tensors of dense networks, and less where few sets
+    /// of them are connected: rings and chains of 40 take less than a second. If the limit ends the search, the best of
+    /// greedy and annealed orders.
     Optimal,
     /// Simulated annealing from a seeded start.
     Anneal,
-    /// As written.
+    /// In the order as written.
     LeftToRight,
-    /// Positions in the list of tensors, from which those of a step are removed and to which their result is appended, as in
+    /// Positions in the list of tensors: a step removes its tensors from the list and appends their result, as in
     /// opt_einsum.
     Explicit(Vec<Vec<usize>>),
 }
@@ -72,7 +73,7 @@ fn explicit(text: &str) -> Result<Vec<Vec<usize>>, String> {
     let mut rest = inner.trim();
     while !rest.is_empty() {
         let (step, after) = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).ok_or_else(malformed)?;
-        // A trailing comma is how Python writes a step of one.
+        // Python writes a step of one position with a trailing comma.
         let positions = step.trim().trim_end_matches(',').split(',').map(|number| number.trim().parse());
         steps.push(positions.collect::<Result<Vec<usize>, _>>().map_err(|_| malformed())?);
         rest = after.trim_start();

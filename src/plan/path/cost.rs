@@ -1,14 +1,14 @@
-//! What an order of contractions takes, before any of it is planned.
+//! The cost of a contraction order, before any of it is planned.
 //!
-//! Numbers are logarithms to base 2: a network of a thousand tensors has more operations than a float has range.
+//! Costs are logarithms to base 2: a network of a thousand tensors has more operations than a float can represent.
 
 use std::collections::HashMap;
 
 use crate::dims::Label;
 use crate::tree::{Network, Order};
 
-/// log2 of the multiply-adds of all contractions of an order: for each the product of all extents, after either operand is
-/// summed over what nobody else needs.
+/// log2 of the multiply-adds of all contractions of an order: for each, the product of all extents, after each operand
+/// is summed over labels that no other tensor and no output needs.
 pub fn log2_products(network: &Network, order: &Order) -> f64 {
     let mut tensors: Vec<Vec<Label>> = network.tensors.iter().map(|labels| distinct(labels)).collect();
     let mut needed: HashMap<Label, usize> = HashMap::new();
@@ -41,7 +41,7 @@ pub fn log2_products(network: &Network, order: &Order) -> f64 {
     log2_sum(&terms)
 }
 
-/// Labels once each.
+/// The distinct labels, in order.
 pub fn distinct(labels: &[Label]) -> Vec<Label> {
     let mut once: Vec<Label> = Vec::with_capacity(labels.len());
     for &label in labels {
@@ -57,7 +57,7 @@ pub fn log2_size(labels: &[Label], extents: &[usize]) -> f64 {
     labels.iter().map(|label| (extents[label.0 as usize] as f64).log2()).sum()
 }
 
-/// log2 of a sum of powers of 2; of none, minus infinity.
+/// log2 of a sum of powers of 2; minus infinity for an empty sum.
 pub fn log2_sum(terms: &[f64]) -> f64 {
     let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if largest.is_infinite() {

@@ -1,9 +1,9 @@
-//! The pair with the smallest result first, of pairs that have a label in common.
+//! Greedy search: the pair with the smallest result first, among pairs with a common label.
 //!
-//! Invariants: same network and ties, same order; steps come depth first, so that few results wait for their turn; of those that
-//! share one label, a tensor is paired with [`NEAR`] at a time, as all pairs of thousands would take minutes.
-//! Deliberately absent: chance. The greedy search of `omeco` breaks ties by the order of a hash map, and then no two
-//! ranks have the same plan.
+//! Invariants: the same network and ties give the same order; steps are in depth-first order, so that few results wait
+//! to be used; for each label, a tensor is paired with only [`NEAR`] others, as all pairs of thousands would take
+//! minutes. Deliberately absent: randomness. The greedy search of `omeco` breaks ties by the order of a hash map, and
+//! then no two ranks have the same plan.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,23 +12,24 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::tree::Order;
 
-/// What a greedy search may vary.
+/// The parameters of a greedy search.
 #[derive(Debug, Clone, Copy)]
 pub struct Taste {
-    /// A pair is the better, the fewer elements its result has, less so many times those of the pair itself.
+    /// A pair scores the elements of its result, minus this factor times the elements of the pair itself; less is
+    /// better.
     pub weight: f64,
-    /// Pairs that are worth the same come in an order of this number's own: regular networks have many, and what comes
-    /// of one order may take several times as long as what comes of another.
+    /// Seed for the order of pairs with equal scores: regular networks have many, and one order may cost several times
+    /// as much as another.
     pub ties: u64,
 }
 
-/// With how many others that have a label a tensor is paired for its sake: those that follow it.
+/// For each label, a tensor is paired with this many other tensors that have it: the ones that follow it, cyclically.
 const NEAR: usize = 32;
 
-/// An order of tensors. `log2` is that of the extent of a label; labels of `output` are never summed.
+/// Computes a contraction order. `log2` returns log2 of the extent of a label; labels of `output` are never summed.
 ///
-/// Cost: about p log p for p pairs with a label in common, times the labels of a tensor; p is at most 2 [`NEAR`] per label of a
-/// tensor.
+/// Cost: about p log p for p pairs with a common label, times the labels of a tensor; p is at most 2 [`NEAR`] per label
+/// of a tensor.
 pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, taste: Taste) -> Order {
     let mut network = Network::new(tensors, output, log2);
     let mut pairs = BinaryHeap::new();
@@ -46,14 +47,15 @@ pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, t
         let neighbours = network.neighbours(result).into_iter();
         pairs.extend(neighbours.map(|other| Reverse(network.ranked(other, result, taste))));
     }
-    // What shares no label is multiplied at the end, the smallest first.
+    // Tensors without common labels are multiplied at the end, the smallest first.
     let left_over = (0..network.labels.len()).filter(|&tensor| network.has(tensor));
     let left_over = left_over.map(|tensor| (network.log2_size(tensor), tensor)).collect();
     multiply(left_over, tensors.len(), &mut steps);
     depth_first(&steps, tensors.len())
 }
 
-/// Appends the steps that multiply tensors, each with log2 of its elements, into one, the smallest first.
+/// Appends the steps that multiply tensors into one, the smallest first; `sizes` are log2 of the elements and the
+/// number of each.
 pub fn multiply(sizes: Vec<(f64, usize)>, tensors: usize, steps: &mut Vec<[usize; 2]>) {
     let mut left_over: BinaryHeap<Reverse<(Size, usize)>> =
         sizes.into_iter().map(|(log2, tensor)| Reverse((Size(log2), tensor))).collect();
@@ -63,16 +65,17 @@ pub fn multiply(sizes: Vec<(f64, usize)>, tensors: usize, steps: &mut Vec<[usize
     }
 }
 
-/// The tensors that there are, and what they have in common.
+/// The remaining tensors, and the labels that they share.
 struct Network<'a> {
     log2: &'a dyn Fn(u32) -> f64,
-    /// Of every tensor, ascending; `None` of those that were contracted.
+    /// Labels of every tensor, ascending; `None` for contracted ones.
     labels: Vec<Option<Vec<u32>>>,
-    /// By label, who has it, ascending; the output counts as one that is never contracted, and comes first.
+    /// By label, the tensors that have it, ascending; the output counts as one that is never contracted, and comes
+    /// first.
     holders: Vec<Vec<usize>>,
 }
 
-/// Stands for the output.
+/// Stands for the output among the holders of a label.
 const OUTPUT: usize = usize::MAX;
 
 impl<'a> Network<'a> {
@@ -104,12 +107,12 @@ impl<'a> Network<'a> {
         tensor
     }
 
-    /// Where a tensor is among those that have a label.
+    /// The position of a tensor among the holders of a label.
     fn place(&self, label: u32, tensor: usize) -> usize {
         self.holders[label as usize].partition_point(|&holder| holder == OUTPUT || holder < tensor)
     }
 
-    /// Those with which a tensor has a label in common and that are near, ascending.
+    /// The near tensors that share a label with a tensor, ascending.
     fn neighbours(&self, tensor: usize) -> Vec<usize> {
         let near = |&label: &u32| {
             let (before, after) = self.holders[label as usize].split_at(self.place(label, tensor));
@@ -121,7 +124,7 @@ impl<'a> Network<'a> {
         others
     }
 
-    /// The labels of a pair that somebody else needs, ascending.
+    /// The labels of a pair that another tensor or the output needs, ascending.
     fn result(&self, left: usize, right: usize) -> impl Iterator<Item = u32> {
         let needed =
             move |label: &u32| self.holders[*label as usize].iter().any(|&holder| holder != left && holder != right);
@@ -138,7 +141,7 @@ impl<'a> Network<'a> {
         merged.copied().filter(needed)
     }
 
-    /// A pair behind what it is ordered by.
+    /// A pair, with its sort key in front.
     fn ranked(&self, left: usize, right: usize, taste: Taste) -> (Size, u64, [usize; 2]) {
         let pair = [left, right];
         let numbers = pair.map(|tensor| (tensor as u64).to_le_bytes());
@@ -175,7 +178,8 @@ impl<'a> Network<'a> {
     }
 }
 
-/// The same contractions, each right after those of its right operand. Trees may be deep, so nothing recurses.
+/// The same contractions in depth-first order: each right after those of its right operand. Not recursive, as trees may
+/// be deep.
 pub fn depth_first(steps: &[[usize; 2]], tensors: usize) -> Order {
     let mut order = Order::with_capacity(steps.len());
     let mut open = vec![Some(tensors + steps.len() - 1)];
@@ -194,7 +198,7 @@ pub fn depth_first(steps: &[[usize; 2]], tensors: usize) -> Order {
     order
 }
 
-/// A size with an order; there are none that are no numbers.
+/// A size with a total order; sizes are never NaN.
 #[derive(PartialEq)]
 struct Size(f64);
 
@@ -226,7 +230,7 @@ mod tests {
         // Matrices of 2 x 32, 32 x 8 and 8 x 4.
         let log2 = |label: u32| [1.0, 5.0, 3.0, 2.0][label as usize];
         assert_eq!(order(&[&[0, 1], &[1, 2], &[2, 3]], &[0, 3], &log2, 0), [[0, 1], [2, 3]]);
-        // What shares no label comes at the end.
+        // Tensors without common labels come at the end.
         let same = |_: u32| 1.0;
         assert_eq!(order(&[&[0], &[1], &[0], &[]], &[1], &same, 0), [[0, 2], [3, 4], [5, 1]]);
         assert!(order(&[&[0]], &[0], &same, 0).is_empty());

@@ -1,23 +1,23 @@
-//! What ended a search for a path before it was through, in words for users.
+//! Limits that ended a search for a path early, in words for users.
 
-/// A limit that a search has reached. The path that it came to is the best of those that it has seen.
+/// A limit that a search has reached. Its path is the best that the search has seen.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SearchLimit {
-    /// `optimal` within its budget.
+    /// `optimal` reached its time budget.
     #[error(
         "--path optimal: not proved optimal: stopped after {seconds} s of search over {tensors} operands; the path is the best \
          of greedy and annealed ones (--path-time SECONDS allows for more)"
     )]
     #[expect(missing_docs, reason = "fields are what messages say")]
     Seconds { seconds: f64, tensors: usize },
-    /// `optimal` within the memory of its table.
+    /// `optimal` reached the memory limit of its table.
     #[error(
         "--path optimal: not proved optimal: {tensors} operands form more sets than the search can hold; the path is the best of \
          greedy and annealed ones"
     )]
     #[expect(missing_docs, reason = "fields are what messages say")]
     Sets { tensors: usize },
-    /// `anneal` within its budget.
+    /// `anneal` reached its time budget.
     #[error(
         "--path anneal: stopped after {seconds} s: {sweeps} of {of} sweeps at each temperature (--path-time SECONDS allows \
          for more)"
@@ -28,7 +28,7 @@ pub enum SearchLimit {
     #[error("--path anneal: {tensors} operands are more than the {most} that are annealed; the path is a greedy one")]
     #[expect(missing_docs, reason = "fields are what messages say")]
     TooMany { tensors: usize, most: usize },
-    /// `greedy` within its budget.
+    /// `greedy` reached its time budget.
     #[error(
         "--path greedy: stopped after {seconds} s: {tried} of {of} orders of pairs that are worth the same (--path-time SECONDS \
          allows for more)"

@@ -1,18 +1,19 @@
-//! In which order the tensors of an einsum are contracted.
+//! Finds the order in which the tensors of an einsum are contracted.
 //!
 //! | file | what |
 //! |---|---|
-//! | `choice` | what the user asks for, as text and as a value |
-//! | `search` | orders that are searched for: greedy, the best one, and by `omeco` annealed ones |
+//! | `choice` | the user's choice, as text and as a value |
+//! | `search` | searches: greedy and optimal orders, and orders annealed by `omeco` |
 //! | `greedy` | the pair with the smallest result first |
 //! | `optimal`, `bits` | the fewest operations of all orders, by dynamic programming over sets of tensors |
-//! | `limit` | what ended a search early |
-//! | `cost` | what an order takes: operations, largest intermediate |
-//! | `positions` | between numbers of tensors and positions in a list that shrinks, as opt_einsum writes paths |
-//! | `report` | a path in the words of opt_einsum |
+//! | `limit` | limits that ended a search early |
+//! | `cost` | the cost of an order: operations, largest intermediate |
+//! | `positions` | conversion between tensor numbers and positions in a list that shrinks, as opt_einsum writes paths |
+//! | `report` | a path in opt_einsum's terms |
 //!
-//! Invariants: an order is a function of the einsum, the choice, the budget, the machine and the element type, so all ranks find the same one; with `auto` it takes
-//! no more operations than left to right. Deliberately absent: einsums of brackets are never merged, the user wrote them.
+//! Invariants: an order is a function of the einsum, the choice, the budget, the machine and the element type, so all
+//! ranks find the same one; with `auto` it has no more operations than left to right. Deliberately absent: merging the
+//! einsums of brackets, which the user wrote on purpose.
 
 mod bits;
 mod choice;
@@ -35,28 +36,28 @@ use super::{Options, PlanError};
 use crate::machine::Machine;
 use crate::tree::{Network, Order, left_to_right};
 
-/// More tensors than these are contracted as they are written by `auto`: searches take seconds.
+/// Maximum tensors for which `auto` searches; more are contracted as written, since searches take seconds.
 const MOST_TENSORS: usize = 20_000;
 
-/// Seconds of a search are at most this share of the seconds that the best order so far takes.
+/// Maximum seconds of a search, as a share of the seconds that the best order so far takes.
 const WORTH: f64 = 0.1;
 
-/// Seconds that `auto` searches at most.
+/// Maximum seconds that `auto` searches.
 const LONGEST_SEARCH: f64 = 2.0;
 
-/// Seconds that the search for the best order may take, unless the options say.
+/// Maximum seconds of the search for the optimal order, unless the options set it.
 const OPTIMAL_SECONDS: f64 = 10.0;
 
-/// Share of its budget that `auto` spends on the best order of networks too large to look at all orders.
+/// Share of its budget that `auto` spends on the optimal order of networks too large to examine all orders.
 const OPTIMAL_SHARE: f64 = 0.25;
 
-/// Steps of the search for the best order where looking at all orders fits into the budget.
+/// Step limit of the optimal search if examining all orders fits into the budget.
 const FEW_TENSORS: u64 = 100_000_000;
 
-/// The order of one einsum, and what ended the search for it early.
+/// The contraction order of one einsum, and the limit that ended its search early, if any.
 ///
 /// # Errors
-/// An explicit path that is none for this einsum.
+/// An explicit path that is not valid for this einsum.
 pub fn order(
     network: &Network,
     options: &Options,
@@ -88,7 +89,7 @@ fn greedy(search: &search::PathSearch, tensors: usize, seconds: Option<f64>) -> 
     (search.greedy(0..most), limit)
 }
 
-/// The best order, or the best of others if that cannot be found in so many seconds.
+/// The optimal order, or the best of others if it cannot be found in `seconds`.
 fn optimal(search: &search::PathSearch, tensors: usize, seconds: f64) -> (Order, Option<SearchLimit>) {
     let greedy = search.greedy(search::patient_ties(tensors));
     let (found, proof) = search.optimal(&greedy, search::steps_within(seconds));
@@ -115,7 +116,8 @@ fn anneal(search: &search::PathSearch, tensors: usize, seconds: Option<f64>) -> 
     }
 }
 
-/// The cheapest of what can be found in a fraction of the time that contracting takes, or in the time that the options give.
+/// The cheapest order that can be found in a fraction of the time of contracting, or in the time that the options
+/// allow.
 fn auto(network: &Network, search: &search::PathSearch, machine: &Machine, options: &Options) -> Order {
     let tensors = network.tensors.len();
     let price = |order: Order| (cost::log2_products(network, &order), order);

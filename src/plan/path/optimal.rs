@@ -1,14 +1,14 @@
-//! The order with the fewest multiply-adds, by dynamic programming over sets of tensors.
+//! Finds the order with the fewest multiply-adds, by dynamic programming over sets of tensors.
 //!
-//! The cheapest way to contract a set is the cheapest of all ways to split it in two. Sets are built up by size, and only
-//! those that cost no more than a cap; the cap grows until all tensors are one set, as in `opt_einsum`'s dynamic programming.
-//! A first pass pairs sets that share a label, one connected part of the network after the other; results of different parts
-//! are multiplied at the end, the smallest first. A second pass looks for anything cheaper that multiplies tensors without a
-//! common label, with a bounded number of steps.
+//! The cheapest way to contract a set is the cheapest of all ways to split it in two. Sets are built up by size, and
+//! only those that cost at most a cap are kept; the cap grows until all tensors are one set, as in `opt_einsum`'s
+//! dynamic programming. A first pass pairs sets that share a label, one connected component of the network after the
+//! other; results of different components are multiplied at the end, the smallest first. A second pass searches for
+//! anything cheaper that multiplies tensors without a common label, with a bounded number of steps.
 //!
-//! Invariants: same network and limit, same order, as the limit counts steps and no seconds; a label of three or more
-//! tensors is summed with the last of them, a label of the output never. Deliberately absent: a limit by the clock, by which
-//! ranks would come to different paths.
+//! Invariants: the same network and limit give the same order, as the limit counts steps and not seconds; a label of
+//! three or more tensors is summed with the last of them, a label of the output never. Deliberately absent: a limit by
+//! the clock, with which ranks would find different paths.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -18,35 +18,35 @@ use super::cost::log2_sum;
 use super::greedy::{depth_first, multiply};
 use crate::tree::Order;
 
-/// Steps that looking at a pair of sets costs, and evaluating it beyond that.
+/// Steps that evaluating a pair of sets costs, beyond one for examining it.
 const EVALUATE: u64 = 8;
 
-/// Sets that are kept at most; they occupy a few hundred megabytes.
+/// Maximum number of sets that are kept; they occupy a few hundred megabytes.
 const MOST_SETS: usize = 2_000_000;
 
-/// How much the cap grows from one round to the next.
+/// Factor by which the cap grows from one round to the next.
 const GROWTH: f64 = 4.0;
 
-/// Costs are sums of rounded numbers.
+/// Relative tolerance of costs, which are sums of rounded numbers.
 const ROUNDING: f64 = 1e-9;
 
-/// Steps of the pass that also multiplies tensors without a common label.
+/// Step limit of the pass that also multiplies tensors without a common label.
 const OUTER_STEPS: u64 = 300_000_000;
 
-/// What is known of an order.
+/// What is proved of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     /// No order has fewer multiply-adds.
     Optimal,
     /// No order that multiplies tensors without a common label only at the end has fewer multiply-adds.
     OptimalConnected,
-    /// The limit of steps ended the search.
+    /// The step limit ended the search.
     Steps,
-    /// The limit of sets ended the search.
+    /// The limit on the number of sets ended the search.
     Sets,
 }
 
-/// Tensors by their labels, each at most once in a tensor.
+/// Tensors as lists of labels, each label at most once in a tensor.
 #[derive(Clone, Copy)]
 pub struct Labelled<'a> {
     pub tensors: &'a [Vec<u32>],
@@ -55,11 +55,11 @@ pub struct Labelled<'a> {
     pub log2: &'a dyn Fn(u32) -> f64,
 }
 
-/// The best order that costs at most 2^`known` multiply-adds, if the search came to one, and what is proved of it.
+/// The best order that costs at most 2^`known` multiply-adds, if the search finds one, and what is proved of it.
 ///
-/// Cost: at most `steps` pairs of sets looked at, some nanoseconds each.
+/// Cost: examines at most `steps` pairs of sets, at some nanoseconds each.
 pub fn optimal(network: Labelled, known: f64, steps: u64) -> (Option<Order>, Proof) {
-    // By the larger of the two numbers that sets are made of.
+    // Sets hold tensors or labels; the larger number decides.
     let labels = network.tensors.iter().flatten().collect::<std::collections::BTreeSet<_>>().len();
     match network.tensors.len().max(labels) {
         0..=64 => search::<1>(network, known, steps),
@@ -106,7 +106,7 @@ fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Opti
     }
 }
 
-/// log2 of what multiplying results without common labels costs, the smallest first.
+/// log2 of the costs of multiplying results without common labels, the smallest first.
 fn outer_costs(sizes: &mut Vec<f64>) -> Vec<f64> {
     let mut costs = Vec::new();
     sizes.sort_by(|one, other| other.total_cmp(one));
@@ -122,7 +122,7 @@ fn outer_costs(sizes: &mut Vec<f64>) -> Vec<f64> {
     costs
 }
 
-/// Tensors that are connected by labels, in ascending order, part by part.
+/// The connected components of the network, each with its tensors in ascending order.
 fn parts(network: Labelled) -> Vec<Vec<usize>> {
     let mut part: Vec<usize> = (0..network.tensors.len()).collect();
     let find = |part: &mut Vec<usize>, mut tensor: usize| {
@@ -150,17 +150,17 @@ fn parts(network: Labelled) -> Vec<Vec<usize>> {
 /// A set of tensors and the cheapest known way to contract it.
 struct Set<const W: usize> {
     tensors: Bits<W>,
-    /// Of its result.
+    /// Labels of its result.
     labels: Bits<W>,
     /// log2 of the elements of its result.
     log2: f64,
-    /// As a share of the known cost.
+    /// Cost as a share of the known cost.
     cost: f64,
-    /// The two sets that it is made of; none of a single tensor.
+    /// The two sets that it is made of; `None` for a single tensor.
     pair: Option<[u32; 2]>,
 }
 
-/// What the innermost loop reads of a set.
+/// The fields of a set that the innermost loop reads.
 #[derive(Clone, Copy)]
 struct Scanned<const W: usize> {
     tensors: Bits<W>,
@@ -179,9 +179,9 @@ struct Sets<const W: usize> {
     extents: Vec<f64>,
     holders: Vec<Bits<W>>,
     kept: Bits<W>,
-    /// The tensors by their numbers in the network.
+    /// Number of each tensor in the network.
     numbers: Vec<usize>,
-    /// log2 of the cost that others are shares of.
+    /// log2 of the known cost, of which all costs are shares.
     known: f64,
 }
 
@@ -202,7 +202,7 @@ impl<const W: usize> Sets<W> {
             kept: network.output.iter().filter_map(|label| local.get(label)).fold(Bits::default(), |b, &at| b.with(at)),
             extents,
             numbers,
-            // Of a network that costs nothing, costs are shares of a single multiply-add.
+            // For a network that costs nothing, costs are shares of a single multiply-add.
             known: known.max(0.0),
         };
         for (tensor, &number) in sets.numbers.clone().iter().enumerate() {
@@ -225,24 +225,24 @@ impl<const W: usize> Sets<W> {
         self.all.push(set);
     }
 
-    /// The set of all tensors, contracted by pairs with a label in common.
+    /// Builds the set of all tensors by pairing sets with a label in common.
     fn connected(&mut self, left: &mut u64) -> Result<usize, Proof> {
-        // Every tensor of several is part of a contraction.
+        // With several tensors, each takes part in a contraction.
         let largest = self.all.iter().map(|set| set.log2).fold(0.0, f64::max);
         let mut cap = (largest - self.known).exp2().max(f64::MIN_POSITIVE) * GROWTH;
         loop {
-            // Rounding must not exclude the order that is known.
+            // Rounding must not exclude the known order.
             let last = cap >= 1.0 + ROUNDING;
             match self.round(cap.min(1.0 + ROUNDING), false, left)? {
                 Some(root) => return Ok(root),
-                // Nothing is as good as what is known, which had other pairs.
+                // Nothing is as good as the known order, which has other pairs.
                 None if last => return Err(Proof::OptimalConnected),
                 None => cap *= GROWTH,
             }
         }
     }
 
-    /// All sets that cost at most `cap`; the one of all tensors, if it is among them.
+    /// Builds all sets that cost at most `cap`. Returns the set of all tensors, if it is among them.
     fn round(&mut self, cap: f64, outer: bool, left: &mut u64) -> Result<Option<usize>, Proof> {
         let count = self.levels.len();
         let mut scanned: Vec<Vec<Scanned<W>>> = vec![self.scan(0)];
@@ -275,7 +275,7 @@ impl<const W: usize> Sets<W> {
     ) -> Result<(), Proof> {
         let [ones, others] = levels.map(|level| &scanned[level]);
         for (at, one) in ones.iter().enumerate() {
-            // Each pair of sets of the same size once.
+            // Visits each pair of sets of the same size once.
             let others = if levels[0] == levels[1] { &others[at + 1..] } else { others };
             let (mut seen, mut evaluated) = (0, 0);
             for other in others {
@@ -289,7 +289,7 @@ impl<const W: usize> Sets<W> {
                 evaluated += 1;
                 self.evaluate(one, other, levels[0] + levels[1] + 1, cap);
             }
-            // A row may be long, but a set more or less does not matter.
+            // Checked once per row: a row may be long, but a few more sets do not matter.
             let words = W.div_ceil(4) as u64;
             *left = left.checked_sub(1 + words * (seen + EVALUATE * evaluated)).ok_or(Proof::Steps)?;
             if self.all.len() > MOST_SETS / W {
@@ -318,14 +318,15 @@ impl<const W: usize> Sets<W> {
         let summed = common.iter().filter(is_summed).fold(Bits::default(), Bits::with);
         let labels = one.labels.or(other.labels).without(summed);
         let log2 = self.log2(labels);
-        // Whatever it is contracted with, that takes a multiply-add per element.
+        // Any contraction with this set costs at least one multiply-add per element.
         let whole = level + 1 == self.levels.len();
         if whole || cost + (log2 - self.known).exp2() <= cap {
             self.push(Set { tensors, labels, log2, cost, pair: Some([one.id, other.id]) }, level);
         }
     }
 
-    /// Appends the contractions of a set; the number of its result, where those of a network with `tensors` tensors follow.
+    /// Appends the contractions of a set. Returns the number of its result; results are numbered after the `tensors`
+    /// tensors.
     fn append(&self, root: usize, tensors: usize, steps: &mut Vec<[usize; 2]>) -> usize {
         let mut reached = vec![root];
         let mut at = 0;
@@ -333,7 +334,7 @@ impl<const W: usize> Sets<W> {
             reached.extend(self.all[id].pair.iter().flatten().map(|&id| id as usize));
             at += 1;
         }
-        // Those that a set is made of have fewer tensors.
+        // The two sets that a set is made of have fewer tensors.
         reached.sort_by_key(|&id| self.all[id].tensors.count());
         let mut numbers: HashMap<usize, usize> = HashMap::new();
         for id in reached {
@@ -360,10 +361,11 @@ mod tests {
 
     const STEPS: u64 = 20_000_000;
 
-    /// Tensors, the output, extents.
+    /// Tensors, output and extents.
     type Case = (Vec<Vec<u32>>, Vec<u32>, Vec<usize>);
 
-    /// As many labels as fit, each in up to three tensors, some in the output; tensors of none, and parts that share none.
+    /// As many labels as fit, each in up to three tensors, some in the output; some tensors have no labels, and some
+    /// components share none.
     fn random(seed: u64) -> Case {
         let mut at = 0;
         let mut below = |n: u64| {
@@ -385,7 +387,7 @@ mod tests {
                 output.push(label);
             }
         }
-        // What only one has and nobody needs is summed before.
+        // A label that only one tensor has and the output lacks is summed beforehand.
         for tensor in 0..tensors.len() {
             let others: Vec<u32> =
                 tensors.iter().enumerate().filter(|(at, _)| *at != tensor).flat_map(|(_, t)| t.clone()).collect();
@@ -408,7 +410,7 @@ mod tests {
         optimal(Labelled { tensors, output, log2: &log2 }, known, steps)
     }
 
-    /// The least of all ways to split all sets in two.
+    /// The minimum cost over all ways to split all sets in two.
     fn least((tensors, output, extents): &Case) -> f64 {
         let all = (1usize << tensors.len()) - 1;
         let labels = |set: usize| {

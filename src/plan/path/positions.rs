@@ -1,18 +1,18 @@
-//! Between numbers of tensors (inputs 0 to n - 1, then results in order) and positions in a list from which the tensors of a
-//! step are removed and to which their result is appended.
+//! Converts between tensor numbers (inputs 0 to n - 1, then results in order) and positions in a list from which each
+//! step removes its tensors and to which it appends their result.
 //!
-//! Invariant: either direction takes time n log n. Deliberately absent: anything about what the tensors are.
+//! Invariant: either direction takes time n log n. Deliberately absent: anything about the tensors themselves.
 
 use crate::tree::{NodeId, Order, Step, Tree};
 
-/// Which numbers are still in the list: a Fenwick tree of ones.
+/// The numbers that are still in the list: a Fenwick tree of ones.
 struct Live {
     sums: Vec<usize>,
     count: usize,
 }
 
 impl Live {
-    /// Numbers 0 to `first - 1` are there, room for all below `all`.
+    /// Holds numbers 0 to `first - 1`, with room for all below `all`.
     fn new(first: usize, all: usize) -> Live {
         let mut live = Live { sums: vec![0; all + 1], count: 0 };
         (0..first).for_each(|number| live.insert(number));
@@ -36,7 +36,7 @@ impl Live {
         self.change(number, -1);
     }
 
-    /// How many numbers below this one are there.
+    /// The position of a number: how many smaller numbers are in the list.
     fn position(&self, number: usize) -> usize {
         let (mut at, mut sum) = (number, 0);
         while at > 0 {
@@ -62,10 +62,10 @@ impl Live {
     }
 }
 
-/// A path of positions as an order of numbers.
+/// Converts a path of positions to an order of numbers.
 ///
 /// # Errors
-/// What is wrong with the path.
+/// A message that says what is wrong with the path.
 pub fn numbered(path: &[Vec<usize>], tensors: usize) -> Result<Order, String> {
     let mut live = Live::new(tensors, tensors + path.len());
     let mut order = Order::with_capacity(path.len());
@@ -98,7 +98,7 @@ pub fn numbered(path: &[Vec<usize>], tensors: usize) -> Result<Order, String> {
     }
 }
 
-/// The contractions of a tree as positions; unary steps pass a tensor on.
+/// The contractions of a tree as positions; unary steps keep the number of their input.
 pub fn path(tree: &Tree) -> Vec<[usize; 2]> {
     let contractions = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
     let mut live = Live::new(tree.operands, tree.operands + contractions);

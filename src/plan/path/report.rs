@@ -1,7 +1,7 @@
-//! A path in the words of opt_einsum: scaling, operations with and without it, the largest intermediate.
+//! A path in opt_einsum's terms: scaling, operations with and without it, the largest intermediate.
 //!
-//! Operations count 2 per multiply-add (8 of complex numbers), as everywhere here; opt_einsum counts the same for two
-//! operands. Deliberately absent: slices, and the row of each contraction, which the table of the plan has.
+//! Operations count 2 per multiply-add (8 for complex numbers), as everywhere here; opt_einsum counts the same for two
+//! operands. Deliberately absent: slices, and a row for each contraction, which the plan's table has.
 
 use std::fmt;
 
@@ -9,23 +9,23 @@ use super::cost::{log2_size, log2_sum};
 use crate::dims::Label;
 use crate::plan::{Plan, Source, Value};
 
-/// Steps that are printed.
+/// Number of steps that are printed.
 const PRINTED: usize = 24;
 
-/// What the order of contractions of a plan gains.
+/// The gain of a plan's contraction order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathReport {
     path: Vec<[usize; 2]>,
-    /// How many dimensions the expression has, and the most that one contraction has.
+    /// Number of dimensions of the expression, and the most that one contraction has.
     pub scaling: [usize; 2],
     /// log2 of the operations if all operands were multiplied at once, and along the path.
     pub log2_flops: [f64; 2],
-    /// log2 of the elements of the largest intermediate, and its name; none of a single contraction.
+    /// log2 of the elements of the largest intermediate, and its name; `None` for a single contraction.
     pub largest: Option<(f64, String)>,
 }
 
 impl PathReport {
-    /// Of a plan with at least one contraction.
+    /// Describes a plan with at least one contraction.
     pub fn of(plan: &Plan) -> Option<PathReport> {
         let extents: Vec<usize> = plan.whole_extents().collect();
         let log2 = |labels: &[Label]| log2_size(labels, &extents);
@@ -33,7 +33,7 @@ impl PathReport {
         let all: Vec<Label> = (0..plan.names.len() as u32).map(Label).collect();
         let each = (plan.dtype.flops_per_multiply_add() as f64).log2();
         let products: Vec<f64> = steps.iter().map(|labels| log2(labels)).collect();
-        // Of n factors, n - 1 multiplications and an addition for each product.
+        // For n factors, n - 1 multiplications and an addition for each product.
         let at_once = (plan.operands.max(2) as f64 / 2.0).log2() + each + log2(&all);
         let last = plan.values.len() - 1;
         let between = plan.values[..last].iter().filter(|value| matches!(value.source, Source::Contract { .. }));

@@ -1,7 +1,7 @@
-//! Orders that are searched for: greedy ones by `greedy`, the best one by `optimal`, annealed ones by `omeco`, from a seed.
+//! Searches for orders: greedy ones by `greedy`, the optimal one by `optimal`, annealed ones by `omeco`, from a seed.
 //!
-//! Invariants: same network and budget, same order; budgets of seconds are turned into numbers of steps. Deliberately absent:
-//! clocks, by which ranks would come to different orders.
+//! Invariants: the same network and budget give the same order; budgets of seconds become numbers of steps.
+//! Deliberately absent: clocks, with which ranks would find different orders.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,57 +15,57 @@ use super::optimal::{self, Labelled, Proof};
 use crate::dims::Label;
 use crate::tree::{Network, Order};
 
-/// Seconds that nobody notices.
+/// Seconds that users do not notice.
 pub const UNNOTICED: f64 = 5e-3;
 
-/// More tensors than these are not annealed: it recurses as deep as a tree may be.
+/// Maximum tensors that are annealed: annealing recurses as deep as a tree may be.
 pub const MOST_ANNEALED: usize = 2_000;
 
-/// More tensors than these are searched greedily once, fewer with several weights.
+/// Maximum tensors of a greedy search with several weights and orders of ties; more are searched once.
 const MANY: usize = 3_000;
 
-/// Orders of ties that are tried at most.
+/// Maximum orders of ties that are tried.
 pub const MOST_TIES: u64 = 16;
 
-/// Steps of the search for the best order that a core does in a second; measured, on networks of 20 to 125 tensors, as
-/// 5.5 to 7.5 times 10^8.
+/// Steps of the optimal search per second on one core; measured as 5.5 to 7.5 times 10^8, on networks of 20 to 125
+/// tensors.
 const STEPS_PER_SECOND: f64 = 5e8;
 
-/// Seconds that a greedy search takes per tensor and order of ties.
+/// Seconds of a greedy search per tensor and order of ties.
 const GREEDY_SECONDS: f64 = 4e-6;
 
-/// Temperatures of an annealing, and sweeps over the tree at each.
+/// Number of temperatures of an annealing, and of sweeps over the tree at each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sweeps {
     temperatures: usize,
     pub each: usize,
 }
 
-/// For those who asked for annealing.
+/// The sweeps if the user chose annealing.
 pub const PATIENT: Sweeps = Sweeps { temperatures: 100, each: 50 };
 
-/// Orders of ties of a greedy search of so many tensors: for those who asked for it.
+/// The orders of ties of a greedy search if the user chose it.
 pub fn patient_ties(tensors: usize) -> Range<u64> {
     0..if tensors > MANY { 1 } else { MOST_TIES }
 }
 
-/// Further orders of ties that a greedy search can try in so many seconds, if any.
+/// Further orders of ties that a greedy search can try in `seconds`, if any.
 pub fn more_ties(tensors: usize, seconds: f64) -> Option<Range<u64>> {
     let more = ties_within(tensors, seconds);
     (more > 0).then_some(1..MOST_TIES.min(1 + more))
 }
 
-/// Orders of ties that a greedy search can try in so many seconds.
+/// Number of orders of ties that a greedy search can try in `seconds`.
 pub fn ties_within(tensors: usize, seconds: f64) -> u64 {
     (seconds / (GREEDY_SECONDS * tensors as f64)) as u64
 }
 
-/// Steps of the search for the best order in so many seconds.
+/// Number of steps of the optimal search in `seconds`.
 pub fn steps_within(seconds: f64) -> u64 {
     (seconds * STEPS_PER_SECOND) as u64
 }
 
-/// What annealing can do in so many seconds, unless that is too little.
+/// The sweeps that annealing can do in `seconds`; `None` if they are too few, or if there are too many tensors.
 pub fn sweeps(tensors: usize, seconds: f64) -> Option<Sweeps> {
     const SECONDS_PER_TENSOR: f64 = 1.5e-6;
     let temperatures = PATIENT.temperatures;
@@ -73,15 +73,15 @@ pub fn sweeps(tensors: usize, seconds: f64) -> Option<Sweeps> {
     (each >= 2 && tensors <= MOST_ANNEALED).then_some(Sweeps { temperatures, each: each.min(PATIENT.each) })
 }
 
-/// How long looking at all orders may take, at the most.
+/// An upper estimate of the seconds for examining all orders.
 pub fn exhaustive_seconds(tensors: usize) -> f64 {
     5e-8 * 3f64.powi(tensors.min(600) as i32)
 }
 
-/// An einsum, its tensors reduced to labels that somebody else needs, once each.
+/// An einsum whose tensors are reduced to distinct labels that another tensor or the output needs.
 pub struct PathSearch<'a> {
     network: &'a Network<'a>,
-    /// Numbers of labels, as `omeco` wants them.
+    /// Labels as numbers, as `omeco` expects them.
     tensors: Vec<Vec<u32>>,
     output: Vec<u32>,
 }
@@ -100,11 +100,11 @@ impl<'a> PathSearch<'a> {
     }
 
     fn extent(&self, label: u32) -> usize {
-        // Nothing is contracted where an extent is 0, in any order.
+        // With an extent of 0 no order contracts anything.
         self.network.extents[label as usize].max(1)
     }
 
-    /// The cheapest of greedy orders with several weights of the operands' sizes, and several orders of ties.
+    /// The cheapest of greedy orders with several weights of the operands' sizes and several orders of ties.
     pub fn greedy(&self, ties: Range<u64>) -> Order {
         let weights: &[f64] = if self.tensors.len() > MANY { &[0.0] } else { &[0.0, 0.5, 1.0] };
         let log2: Vec<f64> = (0..self.network.extents.len() as u32).map(|label| self.log2(label)).collect();
@@ -112,8 +112,8 @@ impl<'a> PathSearch<'a> {
         self.cheapest(tastes.map(|taste| greedy(&self.tensors, &self.output, &|label| log2[label as usize], taste)))
     }
 
-    /// The order with the fewest operations, found in so many steps or not; what is known of it. Of orders that cost the
-    /// same it is the given one.
+    /// The order with the fewest operations if it is found in `steps` and cheaper than `known`, and what is proved of
+    /// the best order.
     pub fn optimal(&self, known: &Order, steps: u64) -> (Option<Order>, Proof) {
         let extents: Vec<usize> = self.network.extents.iter().map(|&extent| extent.max(1)).collect();
         let tensors = self.network.tensors.clone();
@@ -138,7 +138,7 @@ impl<'a> PathSearch<'a> {
             betas: (1..=temperatures).map(|step| 15.0 * step as f64 / temperatures as f64).collect(),
             ntrials: 1,
             niters: each,
-            // The other one, greedy, is not the same in any two runs.
+            // The greedy initializer differs from run to run.
             initializer: Initializer::Random,
             score: ScoreFunction::default(),
             ..TreeSA::default()
@@ -165,7 +165,7 @@ impl<'a> PathSearch<'a> {
         self.tensors.iter().flatten().map(|&label| (label, self.extent(label))).collect()
     }
 
-    /// Appends a tree's contractions. Trees may be deep, so nothing recurses.
+    /// Appends a tree's contractions. Not recursive, as trees may be deep.
     fn append(&self, tree: NestedEinsum<u32>, order: &mut Order) {
         let mut open = vec![Some(tree)];
         let mut done = Vec::new();
