@@ -9,17 +9,17 @@
 //! | `n` | no | yes | yes |
 //! | `k` | yes | yes | no |
 //!
-//! Invariant: the labels of one tensor are distinct here. Repeated labels and labels of one tensor only become unary
+//! Invariant: the labels of one tensor are distinct here. Repeated labels, and labels of only one tensor, become unary
 //! steps before a contraction is formed ([`crate::tree`]), so they are an error in this module, not a fifth kind.
 
 pub use einsum_parser::Label;
 use serde::{Deserialize, Serialize};
 
-/// The part that a dimension plays in a binary contraction (thesis, section 2.1).
+/// The role of a dimension in a binary contraction (thesis, section 2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// In both operands and in out: a batch.
+    /// In both operands and in out: a batch dimension.
     C,
     /// In left and out.
     M,
@@ -77,7 +77,7 @@ impl Kinds {
     }
 }
 
-/// Why three label lists are no binary contraction.
+/// Why three label lists are not a binary contraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ClassifyError {
     #[error("a label occurs twice in one tensor")]

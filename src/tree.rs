@@ -1,17 +1,17 @@
-//! From an expression and the shapes of its operands to a tree of unary steps and binary contractions.
+//! Turns an expression and the shapes of its operands into a tree of unary steps and binary contractions.
 //!
 //! ```text
 //! Expression --shapes--> Einsums (any number of inputs each) --an order for each--> Tree
 //! ```
 //!
-//! Labels are resolved first: the summed labels of a bracket are its own (the `j` of `[ij->i],jk->ik` twice is two
-//! dimensions), ellipses become dimensions aligned at the right, implicit outputs are spelled out, extents of 1 are repeated.
-//! Every operand of a contraction is first reduced by a unary step to labels that occur once in it and elsewhere.
+//! Labels are resolved first: the summed labels of a bracket are its own (the two `j` of `[ij->i],jk->ik` are two
+//! dimensions), ellipses become dimensions aligned at the right, implicit outputs are spelled out, extents of 1 are
+//! broadcast. A unary step first reduces every operand of a contraction to labels that occur once in it and elsewhere.
 //!
-//! Invariants: nodes come after their inputs, the last node is the root; the labels of every node that is not a leaf are
-//! distinct; a contraction's labels are all c, m, n or k. Nothing here recurses, so depth is limited by memory alone.
+//! Invariants: nodes come after their inputs, and the last node is the root; the labels of every node except leaves are
+//! distinct; a contraction's labels are all c, m, n or k. Nothing here recurses, so memory alone limits the depth.
 //!
-//! Deliberately absent: searching for an order ([`crate::plan`] does).
+//! Deliberately absent: searching for an order, which [`crate::plan`] does.
 
 mod build;
 mod einsums;
@@ -27,14 +27,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::dims::{Kinds, Label};
 
-/// A node of a [`Tree`], by its place.
+/// A node of a [`Tree`], by its index.
 pub type NodeId = usize;
 
 /// What a unary step does beyond ordering dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UnaryOp {
-    /// Nothing: dimensions in another order, or the same tensor once more.
+    /// Nothing: only reorders dimensions, or copies the tensor.
     Permute,
     /// Sums over the labels that the result lacks.
     Sum,
@@ -42,7 +42,7 @@ pub enum UnaryOp {
     Diagonal,
 }
 
-/// How a node comes about.
+/// How a node is computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "fields are named for what they are")]
 pub enum Step {
@@ -54,10 +54,10 @@ pub enum Step {
     Contract { left: NodeId, right: NodeId, kinds: Kinds },
 }
 
-/// One einsum whose order is open.
+/// One einsum whose contraction order is still open.
 #[derive(Debug)]
 pub struct Network<'a> {
-    /// Labels of the inputs, of which some may occur twice or nowhere else.
+    /// Labels of the inputs; a label may occur twice in an input, or in no other input.
     pub tensors: Vec<&'a [Label]>,
     /// Labels of the result.
     pub output: &'a [Label],
@@ -65,11 +65,12 @@ pub struct Network<'a> {
     pub extents: &'a [usize],
 }
 
-/// In which order the tensors of an einsum are contracted: groups of tensors that become one. The inputs are numbered 0 to
-/// n - 1, results follow in order; each number occurs once, but for the last one, which is the result of the whole.
+/// The order in which the tensors of an einsum are contracted: groups of tensors that become one. The inputs are
+/// numbered 0 to n - 1, and results follow in order. Each number occurs once, except for the last one, which is the
+/// final result.
 pub type Order = Vec<Vec<usize>>;
 
-/// The order in which tensors are written.
+/// Contracts tensors in the order in which they are written.
 pub fn left_to_right(tensors: usize) -> Order {
     let left = |step: usize| if step == 0 { 0 } else { tensors + step - 1 };
     (1..tensors).map(|right| vec![left(right - 1), right]).collect()
@@ -80,30 +81,30 @@ pub fn left_to_right(tensors: usize) -> Order {
 pub struct Node {
     /// Its dimensions, the slowest first.
     pub labels: Vec<Label>,
-    /// How it comes about.
+    /// How it is computed.
     pub step: Step,
     /// The place in the expression that it comes from.
     pub span: Span,
 }
 
-/// An expression whose every step is known, with extents.
+/// An expression with its extents, in which every step is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
-    /// Names of dimensions, distinct; a bracket's own dimension that shares its letter with another gets primes.
+    /// Distinct names of dimensions; a bracket's own dimension that shares its letter with another gets primes.
     pub names: Vec<String>,
     /// Extents of dimensions, by label.
     pub extents: Vec<usize>,
-    /// Inputs before what is made of them; the last one is the result.
+    /// Nodes, each after its inputs; the last one is the result.
     pub nodes: Vec<Node>,
     /// How many operands there are.
     pub operands: usize,
 }
 
 impl Tree {
-    /// Contracts every einsum in the order that `order` gives it.
+    /// Contracts every einsum in the order that `order` returns for it.
     ///
     /// # Errors
-    /// Those of `order`.
+    /// The errors of `order`.
     pub fn new<E>(einsums: &Einsums, order: impl FnMut(&Network) -> Result<Order, E>) -> Result<Tree, E> {
         build::build(einsums, order)
     }

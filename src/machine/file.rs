@@ -1,9 +1,9 @@
-//! Machines in TOML files.
+//! Reads and writes machines as TOML.
 
 use super::{Machine, Synthetic};
 
 impl Machine {
-    /// Reads a machine; what is not said is as in [`Machine::default`].
+    /// Reads a machine; missing entries are as in [`Machine::default`].
     ///
     /// ```
     /// use einsum_dist::Machine;
@@ -17,12 +17,12 @@ impl Machine {
     /// ```
     ///
     /// # Errors
-    /// What is no TOML, names that no machine has, and numbers that [`Machine::check`] refuses.
+    /// Text that is not TOML, unknown names, and numbers that [`Machine::check`] refuses.
     pub fn from_toml(text: &str) -> Result<Machine, String> {
         Machine::from_toml_with(text, None)
     }
 
-    /// As [`Machine::from_toml`], with so many ranks whatever the text says.
+    /// As [`Machine::from_toml`], with the given number of ranks, whatever the text says.
     ///
     /// # Errors
     /// As [`Machine::from_toml`].
@@ -45,7 +45,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// The machine as [`Machine::from_toml`] reads it.
+    /// Writes the machine as [`Machine::from_toml`] reads it.
     pub fn to_toml(&self) -> String {
         // A machine is numbers; writing those cannot fail.
         toml::to_string(self).unwrap_or_default()

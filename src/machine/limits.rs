@@ -1,29 +1,30 @@
-//! Which numbers a machine may have, whoever has written them.
+//! Limits on the numbers of a machine, whatever their source.
 //!
-//! Invariant: with numbers that pass, no product of them overflows, no rate or time is infinite or no number, and nothing that is listed
-//! for each rank or worker takes more memory than a laptop has. Deliberately absent: whether any such machine was ever built.
+//! Invariant: with numbers that pass, no product of them overflows, no rate or time is infinite or NaN, and no list
+//! with an entry for each rank or worker takes more memory than a laptop has. Deliberately absent: whether any such
+//! machine was ever built.
 
 use super::Machine;
 
-/// Ranks that a plan is for. Planning, proving and explaining list each of them.
+/// Maximum number of ranks of a plan. Planning, proving and explaining list each of them.
 pub const MOST_RANKS: usize = 32_768;
 
-/// Compute threads of one rank.
+/// Maximum number of compute threads of one rank.
 pub const MOST_WORKERS: usize = 1 << 16;
 
-/// Per second, of operations or bytes.
+/// Range of rates, in operations or bytes per second.
 const LEAST_RATE: f64 = 1e-3;
 const LARGEST_RATE: f64 = 1e24;
 
-/// Of anything that lasts.
+/// Maximum of all times.
 const MOST_SECONDS: f64 = 1e9;
 
-/// Of factors.
+/// Maximum of all factors.
 const LARGEST_FACTOR: f64 = 1e9;
 
 impl Machine {
-    /// Whether its numbers can be planned for: ranks and workers from 1 to [`MOST_RANKS`] and [`MOST_WORKERS`], rates and times that
-    /// are numbers within reason.
+    /// Checks that its numbers allow planning: ranks and workers from 1 to [`MOST_RANKS`] and [`MOST_WORKERS`], rates
+    /// and times that are numbers within reason.
     ///
     /// ```
     /// use einsum_dist::Machine;
@@ -35,7 +36,7 @@ impl Machine {
     /// ```
     ///
     /// # Errors
-    /// The first number that is out of its range, with its name and what it may be.
+    /// The first number that is out of range, with its name and its range.
     pub fn check(&self) -> Result<(), String> {
         let counts = [
             ("ranks", self.ranks, MOST_RANKS),
@@ -65,7 +66,7 @@ impl Machine {
             ("interference", interference, 0.0, LARGEST_FACTOR),
         ];
         for (name, number, least, most) in numbers {
-            // False of what is no number.
+            // False for NaN.
             if !(least..=most).contains(&number) {
                 return Err(format!("{name} is {number:?}, and must be from {least:?} to {most:?}"));
             }

@@ -1,9 +1,9 @@
 //! The machine that a plan is for: a plain value.
 //!
-//! Plans depend on a machine only through this value, so a laptop plans for a cluster. The default rates are of one common
-//! server core and its memory; [`World::machine`](crate::World::machine) has those of the host. A machine may say what each of its
-//! hosts is made of; which rank has which of its cores follows from that. Deliberately absent: measuring, which takes a world to run in,
-//! and finding out what this host is made of.
+//! Plans depend on a machine only through this value, so a laptop can plan for a cluster. The default rates are those
+//! of one common server core and its memory; [`World::machine`](crate::World::machine) has those of the host. A machine
+//! may describe the topology of its hosts, from which the cores of each rank follow. Deliberately absent: measuring,
+//! which needs a world to run in, and detecting the topology of this host.
 
 mod file;
 mod limits;
@@ -20,12 +20,12 @@ pub use placement::{Placement, RankPlacement, Warning, listed};
 pub use synthetic::Synthetic;
 pub use topology::{Cache, Domain, Topology};
 
-/// What a transfer between two ranks takes.
+/// The cost of a transfer between two ranks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
     /// Bytes per second.
     pub bandwidth: f64,
-    /// Seconds, whatever its size.
+    /// Seconds, independent of the size.
     pub latency: f64,
 }
 
@@ -33,7 +33,7 @@ pub struct Link {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Machine {
-    /// Members of a run.
+    /// Number of ranks of a run.
     pub ranks: usize,
     /// Compute threads of each rank.
     pub workers: usize,
@@ -41,34 +41,36 @@ pub struct Machine {
     pub flops: f64,
     /// Bytes per second that one worker reads or writes in memory.
     pub memory_bandwidth: f64,
-    /// Bytes per second that one rank receives, from another node where there are several ([`Machine::ranks_per_node`]).
+    /// Bytes per second that one rank receives, from another node if there are several ([`Machine::ranks_per_node`]).
     pub link_bandwidth: f64,
-    /// Seconds that such a transfer takes whatever its size.
+    /// Seconds of such a transfer, independent of its size.
     pub link_latency: f64,
-    /// Ranks of one node, which follow each other; 1 where all links are alike.
+    /// Ranks of one node, which are consecutive; 1 if all links are alike.
     pub ranks_per_node: usize,
     /// Bytes per second that one rank receives from another of its node.
     pub node_bandwidth: f64,
-    /// Seconds that such a transfer takes whatever its size.
+    /// Seconds of such a transfer, independent of its size.
     pub node_latency: f64,
-    /// Seconds that a run takes whatever it does.
+    /// Fixed seconds of every run.
     pub start: f64,
-    /// Seconds that it takes longer when more than one rank has work, which begins when the last has woken up.
+    /// Additional seconds of a run when more than one rank has work: it begins when the last rank has woken up.
     #[serde(alias = "together")]
     pub sync_overhead: f64,
-    /// How many times as fast a rank contracts while no other does: ranks may share clocks, caches and memory, and cores too.
+    /// How many times as fast a rank contracts while no other rank does: ranks may share clocks, caches and memory, and
+    /// cores too.
     #[serde(alias = "alone")]
     pub solo_speedup: f64,
-    /// The share of a transfer behind computing that computing pays for: transfers take memory bandwidth, and cores where ranks have
-    /// none to spare, then more of them than while nobody computes, and it is above 1. Whoever knows nothing of it had better move few
-    /// bytes: 1 is the default.
+    /// The share of an overlapped transfer's time that computing loses. Transfers use memory bandwidth. They also use
+    /// cores, if ranks have none to spare; they then need more core time than while nothing computes, and the share is
+    /// above 1. The default of 1 suits unknown machines, for which plans should move few bytes.
     pub interference: f64,
-    /// Where small products are slower: sides of cubes in ascending order, and operations per second of one worker on each.
+    /// Rates of small products, which are slower: sides of cubes in ascending order, and operations per second of one
+    /// worker on each.
     pub block_rates: Vec<[f64; 2]>,
-    /// How fast each rank contracts beside their mean; empty where all are alike.
+    /// Speed of each rank's contractions relative to the mean; empty if all are alike.
     pub speeds: Vec<f64>,
-    /// What a host is made of, for placing ranks; no rate follows from it. Ranks that are not said are then one for each NUMA domain,
-    /// workers one for each core of a rank, less one for communication.
+    /// The topology of a host, for placing ranks; no rate follows from it. With it, the default is one rank for each
+    /// NUMA domain, and one worker for each core of a rank, less one for communication.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<Synthetic>,
 }
@@ -102,8 +104,8 @@ impl Machine {
         Machine { ranks, workers, ..Machine::default() }
     }
 
-    /// Operations per second of one worker on products as large as a cube of this side: by powers of the side between those that are
-    /// known, and [`Machine::flops`] beyond the largest.
+    /// Operations per second of one worker on products as large as a cube of this side: interpolated by powers of the
+    /// side between known sides, and [`Machine::flops`] beyond the largest.
     ///
     /// ```
     /// use einsum_dist::Machine;
@@ -118,7 +120,7 @@ impl Machine {
         if side > *last {
             return self.flops;
         }
-        // What takes the same time whatever it does.
+        // Below the smallest known side, the rate is proportional to the side.
         if side <= *first {
             return slowest * side.max(1.0) / first;
         }
@@ -139,12 +141,12 @@ impl Machine {
         if per_node > 1 && one / per_node == other / per_node { self.near() } else { self.far() }
     }
 
-    /// Between ranks of one node, where there are several nodes.
+    /// The link between ranks of one node, if there are several nodes.
     fn near(&self) -> Link {
         Link { bandwidth: self.node_bandwidth, latency: self.node_latency }
     }
 
-    /// Between nodes, or any two ranks where all links are alike.
+    /// The link between nodes, or between any two ranks if all links are alike.
     fn far(&self) -> Link {
         Link { bandwidth: self.link_bandwidth, latency: self.link_latency }
     }
@@ -152,7 +154,7 @@ impl Machine {
     /// Some of the ranks as a machine of their own.
     #[must_use]
     pub fn part(&self, ranks: Range<usize>) -> Machine {
-        // Beside them others compute.
+        // Other ranks compute at the same time.
         let solo_speedup = if ranks.len() == self.ranks { self.solo_speedup } else { 1.0 };
         let per_node = self.ranks_per_node.max(1);
         let within = per_node > 1 && !ranks.is_empty() && ranks.start / per_node == (ranks.end - 1) / per_node;
@@ -169,24 +171,24 @@ impl Machine {
         }
     }
 
-    /// Where the ranks of a host compute, and what it is made of, if that is said.
+    /// The topology of a host and the placement of its ranks, if the machine has a topology.
     pub fn placement(&self) -> Option<(Topology, Placement)> {
         let topology = self.topology.as_ref()?.topology();
         let placement = topology.place(self.ranks_of_host(), self.workers, self.ranks > 1);
         Some((topology, placement))
     }
 
-    /// Ranks of the first host: all, where links are alike.
+    /// Number of ranks of the first host: all ranks, if links are alike.
     fn ranks_of_host(&self) -> usize {
         if self.ranks_per_node > 1 { self.ranks_per_node.min(self.ranks) } else { self.ranks }
     }
 
-    /// How fast a rank contracts beside the mean of all.
+    /// Speed of a rank's contractions relative to the mean of all ranks.
     pub fn speed(&self, rank: usize) -> f64 {
         self.speeds.get(rank).copied().unwrap_or(1.0)
     }
 
-    /// Multiply-adds of a rank in the time in which an element of so many bytes comes from another.
+    /// Multiply-adds of a rank in the time in which it receives an element of `bytes` bytes.
     pub fn balance(&self, bytes: usize) -> u64 {
         (self.flops * self.workers as f64 / 2.0 * bytes as f64 / self.link_bandwidth).max(1.0) as u64
     }

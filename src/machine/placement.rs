@@ -1,20 +1,21 @@
-//! Which cores the ranks of one host have, and which of them each thread: a plain value, from a topology alone.
+//! Assigns cores to the ranks of one host and to their threads: a plain value, from a topology alone.
 //!
 //! ```text
 //! two domains of four cores      0 1 2 3 | 4 5 6 7
 //! two ranks of three workers     w w w c | w w w c      w: a worker, c: the thread that communicates
-//! three ranks of one worker      w c|w c | . . . .      each keeps to a domain where that leaves less than a quarter of the
-//!                                                       cores idle; the last one's threads go where they like among its four
+//! three ranks of one worker      w c|w c | . . . .      each stays in a domain if that leaves at most a quarter of the
+//!                                                       cores idle; the last one's threads float among its four cores
 //! one rank of eight workers      w w w w | w w w w      it straddles both
 //! ```
 //!
-//! Invariants: ranks of one host follow each other through its domains; a domain has ranks by its number of cores, at least one
-//! where there are ranks enough; those of one domain have about as many cores as each other, side by side. Where that would leave
-//! a quarter of the cores idle, as all ranks have equally many workers, all cores are shared out evenly instead, across the borders
-//! of domains. A core has one worker at most, whatever its hardware threads. Where ranks of a domain have fewer cores than workers, none has any of its own: they keep to
-//! the domain, and the system places their threads. So it does among the cores of a rank that has more than threads, as another run
-//! on the host would be bound to the same ones.
-//! Deliberately absent: binding, which the threads themselves do.
+//! Invariants: ranks of one host occupy its domains in order; a domain gets ranks in proportion to its cores, at least
+//! one if there are enough ranks; ranks of one domain have about equally many cores, side by side. If that would leave
+//! more than a quarter of the cores idle, as all ranks have equally many workers, all cores are divided evenly instead,
+//! across the borders of domains. A core has at most one worker, whatever its hardware threads. If ranks of a domain
+//! have fewer cores than workers, none has any of its own: they stay in the domain, and the system places their
+//! threads. It also places the threads of a rank that has more cores than threads, as another run on the host would be
+//! bound to the same ones.
+//! Deliberately absent: binding, which the threads do themselves.
 
 use std::fmt;
 use std::ops::Range;
@@ -23,50 +24,50 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Domain, Topology};
 
-/// Ranks that a list of places shows.
+/// Maximum ranks that a list of places shows.
 const LISTED: usize = 64;
 
-/// Where one rank computes. Numbers of units and domains are those of the system.
+/// Placement of one rank. Numbers of units and domains are those of the system.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RankPlacement {
-    /// NUMA domains; several where the rank straddles them.
+    /// NUMA domains; several if the rank straddles them.
     pub domains: Vec<usize>,
-    /// Processing units that its threads may use, in ascending order; none where nothing is bound.
+    /// Processing units that its threads may use, in ascending order; empty if nothing is bound.
     pub units: Vec<usize>,
-    /// That of each worker; none where the system chooses among the units.
+    /// The unit of each worker; empty if the system chooses among the units.
     pub workers: Vec<usize>,
-    /// That of the thread that communicates; `None` where it is bound to none.
+    /// The unit of the thread that communicates; `None` if it is not bound to one.
     pub communication: Option<usize>,
-    /// Whether a core is left to communicate on, bound to it or not.
+    /// Whether a core is left for communication, bound to it or not.
     pub spare: bool,
 }
 
-/// The ranks of a host.
+/// The placement of all ranks of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Placement {
     /// In order of ranks.
     pub places: Vec<RankPlacement>,
-    /// What is not as it should be, in order of ranks.
+    /// Problems, in order of ranks.
     pub warnings: Vec<Warning>,
 }
 
-/// What slows a rank down.
+/// A reason why a rank is slow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
     /// It has fewer cores than workers.
     Starved {
-        /// Among those of the host.
+        /// Its number among the ranks of the host.
         rank: usize,
-        /// Its share.
+        /// Cores of its share.
         cores: usize,
-        /// What was asked for.
+        /// Workers requested.
         workers: usize,
     },
     /// Its workers are in several NUMA domains.
     Straddles {
-        /// Among those of the host.
+        /// Its number among the ranks of the host.
         rank: usize,
-        /// Their numbers.
+        /// Numbers of the domains.
         domains: Vec<usize>,
     },
 }
@@ -85,7 +86,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// A line for each rank, of many the first ones.
+/// A line for each rank; only the first ones if there are many.
 pub fn listed(places: &[RankPlacement]) -> impl Iterator<Item = String> {
     let more = places.len().saturating_sub(LISTED);
     let lines = places.iter().take(LISTED).enumerate().map(|(rank, place)| format!("rank {rank}: {place}"));
@@ -123,23 +124,24 @@ fn ranges(numbers: &[usize]) -> String {
     runs.iter().map(run).collect::<Vec<_>>().join(",")
 }
 
-/// What one rank has of a topology.
+/// The share of one rank in a topology.
 struct RankShare<'a> {
     domains: &'a [Domain],
     cores: Vec<&'a Vec<usize>>,
-    /// Cores that each rank of its domains has at least.
+    /// Minimum number of cores of each rank in its domains.
     least: usize,
 }
 
 impl Topology {
-    /// Ranks of a process that may use all of it, if nobody says how many: one for each domain, or fewer where the smallest would leave
-    /// too many cores of the others idle, as all ranks have equally many workers. Of numbers of ranks with which nine tenths of the
-    /// cores are busy that can be, the largest.
+    /// Default number of ranks of a process that may use all of it: one for each domain, or fewer if the smallest
+    /// domain would leave too many cores of the others idle, as all ranks have equally many workers. It is the largest
+    /// number of ranks that keeps at least nine tenths of the achievable maximum of cores busy.
     pub fn ranks(&self) -> usize {
         self.ranks_within(self.cores())
     }
 
-    /// As [`Topology::ranks`], of a process that has the time of so many processors only; no more ranks than these.
+    /// As [`Topology::ranks`], for a process that has the time of only `processors` processors; no more ranks than
+    /// these.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -154,8 +156,8 @@ impl Topology {
         (1..=most).rev().find(|&ranks| 10 * busy(ranks) >= 9 * best).unwrap_or(1)
     }
 
-    /// Workers of each of so many ranks that share it, if nobody says how many: one for each core of the smallest share, less one
-    /// for communication where ranks `communicate` and that leaves one.
+    /// Default number of workers of each of `ranks` ranks that share it: one for each core of the smallest share, less
+    /// one for communication if ranks `communicate` and at least one worker remains.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -171,17 +173,17 @@ impl Topology {
         if communicate && least > 1 { least - 1 } else { least.max(1) }
     }
 
-    /// Cores of the smallest share.
+    /// Number of cores of the smallest share.
     fn least(&self, ranks: usize) -> usize {
         least_of(&self.shares(ranks))
     }
 
-    /// Cores of the smallest share, of whole domains or within one.
+    /// Number of cores of the smallest share, if shares are whole domains or within one.
     fn least_within(&self, ranks: usize) -> usize {
         least_of(&self.shares_within(ranks))
     }
 
-    /// Where ranks that share it compute, each with so many workers, and one thread more if they `communicate`.
+    /// Places `ranks` ranks that share it, each with `workers` workers, and one more thread if they `communicate`.
     pub fn place(&self, ranks: usize, workers: usize, communicate: bool) -> Placement {
         let mut placement = Placement::default();
         for (rank, RankShare { domains, cores, least }) in self.shares(ranks).into_iter().enumerate() {
@@ -207,7 +209,8 @@ impl Topology {
         placement
     }
 
-    /// The domains of each of fewer ranks: as many cores as whole domains that follow each other allow, at least one domain.
+    /// The domains of each rank, for fewer ranks than domains: consecutive whole domains, with about equally many
+    /// cores, at least one domain each.
     fn runs(&self, ranks: usize) -> Vec<Range<usize>> {
         let ends: Vec<usize> = self
             .domains
@@ -227,13 +230,13 @@ impl Topology {
         (0..ranks).map(run).collect()
     }
 
-    /// The domains of each rank, and its cores of them.
+    /// The domains of each rank, and its cores in them.
     fn shares(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let (within, even) = (self.shares_within(ranks), self.cores() / ranks.max(1));
         if 4 * least_of(&within) >= 3 * even { within } else { self.shares_across(ranks) }
     }
 
-    /// All cores in order, evenly.
+    /// Divides all cores evenly, in order.
     fn shares_across(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let cores = cores_of(&self.domains);
         let owners: Vec<usize> =
@@ -261,7 +264,7 @@ impl Topology {
         }
         let mut members = vec![1; count];
         for _ in count..ranks {
-            // The domain with most cores for each rank once it has one more, of those the first.
+            // The domain with the most cores per rank after one more rank; of equals, the first.
             let cores = |domain: usize| self.domains[domain].cores.len();
             let each = |a: usize, b: usize| (cores(a) * (members[b] + 1)).cmp(&(cores(b) * (members[a] + 1)));
             let next = (0..count).max_by(|&a, &b| each(a, b).then(b.cmp(&a))).unwrap_or(0);
@@ -282,7 +285,7 @@ fn least_of(shares: &[RankShare<'_>]) -> usize {
     shares.iter().map(|share| share.cores.len()).min().unwrap_or(0)
 }
 
-/// In ascending order.
+/// The units of cores, in ascending order.
 fn units_of(cores: &[&Vec<usize>]) -> Vec<usize> {
     let mut units: Vec<usize> = cores.iter().copied().flatten().copied().collect();
     units.sort_unstable();
@@ -302,7 +305,7 @@ mod tests {
         text.parse::<Synthetic>().unwrap().topology()
     }
 
-    /// As a run without any number: ranks, workers and places by default.
+    /// The defaults of a run without any given number: ranks, workers and places.
     fn default(topology: &Topology) -> (usize, Placement) {
         let ranks = topology.ranks();
         let workers = topology.workers(ranks, ranks > 1);
@@ -350,7 +353,7 @@ mod tests {
             assert_eq!((&place.domains[..], &place.units), (&[rank][..], &units));
             assert_eq!((&place.workers[..], place.communication), (workers, Some(last)));
         }
-        // A rank per socket has the domains of it; three ranks cannot have as many each.
+        // A rank per socket has all domains of the socket; three ranks cannot have equally many.
         let places = host.place(2, 63, true);
         assert_eq!(lines(&places)[1], "rank 1: NUMA domains 4-7, workers on 64-126, communication on 127");
         assert_eq!(places.warnings[1].to_string(), "rank 1 straddles NUMA domains 4-7");
@@ -375,7 +378,8 @@ mod tests {
             let places = host.place(ranks, 1, true).places;
             (0..2).map(|domain| places.iter().filter(|place| place.domains == [domain]).count()).collect::<Vec<_>>()
         };
-        // Of five, three would have two cores each in one domain and two have four in the other: one straddles.
+        // With five ranks, three would have two cores each in one domain and two would have four in the other: one
+        // straddles.
         assert_eq!([2, 5, 6, 16].map(each), [[1, 1], [2, 2], [3, 3], [8, 8]]);
     }
 
@@ -400,7 +404,7 @@ mod tests {
         let placement = host.place(5, 1, true);
         let starved = |warning: &Warning| matches!(warning, Warning::Starved { cores: 0, workers: 1, .. });
         assert!(placement.warnings.len() == 3 && placement.warnings.iter().all(starved));
-        // Whoever has no core of its own still keeps to its domain; the other domain has enough.
+        // A rank without a core of its own still stays in its domain; the other domain has enough cores.
         assert_eq!(
             lines(&placement)[2..],
             [
@@ -415,11 +419,11 @@ mod tests {
     fn masks_of_other_sizes() {
         // Six cores of one domain and two of the other.
         let host = host("numa:2 core:8 pu:2").restricted(&[0, 1, 2, 4, 6, 8, 10, 28, 30, 31]);
-        // One rank of eight workers, as two would have two cores each.
+        // One rank of eight workers, as each of two would have two cores.
         let (workers, placement) = default(&host);
         assert_eq!(workers, 8);
         assert_eq!(lines(&placement), ["rank 0: NUMA domains 0-1, workers on 0,2,4,6,8,10,28,30"]);
-        // Seven and two would be half of them.
+        // Shares of six and two cores would keep only half of them busy.
         let two = host.place(2, host.workers(2, true), true);
         assert_eq!(
             lines(&two),
@@ -430,7 +434,7 @@ mod tests {
         );
         assert_eq!(two.places[1].units, [8, 10, 28, 30, 31]);
         assert!(two.places.iter().all(|place| place.spare));
-        // Four ranks: three where there are three times as many cores.
+        // Four ranks: three in the domain with three times as many cores.
         let four = host.place(4, host.workers(4, true), true);
         assert_eq!(
             lines(&four),
@@ -442,7 +446,7 @@ mod tests {
             ]
         );
         assert_eq!(four.places[3].units, [28, 30, 31]);
-        // Of a mask within one domain that one alone is there.
+        // A mask within one domain leaves only that domain.
         let within = Topology::flat(&[0, 1, 2, 3]).restricted(&[3, 1]);
         assert_eq!(
             lines(&within.place(2, 1, true)),
@@ -459,11 +463,11 @@ mod tests {
         assert_eq!(two.warnings.len(), 2);
         let units: Vec<usize> = (0..60).chain(72..84).collect();
         assert_eq!(host("numa:2 core:72").restricted(&units).workers(2, true), 35);
-        // One rank in three would straddle for a fifth of the cores.
+        // One rank in three would straddle to gain a fifth of the cores.
         assert_eq!(host("numa:2 core:8").workers(3, true), 3);
     }
 
-    /// Ranks and workers of hosts with so many cores in each domain, if nobody says how many.
+    /// Default ranks and workers of hosts with these numbers of cores in each domain.
     #[test]
     fn uneven_masks_leave_few_cores_idle() {
         let of = |cores: &[usize]| {
@@ -475,9 +479,9 @@ mod tests {
             (ranks, host.workers(ranks, ranks > 1))
         };
         assert_eq!([of(&[15, 1]), of(&[1, 15]), of(&[8, 4])], [(1, 16), (1, 16), (1, 12)]);
-        // What one rank would have more is not worth that it straddles.
+        // The additional cores of a single rank do not justify straddling.
         assert_eq!([of(&[16, 15]), of(&[72, 71])], [(2, 14), (2, 70)]);
-        // Ranks that straddle get what other domains have too little of.
+        // Ranks that straddle combine domains with too few cores.
         assert_eq!([of(&[8, 8, 4, 4]), of(&[1, 8, 8, 8, 8])], [(3, 7), (4, 7)]);
         assert_eq!(of(&[30, 1, 1, 1]), (1, 33));
         assert_eq!([of(&[1, 1]), of(&[8, 8, 8]), of(&[3])], [(2, 1), (3, 7), (1, 3)]);
@@ -511,14 +515,15 @@ mod tests {
         let (workers, placement) = default(&host);
         assert_eq!((workers, &placement.places[0].workers[..]), (4, &[0, 2, 4, 6][..]));
         assert_eq!(placement.places[0].units, [0, 1, 2, 3, 4, 5, 6, 7]);
-        // The other thread of a worker's core is no core to spare.
+        // The second hardware thread of a worker's core is not a spare core.
         assert_eq!(
             lines(&host.place(2, 2, true)),
             ["rank 0: NUMA domain 0, workers on 0,2", "rank 1: NUMA domain 0, workers on 4,6",]
         );
     }
 
-    /// Whatever there is: all cores of a domain are shared out, nobody has another's, sizes differ by one at most in a domain.
+    /// On every host: all cores of a domain are shared out, no core belongs to two ranks, and sizes within a domain
+    /// differ by one at most.
     #[test]
     fn shares_are_even_and_complete() {
         for text in ["core:1", "core:7", "numa:3 core:5", "pack:2 numa:4 core:3", "numa:2 core:64 pu:2"] {

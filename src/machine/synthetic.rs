@@ -1,20 +1,21 @@
-//! Regular topologies as text, in the words of hwloc's synthetic ones: how many of each level one of the level above has.
+//! Regular topologies as text, in hwloc's synthetic format: each level says how many it has for each one of the level
+//! above.
 //!
 //! ```text
 //! pack:2 numa:1(memory=240GB) l3:1(size=114MiB) l2:72(size=1MiB) l1:1(size=64KiB) core:1 pu:1
 //! ```
 //!
-//! | word | also | what | may say |
+//! | word | also | meaning | attribute |
 //! |---|---|---|---|
 //! | `pack` | `package`, `socket` | a socket | |
-//! | `numa` | `numanode`, `node` | a NUMA domain; one of all where there is none | `memory` |
+//! | `numa` | `numanode`, `node` | a NUMA domain; a single one if absent | `memory` |
 //! | `l1` .. `l5` | `l1d`, `l1cache` | a cache of data | `size` |
-//! | `die`, `group` | | cores beside each other | |
-//! | `core` | | a core; there must be some | |
-//! | `pu` | | a processing unit (hardware thread), the last; one for each core where there is none | |
+//! | `die`, `group` | | adjacent cores | |
+//! | `core` | | a core; required | |
+//! | `pu` | | a processing unit (hardware thread), the last level; one for each core if absent | |
 //!
-//! Invariants: units, domains and sockets are numbered from 0 in order of the text; what is printed reads as what was read.
-//! Deliberately absent: hwloc's other attributes, and levels that no rule of placement knows.
+//! Invariants: units, domains and sockets are numbered from 0 in the order of the text; printed text reads back as the
+//! same value. Deliberately absent: hwloc's other attributes, and levels that no placement rule uses.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,13 +24,13 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Cache, Domain, Topology};
 
-/// Units of a host: eight times as many as Linux counts. More cannot be meant, and each takes memory.
+/// Maximum units of a host: eight times as many as Linux supports. More cannot be meant, and each takes memory.
 const MOST_UNITS: usize = 1 << 16;
 
-/// NUMA domains of a host; placing ranks compares each with all others.
+/// Maximum NUMA domains of a host; placing ranks compares each with all others.
 const MOST_DOMAINS: usize = 512;
 
-/// Bytes of one cache or of the memory of one domain: 1 PiB.
+/// Maximum bytes of one cache, or of the memory of one domain: 1 PiB.
 const MOST_BYTES: u64 = 1 << 50;
 
 /// A regular topology.
@@ -52,9 +53,9 @@ pub struct Synthetic(Vec<Level>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Level {
     kind: Kind,
-    /// For each one of the level above.
+    /// Number for each one of the level above.
     count: usize,
-    /// Of one of them; 0 where the text does not say.
+    /// Bytes of one of them; 0 if the text does not say.
     bytes: u64,
 }
 
@@ -86,7 +87,7 @@ impl Kind {
         })
     }
 
-    /// What it may say in brackets.
+    /// The attribute that it may have in parentheses.
     fn attribute(self) -> Option<&'static str> {
         match self {
             Kind::Domain => Some("memory"),
@@ -130,7 +131,7 @@ impl Synthetic {
         Topology { domains: domains.collect(), caches }
     }
 
-    /// How many of a level the whole host has; 1 where the text does not say.
+    /// Number of a level's elements in the whole host; 1 if the text does not say.
     fn until(&self, kind: Kind) -> usize {
         let last = self.0.iter().position(|level| level.kind == kind);
         last.map_or(1, |last| self.0[..=last].iter().map(|level| level.count).product())
@@ -196,7 +197,7 @@ impl From<Synthetic> for String {
     }
 }
 
-/// One word.
+/// Parses one level.
 fn level(word: &str) -> Result<Level, String> {
     let (name, rest) = word.split_once(':').ok_or_else(|| format!("`{word}` is no level with its number: `core:4`"))?;
     let known = "known: pack, die, group, numa, l1 to l5, core, pu";
@@ -213,7 +214,7 @@ fn level(word: &str) -> Result<Level, String> {
     Ok(Level { kind, count, bytes })
 }
 
-/// A size with its unit, of powers of 1000 or (`KiB`) 1024.
+/// Parses a size with its unit, in powers of 1000 or (`KiB`) 1024.
 fn bytes(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let power =

@@ -1,39 +1,40 @@
-//! What a host is made of: NUMA domains, their cores, the processing units (hardware threads) of these, caches and memory.
+//! The topology of a host: NUMA domains, their cores, the processing units (hardware threads) of these, caches and
+//! memory.
 //!
-//! Invariants: no two cores have a unit in common; domains and cores are in the order in which ranks take them, neighbours beside
-//! each other. Deliberately absent: how it is found out, distances between domains, devices.
+//! Invariants: no two cores have a unit in common; domains and cores are in the order in which ranks occupy them,
+//! neighbours next to each other. Deliberately absent: detection, distances between domains, devices.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// One host, or what a process may use of it.
+/// One host, or the part of it that a process may use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Topology {
-    /// In order of sockets.
+    /// NUMA domains, in order of sockets.
     pub domains: Vec<Domain>,
-    /// Of data, in ascending order of levels; empty where nobody tells.
+    /// Data caches, in ascending order of levels; empty if unknown.
     pub caches: Vec<Cache>,
 }
 
-/// Cores that share a memory which is nearer to them than to others.
+/// Cores that share a memory which is nearer to them than to other cores.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Domain {
-    /// As the system counts NUMA nodes.
+    /// The system's number of the NUMA node.
     pub number: usize,
-    /// The first of its sockets, as the system counts them.
+    /// The system's number of the first of its sockets.
     pub socket: usize,
-    /// Bytes; 0 where nobody tells.
+    /// Bytes of memory; 0 if unknown.
     pub memory: u64,
-    /// The processing units of each core, as the system counts them.
+    /// The processing units of each core, as the system numbers them.
     pub cores: Vec<Vec<usize>>,
 }
 
-/// The caches of one level, which are alike.
+/// The caches of one level, which are all alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cache {
-    /// 1 is the nearest.
+    /// 1 is nearest to the core.
     pub level: usize,
-    /// Of one of them.
+    /// Size of one of them.
     pub bytes: u64,
 }
 
@@ -44,7 +45,8 @@ impl Topology {
         Topology { domains: vec![Domain { cores, ..Domain::default() }], caches: Vec::new() }
     }
 
-    /// What an affinity mask leaves of it: cores without any unit in there, and domains without cores, are gone.
+    /// The part of it that an affinity mask allows: cores without an allowed unit, and domains without cores, are
+    /// removed.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -71,14 +73,14 @@ impl Topology {
         self.domains.iter().map(|domain| domain.cores.len()).sum()
     }
 
-    /// The number of the domain that has all of these units; `None` where they are of several, or of none.
+    /// The number of the domain that contains all of these units; `None` if they are in several, or in none.
     pub fn domain_of(&self, units: &[usize]) -> Option<usize> {
         let has = |domain: &&Domain| units.iter().all(|unit| domain.cores.iter().any(|core| core.contains(unit)));
         self.domains.iter().find(has).filter(|_| !units.is_empty()).map(|domain| domain.number)
     }
 }
 
-/// One line: what there is of each.
+/// One line with the counts and sizes of all levels.
 impl fmt::Display for Topology {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });

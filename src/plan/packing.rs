@@ -54,7 +54,7 @@ impl<'a> Packing<'a> {
 
     /// The extents of the dense array in which a buffer is a box, if the user's tensors are whole; otherwise its own.
     fn array(&self, buffer: &Buffer) -> Vec<usize> {
-        // Blocks of several boxes are gathered first.
+        // Blocks of several boxes are copied to dense blocks.
         let one_box =
             |place: &BufferPlacement| place.region.dims().iter().all(|intervals| intervals.ranges().len() <= 1);
         let whole = match buffer.home {

@@ -1,5 +1,6 @@
-//! Where a rank's own buffers lie in one piece of memory: two of them share bytes if the last node that uses one comes before
-//! the first node that uses the other. Of a pipeline, a node's turn for every batch counts as a node.
+//! The arena: places a rank's own buffers in one piece of memory. Two buffers may share bytes if the last node that
+//! uses one comes before the first node that uses the other. In a pipeline, a node's turn for each batch counts as a
+//! node of its own.
 //!
 //! ```text
 //! three nodes: t = ab, u = t c, v = u d        bytes 0 .. 100 .. 150
@@ -8,23 +9,23 @@
 //!   v  (80 bytes)  nodes 2 to 3                [ v     ]
 //! ```
 //!
-//! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]; a task that is the first to use a part of a buffer waits
-//! for all that used its bytes before. Transfers of one node may have to be under way together on all ranks, those of two
-//! nodes never, so edges from node to node leave everything possible. What later runs
-//! read again shares memory with nothing; on several ranks, only buffers that last equally long share. Deliberately absent: the
-//! user's memory, and sharing bytes between operands and result of one node.
+//! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]; a task that is the first to use a part of a buffer
+//! waits for all earlier users of its bytes. Transfers of one node may have to be in flight together on all ranks,
+//! those of two nodes never, so edges from node to node cannot cause a deadlock. Buffers that later runs read again
+//! share memory with no other; on several ranks, only buffers that last equally long share memory. Deliberately absent:
+//! the user's memory, and sharing bytes between operands and result of one node.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{BufferId, Home, Lane, ReuseScope, Schedule, Task, TaskId};
 
-/// A cache line, and the widest vector.
+/// Bytes of a cache line, and of the widest vector.
 pub const ALIGNMENT: usize = 64;
 
-/// Offsets of many more buffers than these are found one after the other, without looking at sizes first.
+/// With more buffers than this, offsets are found in order of first use only; the order of sizes is not tried.
 const MANY: usize = 2_000;
 
-/// Where buffers lie, and how much memory that takes.
+/// The offsets of buffers, and the memory that they need.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arrangement {
     /// By buffer; 0 for the user's.
@@ -32,7 +33,7 @@ pub struct Arrangement {
     pub bytes: usize,
 }
 
-/// The first and the last task that use each buffer; `None` for those that no task uses.
+/// By buffer, the first and the last task that use it; `None` if no task does.
 pub fn lives(schedule: &Schedule) -> Vec<Option<(TaskId, TaskId)>> {
     let mut lives = vec![None; schedule.buffers.len()];
     for (id, task) in schedule.tasks.iter().enumerate() {
@@ -48,7 +49,7 @@ fn used(task: &Task) -> impl Iterator<Item = BufferId> + '_ {
     task.action.reads().into_iter().chain(task.action.writes()).map(|view| view.buffer)
 }
 
-/// By task, how many turns of nodes came before its own: nodes in order have one each.
+/// By task, the number of turns of nodes before its own; if nodes run in order, each has one turn.
 fn turns(schedule: &Schedule) -> Vec<usize> {
     let mut turn = 0;
     let before = schedule.tasks.iter().zip(schedule.tasks.iter().skip(1));
@@ -59,14 +60,15 @@ fn turns(schedule: &Schedule) -> Vec<usize> {
     std::iter::once(0).chain(next).take(schedule.tasks.len()).collect()
 }
 
-/// A buffer that needs a place: its bytes, rounded up to whole lines, and the turns that it lives from and to.
+/// A buffer that needs a place: its bytes, rounded up to whole cache lines, and the first and last turn of its
+/// lifetime.
 struct Tenant {
     buffer: BufferId,
     bytes: usize,
     life: (usize, usize),
 }
 
-/// Finds a place for every buffer that is not the user's.
+/// Assigns a place to every buffer that is not the user's.
 pub fn arrange(schedule: &Schedule) -> Arrangement {
     let (lives, kept, turns) = (lives(schedule), schedule.kept(), turns(schedule));
     let tenants: Vec<Tenant> = schedule
@@ -87,7 +89,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     if schedule.sections.is_empty() {
         return grouped(tenants, &schedule.sharing());
     }
-    // What only one lane of a section uses gets a place among its like, and all of these together one among the others.
+    // Buffers that only one branch of a section uses are placed by themselves, and then as one block among the others.
     let mut nested: Vec<(usize, Arrangement, Vec<BufferId>)> = Vec::new();
     let mut outer: Vec<Tenant> = Vec::new();
     let mut inner: BTreeMap<(usize, usize), Vec<Tenant>> = BTreeMap::new();
@@ -98,7 +100,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
                 if schedule.section(last) == Some(section) && schedule.lane(first) == schedule.lane(last) {
                     inner.entry((section, schedule.lane(first))).or_default().push(tenant);
                 } else {
-                    // Beside everything in the other lanes.
+                    // In use at the same time as everything in the other branches.
                     tenant.life.0 = turns[schedule.sections[section].tasks().start];
                     outer.push(tenant);
                 }
@@ -111,7 +113,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
         let life = (turns[tasks.start], turns[tasks.end - 1]);
         let buffers = tenants.iter().map(|tenant| tenant.buffer).collect();
         let arrangement = place(tenants, schedule.buffers.len());
-        // Stands for all of them, behind the numbers of buffers.
+        // A virtual buffer that stands for all of them, numbered after the real ones.
         let buffer = schedule.buffers.len() + nested.len();
         outer.push(Tenant { buffer, bytes: arrangement.bytes, life });
         nested.push((buffer, arrangement, buffers));
@@ -126,7 +128,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     whole
 }
 
-/// Those that may share memory together, one group behind another.
+/// Places the buffers of each group, which may share memory, by themselves, one group after another.
 fn grouped(tenants: Vec<Tenant>, groups: &[ReuseScope]) -> Arrangement {
     let mut whole = Arrangement { offsets: vec![0; groups.len()], bytes: 0 };
     let mut apart: BTreeMap<ReuseScope, Vec<Tenant>> = BTreeMap::new();
@@ -140,7 +142,7 @@ fn grouped(tenants: Vec<Tenant>, groups: &[ReuseScope]) -> Arrangement {
     whole
 }
 
-/// The better one of two arrangements, or the quicker one of very many buffers.
+/// The smaller of two arrangements; for very many buffers, only the one that is faster to find.
 fn place(tenants: Vec<Tenant>, buffers: usize) -> Arrangement {
     let in_order = in_order(&tenants, buffers);
     if tenants.len() > MANY {
@@ -150,7 +152,7 @@ fn place(tenants: Vec<Tenant>, buffers: usize) -> Arrangement {
     if by_size.bytes < in_order.bytes { by_size } else { in_order }
 }
 
-/// The largest first, each at the lowest place that is free for its whole life.
+/// Largest buffer first, each at the lowest offset that is free for its whole lifetime.
 fn by_size(mut tenants: Vec<Tenant>, buffers: usize) -> Arrangement {
     tenants.sort_by_key(|tenant| (std::cmp::Reverse(tenant.bytes), tenant.buffer));
     let mut arrangement = Arrangement { offsets: vec![0; buffers], bytes: 0 };
@@ -175,12 +177,12 @@ fn by_size(mut tenants: Vec<Tenant>, buffers: usize) -> Arrangement {
     arrangement
 }
 
-/// Who lives at the same time as another: by the binary logarithm of the length of lives, in the order of their starts, so that
-/// nobody looks at those that ended long before.
+/// Finds overlapping lifetimes. They are grouped by the binary logarithm of their length and sorted by start, so that a
+/// query does not visit those that ended long before.
 #[derive(Default)]
 struct Lives(Vec<BTreeMap<usize, Vec<Life>>>);
 
-/// Where a life ends, whose it is, and its bytes.
+/// The end of a lifetime, its buffer, and the buffer's bytes.
 type Life = (usize, BufferId, usize);
 
 impl Lives {
@@ -192,13 +194,13 @@ impl Lives {
         self.0[class].entry(start).or_default().push((end, buffer, bytes));
     }
 
-    /// Buffers with their bytes.
+    /// The buffers whose lifetimes overlap `life`, with their bytes.
     fn together(&self, life: (usize, usize)) -> impl Iterator<Item = (BufferId, usize)> + '_ {
         let lives = self.near(life).filter(move |&&(end, ..)| end >= life.0);
         lives.map(|&(_, buffer, bytes)| (buffer, bytes))
     }
 
-    /// Those that began early enough, and not so early that all of their class were over.
+    /// The lifetimes that started early enough, but not so early that all of their class must have ended.
     fn near(&self, (start, end): (usize, usize)) -> impl Iterator<Item = &Life> + '_ {
         self.0.iter().enumerate().flat_map(move |(class, lives)| {
             let longest = usize::MAX >> (usize::BITS as usize - 1 - class);
@@ -207,7 +209,7 @@ impl Lives {
     }
 }
 
-/// In the order of first use, each in the smallest gap that holds it.
+/// In order of first use, each in the smallest gap that is large enough.
 fn in_order(tenants: &[Tenant], buffers: usize) -> Arrangement {
     let mut arrivals: Vec<&Tenant> = tenants.iter().collect();
     arrivals.sort_by_key(|tenant| (tenant.life.0, tenant.buffer));
@@ -230,7 +232,7 @@ fn in_order(tenants: &[Tenant], buffers: usize) -> Arrangement {
     arrangement
 }
 
-/// What is free between buffers. Invariant: no gap is next to another, and both indices have the same ones.
+/// The free gaps between buffers. Invariant: no two gaps are adjacent, and both indices contain the same gaps.
 #[derive(Default)]
 struct Gaps {
     /// Bytes by start.
@@ -251,7 +253,7 @@ impl Gaps {
         Some(bytes)
     }
 
-    /// The beginning of the smallest gap that holds so many bytes, the first one of equals.
+    /// Takes `bytes` from the smallest gap that is large enough, the first one of equals. Returns its start.
     fn take(&mut self, bytes: usize) -> Option<usize> {
         let &(found, start) = self.sizes.range((bytes, 0)..).next()?;
         self.remove(start);
@@ -261,7 +263,7 @@ impl Gaps {
         Some(start)
     }
 
-    /// The start of the gap that ends at `end`, which may grow.
+    /// Takes the gap that ends at `end`, for a buffer that reaches beyond it. Returns its start.
     fn take_last(&mut self, end: usize) -> Option<usize> {
         let (&start, _) = self.starts.last_key_value().filter(|&(start, bytes)| start + bytes == end)?;
         self.remove(start);
@@ -285,12 +287,13 @@ impl Gaps {
     }
 }
 
-/// Who used each byte of the arena last.
+/// The buffer that used each byte of the arena last.
 #[derive(Debug, Default)]
 pub struct Occupants(BTreeMap<usize, (usize, BufferId)>);
 
 impl Occupants {
-    /// Moves a buffer into its place; returns those that were there, which may be told apart by parts of theirs.
+    /// Moves a buffer into its place. Returns the buffers that were there; one of them may occur several times, once
+    /// per part.
     pub fn replace(&mut self, buffer: BufferId, start: usize, bytes: usize) -> Vec<BufferId> {
         let end = start + bytes;
         if bytes == 0 {
@@ -316,8 +319,8 @@ impl Occupants {
     }
 }
 
-/// Makes the first users of each buffer's parts wait for the last ones of its bytes. `fresh` holds the tasks that use a part
-/// of a buffer that no task used before, in order.
+/// Makes the first users of each buffer's parts wait for the last earlier users of its bytes. `fresh` lists, in order,
+/// the tasks that use a part of a buffer that no task used before.
 pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskId, BufferId)]) {
     let lives = lives(schedule);
     let mut last: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
@@ -325,7 +328,7 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
         used(task).for_each(|buffer| last[buffer][task.action.lane() as usize] = Some(id));
     }
     let mut occupants = Occupants::default();
-    // Per buffer, the last user of its bytes on each lane: lanes complete in order.
+    // By buffer, the last earlier user of its bytes on each lane; one is enough, as lanes complete in order.
     let mut waits: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
     for &(task, buffer) in fresh {
         if !matches!(schedule.buffers[buffer].home, Home::Arena | Home::Exchange) {
@@ -335,7 +338,7 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
             let bytes = schedule.buffers[buffer].elements() * schedule.element;
             for before in occupants.replace(buffer, arrangement.offsets[buffer], bytes) {
                 for lane in 0..3 {
-                    // Not those of a buffer that the same task used first.
+                    // Skip the buffer itself: the same task may be the first to use several of its parts.
                     waits[buffer][lane] = waits[buffer][lane].max(last[before][lane].filter(|_| before != buffer));
                 }
             }
@@ -343,7 +346,7 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
         let lane = schedule.tasks[task].action.lane();
         let after = &mut schedule.tasks[task].after;
         for (other, wait) in waits[buffer].into_iter().enumerate() {
-            // Work waits for the work before it anyway.
+            // Work waits for earlier work anyway.
             let implied = lane == Lane::Work && other == Lane::Work as usize;
             after.extend(wait.filter(|&wait| !implied && wait < task));
         }
@@ -382,7 +385,7 @@ mod tests {
         }
     }
 
-    /// In a chain of thousands of steps a few live at the same time, and few others are looked at.
+    /// In a chain of thousands of steps, few lifetimes overlap, and a query visits few others.
     #[test]
     fn lives_that_are_over_are_not_looked_at() {
         let mut lives = Lives::default();
@@ -400,7 +403,7 @@ mod tests {
         for _ in 0..2000 {
             let (start, bytes) = (below(&mut state, 500), below(&mut state, 6));
             if below(&mut state, 2) == 0 {
-                // Only what is not free becomes free.
+                // Only bytes that are not free may be freed.
                 if gaps.starts.iter().all(|(&at, &length)| at + length <= start || start + bytes <= at) {
                     gaps.free(start, bytes);
                 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::dims::Label;
 use crate::distribution::Region;
 
-/// A buffer of one rank, by its place in the table.
+/// A buffer of one rank, by its index in the table.
 pub type BufferId = usize;
 
 /// Where a buffer's memory comes from.
@@ -18,27 +18,28 @@ pub enum Home {
     Output,
     /// Owned by the compiled plan; no peer sees it.
     Arena,
-    /// Owned by the compiled plan; travels, or is received into.
+    /// Owned by the compiled plan; sent from or received into.
     Exchange,
 }
 
-/// What a buffer holds from the beginning (operands, an output that is added onto) or must hold in the end (output).
+/// The contents of a buffer at the start (operands, an output that is added onto) or required at the end (output).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BufferPlacement {
     /// The piece of the whole tensor, stored densely.
     pub region: Region,
-    /// Which summand of the tensor it is, and of how many (`(0, 1)`: final values).
+    /// The index of the summand of the tensor, and the number of summands (`(0, 1)`: final values).
     pub summand: (usize, usize),
 }
 
 /// One buffer: a row-major array of these extents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffer {
-    /// The node of the tree whose tensor it holds a piece of.
+    /// The tree node whose tensor the buffer holds a piece of.
     pub node: usize,
     pub labels: Vec<Label>,
     pub extents: Vec<usize>,
-    /// The extents of the dense array that it is a box of: its own, but of the user's block of which it is a slice.
+    /// The extents of the dense array of which the buffer is a box: its own extents, or those of the user's block that
+    /// it is a slice of.
     pub within: Vec<usize>,
     pub home: Home,
     /// Set for operands and the output.

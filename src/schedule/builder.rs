@@ -1,7 +1,8 @@
-//! Builds the schedule of one rank, and finds the edges.
+//! Builds the schedule of one rank, and derives its edges.
 //!
-//! An algorithm declares buffers and appends tasks in program order; the builder derives from the boxes that tasks read and
-//! write which earlier tasks they must wait for. So an algorithm cannot forget an edge; the verifier does not rely on it.
+//! An algorithm declares buffers and appends tasks in program order; from the boxes that tasks read and write, the
+//! builder derives the earlier tasks that each must wait for. So an algorithm cannot forget an edge; the verifier does
+//! not rely on this.
 
 use std::ops::Range;
 
@@ -9,15 +10,15 @@ use super::arena::{self, Arrangement};
 use super::uses::{Use, Uses};
 use super::{Action, Buffer, BufferId, ReuseScope, Schedule, Section, Task, TaskId, View, Work};
 
-/// A schedule in the making.
+/// A schedule under construction.
 pub struct Builder {
     schedule: Schedule,
-    /// Per buffer, the uses that later tasks may have to wait for.
+    /// By buffer, the uses that later tasks may have to wait for.
     live: Vec<Uses>,
     /// Tasks that are the first to use some part of a buffer.
     fresh: Vec<(TaskId, BufferId)>,
     node: usize,
-    /// Those who take part, and know each other by their places among them.
+    /// The ranks that take part; within the group they are numbered from 0.
     group: Range<usize>,
 }
 
@@ -37,23 +38,23 @@ impl Builder {
         Builder { schedule, live: Vec::new(), fresh: Vec::new(), node: 0, group: 0..ranks }
     }
 
-    /// Says how long the tensor of each node holds.
+    /// Sets how long the tensor of each node stays valid.
     pub fn lasting(mut self, lasting: Vec<ReuseScope>) -> Builder {
         self.schedule.lasting = lasting;
         self
     }
 
-    /// This rank, by its place in the group.
+    /// The number of this rank in the group.
     pub fn rank(&self) -> usize {
         self.schedule.rank - self.group.start
     }
 
-    /// How many ranks the group has.
+    /// The number of ranks in the group.
     pub fn ranks(&self) -> usize {
         self.group.len()
     }
 
-    /// Tasks that only a range of ranks take part in, of which this must be one.
+    /// Appends tasks of a range of ranks, which must include this rank.
     pub fn within(&mut self, group: Range<usize>, tasks: impl FnOnce(&mut Builder)) {
         debug_assert!(group.contains(&self.schedule.rank), "only those who are in it have tasks of a group");
         let all = std::mem::replace(&mut self.group, group);
@@ -61,22 +62,22 @@ impl Builder {
         self.group = all;
     }
 
-    /// The tasks from here on serve `node`.
+    /// Assigns all following tasks to `node`.
     pub fn serve(&mut self, node: usize) {
         self.node = node;
     }
 
-    /// The node that tasks serve now.
+    /// The node to which tasks are assigned now.
     pub fn node(&self) -> usize {
         self.node
     }
 
-    /// How many tasks there are so far.
+    /// The number of tasks so far.
     pub fn tasks(&self) -> usize {
         self.schedule.tasks.len()
     }
 
-    /// Says that ranges of tasks run side by side.
+    /// Lets ranges of tasks run side by side, as branches of a section.
     pub fn side_by_side(&mut self, lanes: Vec<Range<TaskId>>) {
         self.schedule.sections.push(Section { lanes });
     }
@@ -95,31 +96,31 @@ impl Builder {
         self.push(Action::Work(Box::new(work)));
     }
 
-    /// Sends the boxes to `peer`; nothing where they hold no element.
+    /// Sends the boxes to `peer`; appends no task if they hold no element.
     pub fn send(&mut self, peer: usize, from: Vec<View>) {
         let peer = self.group.start + peer;
         self.transfer(from, |from| Action::Send { peer, from });
     }
 
-    /// Receives into the boxes from `peer`; nothing where they hold no element.
+    /// Receives into the boxes from `peer`; appends no task if they hold no element.
     pub fn recv(&mut self, peer: usize, into: Vec<View>) {
         let peer = self.group.start + peer;
         self.transfer(into, |into| Action::Recv { peer, into });
     }
 
-    /// Gives the buffers their places in the arena.
+    /// Places the buffers in the arena, and returns the schedule.
     pub fn finish(mut self) -> Schedule {
         let arrangement = arena::arrange(&self.schedule);
         arena::order(&mut self.schedule, &arrangement, &self.fresh);
         let Arrangement { offsets, bytes } = arrangement;
         (self.schedule.offsets, self.schedule.arena_bytes) = (offsets, bytes);
-        // A program keeps its schedule, and a list that has grown may have room for twice as many tasks.
+        // A program keeps its schedule, and a list that has grown may have capacity for twice as many tasks.
         self.schedule.tasks.shrink_to_fit();
         self.schedule.buffers.shrink_to_fit();
         self.schedule
     }
 
-    /// The tasks with buffers that have no places: to count what they do.
+    /// The schedule without offsets of its buffers, for counting costs only.
     pub fn unplaced(self) -> Schedule {
         self.schedule
     }

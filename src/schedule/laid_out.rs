@@ -1,5 +1,5 @@
-//! How a box of a buffer lies, as local plans want to know it: in dense row-major arrays, the user's too until a run says
-//! otherwise.
+//! The layout of a box of a buffer, as local plans need it. Buffers are dense row-major arrays, including the user's
+//! unless a run passes other strides.
 
 use super::{Schedule, View, Work};
 use crate::dims::Label;
@@ -24,7 +24,7 @@ impl Schedule {
         self.box_of(view, &self.buffers[view.buffer].within)
     }
 
-    /// As [`Schedule::laid_out`], where the buffer is a box of a dense array of these extents.
+    /// As [`Schedule::laid_out`], for a buffer that is a box of a dense array of these extents.
     pub fn box_of(&self, view: &View, array: &[usize]) -> LaidOut<'_> {
         let extents = view.bounds.iter().map(ExactSizeIterator::len).collect();
         LaidOut { labels: &self.buffers[view.buffer].labels, extents, strides: row_major(array) }

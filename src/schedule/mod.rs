@@ -1,10 +1,10 @@
-//! What one rank does: buffers, tasks, and the edges between them.
+//! The schedule of one rank: buffers, tasks, and the edges between them.
 //!
-//! A [`Schedule`] is a plain value. Algorithms return it ([`crate::algorithm`]), [`verify`] proves it, the executor runs it,
-//! the cost model prices it. Tasks run on three lanes per rank: work, send and receive; parts of the work lane may split into
-//! several ([`Section`]). **Each lane starts its tasks in
-//! order and completes them in order**; a task starts when all tasks in its `after` list are complete. Transfers on one lane
-//! may overlap each other (a window of several in flight), so only edges order a transfer after another one's completion.
+//! A [`Schedule`] is a plain value. Algorithms generate it ([`crate::algorithm`]), [`verify`] proves it, the executor
+//! runs it, the cost model prices it. Tasks run on three lanes per rank: work, send and receive; parts of the work lane
+//! may split into branches ([`Section`]). **Each lane starts its tasks in order and completes them in order**; a task
+//! starts when all tasks in its `after` list are complete. Transfers on one lane may overlap each other (a window of
+//! several in flight), so only edges order a transfer after another one's completion.
 //!
 //! ```text
 //! rank 0 of ring-mn on 2 ranks         lane     after
@@ -14,9 +14,9 @@
 //!   3  contract left, [k, n1] -> out1  work     1
 //! ```
 //!
-//! Invariants: `after` names earlier tasks only; the order of tasks is the same kind of order on every rank (node by node,
-//! step by step), so that the transfers of all ranks are projections of one total order. Deliberately absent: data,
-//! pointers, element types, MPI.
+//! Invariants: `after` names earlier tasks only; every rank orders its tasks in the same way (node by node, step by
+//! step), so that the transfers of all ranks are projections of one total order. Deliberately absent: data, pointers,
+//! element types, MPI.
 
 pub mod arena;
 mod buffer;
@@ -38,7 +38,7 @@ pub use task::{Accumulate, Action, Factor, Lane, Task, TaskId, View, Views, Work
 
 use serde::{Deserialize, Serialize};
 
-/// Everything that one rank does in one run of a plan.
+/// All tasks of one rank in one run of a plan, with their buffers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     pub rank: usize,
@@ -47,23 +47,23 @@ pub struct Schedule {
     pub element: usize,
     pub buffers: Vec<Buffer>,
     pub tasks: Vec<Task>,
-    /// Per buffer that is not the user's, where it starts in the arena, in bytes.
+    /// By buffer, its start in the arena, in bytes; 0 for the user's.
     pub offsets: Vec<usize>,
     /// Bytes of the arena.
     pub arena_bytes: usize,
-    /// Tasks that run side by side, in order; all others run one after the other.
+    /// Groups of tasks that run side by side, in order; all other tasks run one after the other.
     pub sections: Vec<Section>,
-    /// How long the tensor of each node holds; one slice where nothing is said.
+    /// By node, how long its tensor stays valid; one slice for nodes that are not listed.
     pub lasting: Vec<ReuseScope>,
 }
 
 impl Schedule {
-    /// Elements that the views of a transfer hold together.
+    /// The total number of elements in the views of a transfer.
     pub fn elements(views: &[View]) -> u64 {
         views.iter().map(|view| view.elements() as u64).sum()
     }
 
-    /// Bytes that a transfer moves; none of work.
+    /// Bytes that a transfer moves; 0 for work.
     pub fn bytes(&self, action: &Action) -> u64 {
         match action {
             Action::Work(_) => 0,
@@ -101,7 +101,7 @@ impl Schedule {
         sent.sum()
     }
 
-    /// Bytes of the user's blocks and of the arena. Packing space of transport and kernel comes on top.
+    /// Bytes of the user's blocks and of the arena. Packing buffers of the transport and the kernels come on top.
     pub fn peak_bytes(&self) -> u64 {
         let users = self.buffers.iter().filter(|buffer| matches!(buffer.home, Home::Operand(_) | Home::Output));
         let bytes = users.map(|buffer| buffer.elements().saturating_mul(self.element) as u64);

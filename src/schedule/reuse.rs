@@ -1,4 +1,4 @@
-//! What need not be computed again: how long the tensor of a node holds, and the buffers that must be left alone for that.
+//! Reuse of results: how long the tensor of a node stays valid, and the buffers that must be left untouched for that.
 //!
 //! ```text
 //! ab,bc,cd->ad as (ab bc) cd           first run      later runs with the same ab and bc
@@ -6,17 +6,18 @@
 //!   node u = t cd    lasts: Slice      reads t        reads t
 //! ```
 //!
-//! Invariants: a node lasts no longer than what it is made of; all tasks that write a buffer last equally long, so that either
-//! all of them are left out or none. On several ranks buffers share memory only with those that last as long: whoever waits for
-//! a task that is left out waits for nothing, so what that one had waited for would be forgotten. A *kept*
-//! buffer is read by tasks that run again when those that wrote it do not; it shares its memory with no other. Transfers are left out at both ends, as these serve one node. Deliberately absent: who
-//! promises that an operand does not change, which is the plan's.
+//! Invariants: a node lasts no longer than its inputs; all tasks that write a buffer last equally long, so that either
+//! all of them are skipped or none. On several ranks, buffers share memory only with buffers that last equally long:
+//! waiting for a skipped task is no wait at all, so the order after the tasks that it would have waited for would be
+//! lost. A *kept* buffer is read by tasks that run again when those that wrote it do not; it shares its memory with no
+//! other. Transfers are skipped at both ends, as both ends belong to one node. Deliberately absent: the promise that an
+//! operand does not change, which the plan makes.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Home, Schedule};
 
-/// How long the tensor of a node holds. Shorter is less.
+/// How long the tensor of a node stays valid. A shorter time compares as less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReuseScope {
@@ -30,12 +31,12 @@ pub enum ReuseScope {
 }
 
 impl Schedule {
-    /// How long the tensor of a node holds.
+    /// How long the tensor of a node stays valid.
     pub fn lasts(&self, node: usize) -> ReuseScope {
         self.lasting.get(node).copied().unwrap_or_default()
     }
 
-    /// How long what a buffer is written with holds: by the tasks that write it, and `None` where these disagree.
+    /// By buffer, how long its contents stay valid, according to the tasks that write it; `None` if these disagree.
     pub(super) fn written(&self) -> Vec<Option<ReuseScope>> {
         let mut written: Vec<Result<Option<ReuseScope>, ()>> = vec![Ok(None); self.buffers.len()];
         for task in &self.tasks {
@@ -51,7 +52,7 @@ impl Schedule {
         written.into_iter().map(|lasts| lasts.ok().map(Option::unwrap_or_default)).collect()
     }
 
-    /// By buffer, with which others it may share memory: those of the same number.
+    /// By buffer, its sharing group: only buffers of the same group may share memory.
     pub(super) fn sharing(&self) -> Vec<ReuseScope> {
         if self.ranks == 1 || self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
             return vec![ReuseScope::Slice; self.buffers.len()];
@@ -59,7 +60,7 @@ impl Schedule {
         self.written().into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// By buffer, whether tasks read it that run again when those that wrote it do not.
+    /// By buffer, whether it is read by tasks that run again when those that wrote it do not.
     pub fn kept(&self) -> Vec<bool> {
         let mut kept = vec![false; self.buffers.len()];
         // Most plans compute everything in every run.
@@ -76,7 +77,7 @@ impl Schedule {
         kept
     }
 
-    /// The first task that uses a buffer for longer than what is in it holds.
+    /// The first task that lasts longer than the contents of a buffer that it uses.
     pub fn outlasts(&self) -> Option<usize> {
         if self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
             return None;

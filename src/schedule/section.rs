@@ -1,16 +1,17 @@
-//! Parts of a schedule that run side by side: subtrees that do not depend on each other, each too small for all workers.
+//! Sections of a schedule, whose branches run side by side: independent subtrees, each too small for all workers.
 //!
 //! ```text
 //! ((a b) (c d)) e       tasks                  2 workers
-//!   t = a b             0   section, lane 0    one worker     t
-//!   u = c d             1   section, lane 1    the other      u
+//!   t = a b             0   section, branch 0  one worker     t
+//!   u = c d             1   section, branch 1  the other      u
 //!   v = t u             2   alone              both             v
 //!   out = v e           3   alone              both               out
 //! ```
 //!
-//! Invariants: the lanes of a section are ranges of tasks one behind another, and work only, no transfers; so the order of tasks
-//! is one in which they may as well run alone. Tasks of two lanes share no memory unless they only read it (the verifier sees to
-//! it), and what comes after a section waits for all of it. Deliberately absent: edges between the lanes of a section.
+//! Invariants: the branches of a section (`lanes`) are consecutive ranges of tasks, and contain only work, no
+//! transfers; so the tasks may also run one by one in their order. Tasks of two branches share no memory unless they
+//! only read it (checked by the verifier), and tasks after a section wait for all of it. Deliberately absent: edges
+//! between the branches of a section.
 
 use std::ops::Range;
 
@@ -18,49 +19,49 @@ use serde::{Deserialize, Serialize};
 
 use super::{Schedule, TaskId};
 
-/// Lanes that run side by side.
+/// Branches that run side by side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     pub lanes: Vec<Range<TaskId>>,
 }
 
 impl Section {
-    /// The tasks of all lanes.
+    /// The tasks of all branches.
     pub fn tasks(&self) -> Range<TaskId> {
         let first = self.lanes.first().map_or(0, |lane| lane.start);
         first..self.lanes.last().map_or(first, |lane| lane.end)
     }
 
-    /// The lane of a task of the section.
+    /// The branch of a task of the section.
     pub fn lane(&self, task: TaskId) -> usize {
         self.lanes.partition_point(|lane| lane.end <= task)
     }
 }
 
 impl Schedule {
-    /// The section of a task, by its number; none if the task runs alone.
+    /// The index of the section of a task; `None` if the task runs alone.
     pub fn section(&self, task: TaskId) -> Option<usize> {
         let at = self.sections.partition_point(|section| section.tasks().end <= task);
         self.sections.get(at).filter(|section| section.tasks().contains(&task)).map(|_| at)
     }
 
-    /// The lane of a task in its section, 0 if it runs alone.
+    /// The branch of a task in its section; 0 if it runs alone.
     pub fn lane(&self, task: TaskId) -> usize {
         self.section(task).map_or(0, |section| self.sections[section].lane(task))
     }
 
-    /// The most lanes that run side by side.
+    /// The largest number of branches that run side by side.
     pub fn most_lanes(&self) -> usize {
         self.sections.iter().map(|section| section.lanes.len()).max().unwrap_or(1).max(1)
     }
 
-    /// Whether two tasks may run at the same time.
+    /// Whether two tasks are in different branches of one section, and so may run at the same time.
     pub fn apart(&self, one: TaskId, other: TaskId) -> bool {
         let section = self.section(one);
         section.is_some() && section == self.section(other) && self.lane(one) != self.lane(other)
     }
 
-    /// Whether sections follow each other, their lanes too, and all of them are work.
+    /// Whether sections are in order, their branches consecutive, and all of their tasks work.
     pub(super) fn sections_are_sound(&self) -> bool {
         let mut next = 0;
         self.sections.iter().all(|section| {

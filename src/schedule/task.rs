@@ -8,7 +8,7 @@ use smallvec::{SmallVec, smallvec};
 use super::BufferId;
 use crate::distribution::{Bounds, tile_bounds, volume};
 
-/// A task of one rank, by its place in the schedule.
+/// A task of one rank, by its index in the schedule.
 pub type TaskId = usize;
 
 /// A box of a buffer, in the buffer's own coordinates.
@@ -23,8 +23,8 @@ impl View {
         volume(&self.bounds)
     }
 
-    /// Tile `index` of `parts` even ones along the longest dimension, if it has elements; a number is its first tile. Boxes of
-    /// the same extents have tiles of the same extents.
+    /// Tile `index` of `parts` even tiles along the longest dimension; `None` if it is empty. A scalar is its own first
+    /// tile. Boxes of equal extents have tiles of equal extents.
     pub fn tile(&self, parts: usize, index: usize) -> Option<View> {
         let mut bounds = self.bounds.clone();
         match bounds.iter_mut().min_by_key(|range| std::cmp::Reverse(range.len())) {
@@ -44,14 +44,14 @@ impl View {
         self.buffer == other.buffer && self.bounds.iter().zip(&other.bounds).all(meet)
     }
 
-    /// Whether every element of `other` is one of `self`.
+    /// Whether `self` contains every element of `other`.
     pub fn covers(&self, other: &View) -> bool {
         let within = |(a, b): (&Range<usize>, &Range<usize>)| a.start <= b.start && b.end <= a.end;
         self.buffer == other.buffer && self.bounds.iter().zip(&other.bounds).all(within)
     }
 }
 
-/// What becomes of the values that `out` holds before a contraction.
+/// The treatment of the values that `out` holds before a contraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Accumulate {
@@ -59,7 +59,7 @@ pub enum Accumulate {
     Overwrite,
     /// `out = out + left right`.
     Add,
-    /// They are the user's: `out = beta out + left right`.
+    /// They are user values: `out = beta out + left right`.
     Beta,
 }
 
@@ -73,7 +73,7 @@ pub enum Work {
     Unary { input: View, out: View },
     /// `out = out + input`.
     Add { input: View, out: View },
-    /// Zeros.
+    /// Fills with zeros.
     Fill { out: View },
     /// `out = input + beta out`, at the root.
     Update { input: View, out: View },
@@ -81,28 +81,28 @@ pub enum Work {
     Scale { out: View, factor: Factor },
 }
 
-/// A number that a run is given.
+/// A scalar argument of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Factor {
-    /// Of the new values.
+    /// The factor of the new values.
     Alpha,
-    /// Of the values that out had before.
+    /// The factor of the values that out held before.
     Beta,
 }
 
-/// Boxes that a task uses: of work a few, which take no memory of their own.
+/// Boxes that a task uses; the few of a work task are stored inline, without a heap allocation.
 pub type Views<'a> = SmallVec<[&'a View; 3]>;
 
-/// What a task does.
+/// The action of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// In a box, since it is more than twice as large as a transfer, and most tasks are transfers.
+    /// Boxed, since it is more than twice as large as a transfer, and most tasks are transfers.
     Work(Box<Work>),
-    /// Sends the boxes, one behind another, each row-major.
+    /// Sends the boxes one after another, each in row-major order.
     Send { peer: usize, from: Vec<View> },
-    /// Receives into the boxes, one behind another, each row-major.
+    /// Receives into the boxes one after another, each in row-major order.
     Recv { peer: usize, into: Vec<View> },
 }
 
@@ -119,7 +119,7 @@ pub enum Lane {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     pub action: Action,
-    /// The node of the tree that it serves.
+    /// The tree node that it belongs to.
     pub node: usize,
     /// Earlier tasks of this rank that must be complete before it starts.
     pub after: Vec<TaskId>,
@@ -142,7 +142,7 @@ impl Action {
         }
     }
 
-    /// What the workers do, if it is for them.
+    /// The work of the task, if it is one for the workers.
     pub fn work(&self) -> Option<&Work> {
         match self {
             Action::Work(work) => Some(work),

@@ -1,9 +1,9 @@
-//! Which tasks use which boxes of one buffer, found by overlap.
+//! The tasks that use the boxes of one buffer, found by overlap.
 //!
-//! Invariants: a write forgets the uses that it covers, since whoever waits for the write waits for them; of several reads
-//! of one box on one lane only the last is kept, since a lane completes in order. So the list stays short even where a ring
-//! of thousands of ranks fills a buffer box by box: boxes are sorted along the dimension in which the first two differ, and
-//! a query looks at those that can reach it.
+//! Invariants: a write removes the uses that it covers, since a task that waits for the write also waits for them; of
+//! several reads of one box on one lane only the last is kept, since a lane completes in order. So the list stays
+//! short. Queries stay cheap even if a ring of thousands of ranks fills a buffer box by box: boxes are sorted along a
+//! dimension in which the first two are disjoint, and a query visits only those that can reach it.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +20,9 @@ pub struct Use {
 /// The uses of one buffer that a later task may have to wait for.
 #[derive(Debug, Default)]
 pub struct Uses {
-    /// The dimension that entries are sorted along, by where their boxes start.
+    /// The dimension along which entries are sorted, by the starts of their boxes.
     dim: usize,
-    /// The longest box along it.
+    /// The length of the longest box along it.
     longest: usize,
     entries: BTreeMap<usize, Vec<(View, Use)>>,
 }
@@ -34,7 +34,8 @@ impl Uses {
         self.entries.range(reach).flat_map(|(_, uses)| uses).filter(|(v, _)| v.overlaps(view)).map(|(_, u)| *u)
     }
 
-    /// Notes a use of a box; a write first forgets what it covers, a read an earlier one that its lane has completed by then.
+    /// Records a use of a box. A write first removes the uses that it covers; a read replaces an earlier read of the
+    /// same box on its lane, unless the two tasks may run at the same time (`apart`).
     pub fn insert(&mut self, view: &View, new: Use, apart: impl Fn(TaskId) -> bool) {
         if view.elements() == 0 {
             return;
@@ -55,13 +56,13 @@ impl Uses {
         view.bounds.get(self.dim).map_or(0, |range| range.start)
     }
 
-    /// The starts of boxes that may reach into `view`.
+    /// The range of starts of boxes that may reach into `view`.
     fn reach(&self, view: &View) -> std::ops::Range<usize> {
         let (start, end) = view.bounds.get(self.dim).map_or((0, 1), |range| (range.start, range.end));
         start.saturating_sub(self.longest)..end.max(start + 1)
     }
 
-    /// Sorts along a dimension in which the first two boxes are apart.
+    /// Sorts along a dimension in which the first two boxes are disjoint.
     fn choose_dimension(&mut self, view: &View) {
         let mut all = self.entries.values().flatten();
         let (Some((first, _)), None) = (all.next(), all.next()) else { return };
@@ -85,7 +86,8 @@ fn first_length(entries: &BTreeMap<usize, Vec<(View, Use)>>, dim: usize) -> usiz
 mod tests {
     use super::*;
 
-    /// Tasks that run side by side complete in any order: a later one says nothing about an earlier one.
+    /// Tasks that run side by side complete in any order: completion of a later one does not imply completion of an
+    /// earlier one.
     #[test]
     fn readers_side_by_side_are_both_kept() {
         let view = View { buffer: 0, bounds: std::iter::once(0..4).collect() };

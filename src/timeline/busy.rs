@@ -1,23 +1,23 @@
-//! For how long a rank works and transfers, and how much of that is at the same time.
+//! How long a rank works and transfers, and how much of both overlaps.
 //!
 //! Invariant: time is counted once however many tasks share it.
 
-/// Seconds of a rank's run.
+/// Busy seconds of a rank's run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Busy {
-    /// With a task of the workers under way.
+    /// Seconds with a task of the workers under way.
     pub working: f64,
-    /// With a transfer under way, from when it may begin: waiting for the other rank counts.
+    /// Seconds with a transfer under way, from the moment it may begin: waiting for the other rank counts.
     pub transferring: f64,
-    /// With both.
+    /// Seconds with both under way.
     pub hidden: f64,
 }
 
 impl Busy {
-    /// Of the times from and to which tasks and transfers were under way, in any order. Cost: that of sorting them.
+    /// From the starts and ends of tasks and transfers, in any order. Cost: that of sorting them.
     pub fn of(work: Vec<(f64, f64)>, transfers: Vec<(f64, f64)>) -> Busy {
         let [work, transfers] = [work, transfers].map(merged);
-        // `sum` makes -0 of nothing, which would be shown.
+        // `sum` of nothing is -0, which would be displayed.
         let added = |sum: f64, more: f64| sum + more;
         let seconds = |spans: &[(f64, f64)]| spans.iter().map(|(start, end)| end - start).fold(0.0, added);
         let hidden = transfers.iter().map(|&(start, end)| {
@@ -28,7 +28,7 @@ impl Busy {
         Busy { working: seconds(&work), transferring: seconds(&transfers), hidden: hidden.fold(0.0, added) }
     }
 
-    /// Adds those of another run, or of another rank.
+    /// Adds the seconds of another run, or of another rank.
     pub fn add(&mut self, more: Busy) {
         self.working += more.working;
         self.transferring += more.transferring;

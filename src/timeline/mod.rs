@@ -1,14 +1,15 @@
-//! Which rank did what when: of a run ([`Program::timeline`](crate::Program::timeline)), or of one that was played without data
-//! ([`Plan::simulate`](crate::Plan::simulate)).
+//! Timelines: what each rank did when, in a run ([`Program::timeline`](crate::Program::timeline)) or in a simulation
+//! without data ([`Plan::simulate`](crate::Plan::simulate)).
 //!
-//! | what | where |
+//! | content | where |
 //! |---|---|
 //! | the picture | `svg` |
-//! | the same for viewers of traces, with every task | `trace` |
-//! | how much of it happens at the same time | `busy` |
+//! | a trace file for viewers, with every task | `trace` |
+//! | how much of it overlaps | `busy` |
 //!
-//! Invariant: the spans of one lane of one rank begin one after the other, and transfers between two ranks in the same order at
-//! both ends. Several transfers of a lane may be under way, and work where schedules have sections.
+//! Invariant: the spans of one lane of one rank are in order of their starts, and transfers between two ranks are in
+//! the same order at both ends. Several transfers of a lane may be under way at once, and so may work of schedules with
+//! sections.
 
 mod busy;
 mod svg;
@@ -34,7 +35,7 @@ pub enum Doing {
 }
 
 impl Doing {
-    /// What a task is for a rank.
+    /// What a rank does in a task.
     pub fn of(action: &Action) -> Doing {
         match action {
             Action::Work(work) if matches!(**work, Work::Contract { .. }) => Doing::Contract,
@@ -44,7 +45,7 @@ impl Doing {
         }
     }
 
-    /// The lane that it keeps busy.
+    /// The lane that it occupies.
     pub fn lane(self) -> Lane {
         match self {
             Doing::Contract | Doing::Arrange => Lane::Work,
@@ -57,23 +58,23 @@ impl Doing {
 /// One task on its lane.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Span {
-    /// Whose.
+    /// The rank that does it.
     pub rank: usize,
-    /// What.
+    /// What the rank does.
     pub doing: Doing,
     /// The value of the plan that it serves.
     pub node: usize,
     /// Its place in the rank's schedule.
     pub task: TaskId,
-    /// Of work that runs side by side with other work, its lane, one worker each; all workers share in other work.
+    /// For work that runs side by side with other work: its branch, which has one worker. All workers share other work.
     pub worker: Option<usize>,
-    /// Seconds from the beginning of the run. A transfer begins when it may, and waits for the other rank.
+    /// Seconds from the beginning of the run. A transfer begins when it may, and then waits for the other rank.
     pub start: f64,
     /// Seconds from the beginning of the run.
     pub end: f64,
-    /// Of a transfer.
+    /// Bytes of a transfer.
     pub bytes: u64,
-    /// Seconds that the task by itself should take.
+    /// Predicted seconds of the task by itself.
     pub predicted: f64,
 }
 
@@ -95,17 +96,17 @@ pub struct Span {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
-    /// From the beginning of the run to the end of the last task.
+    /// Seconds from the beginning of the run to the end of the last task.
     pub seconds: f64,
     /// How many ranks there are.
     pub ranks: usize,
     /// Threads of each rank that compute.
     pub workers: usize,
-    /// The host of each rank; empty where nothing ran.
+    /// The host of each rank; empty for a simulation.
     pub hosts: Vec<String>,
-    /// How many slices are shown, one behind the other: the first ones of the plan.
+    /// Number of slices shown, one after the other: the first ones of the plan.
     pub slices: usize,
-    /// By how many seconds spans of ranks on different hosts may be off, as their clocks are not the same.
+    /// By how many seconds spans of ranks on different hosts may be off, as their clocks differ.
     pub clock_error: f64,
     /// The values of the plan as expressions: `mk,kn->mn`.
     pub steps: Vec<String>,
@@ -114,7 +115,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Seconds that a rank's tasks on a lane took, added up.
+    /// Summed seconds of a rank's tasks on a lane.
     pub fn busy(&self, rank: usize, lane: Lane) -> f64 {
         let of = self.spans.iter().filter(|span| span.rank == rank && span.doing.lane() == lane);
         of.map(|span| span.end - span.start).sum()
@@ -125,13 +126,13 @@ impl Timeline {
         if self.seconds > 0.0 { self.all_busy().working / (self.seconds * self.ranks as f64) } else { 1.0 }
     }
 
-    /// The share of the time of receiving, of all ranks together, during which the same rank computed; `None` where nothing is
-    /// received. A receive of a run begins when it may, so waiting for the other rank is in it.
+    /// The share of the receive time of all ranks during which the same rank computed; `None` if nothing is received. A
+    /// receive of a run begins when it may, so this time includes waiting for the other rank.
     pub fn hidden_share(&self) -> Option<f64> {
         self.all_busy().hidden_share()
     }
 
-    /// Working and receiving, of all ranks together.
+    /// Work and receives of all ranks together.
     fn all_busy(&self) -> Busy {
         let mut lanes = vec![[Vec::new(), Vec::new()]; self.ranks];
         for span in self.spans.iter().filter(|span| span.doing.lane() != Lane::Send) {

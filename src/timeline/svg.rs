@@ -1,4 +1,4 @@
-//! A timeline as a picture: a row for each rank, in it a line for its workers, one for what it receives and one for what it sends.
+//! Draws a timeline as a picture: one row per rank, with a line each for its workers, its receives and its sends.
 //!
 //! ```text
 //!          0        1 ms      2 ms
@@ -8,8 +8,9 @@
 //! rank 1   ...
 //! ```
 //!
-//! Rows shrink with the number of ranks; of more than 64 ranks the first 64 are drawn, and the picture says so. Invariant: its size
-//! grows with its pixels, not with the number of tasks: what is nearer than a quarter of a pixel becomes one bar.
+//! Rows shrink as the number of ranks grows; of more than 64 ranks the first 64 are drawn, and the picture says so.
+//! Invariant: the size grows with the pixels, not with the number of tasks: bars less than a quarter of a pixel apart
+//! are merged.
 
 use std::fmt::Write;
 
@@ -18,25 +19,25 @@ use svg::node::element::{Group, Line, Path, Rectangle, Text, Title};
 
 use super::{Doing, Span, Timeline};
 
-/// Pixels.
+/// All sizes are in pixels.
 const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 76.0;
 const BOTTOM: f64 = 28.0;
-/// Of all rows together, as far as the most height of one lets them.
+/// Height of all rows together, as far as the maximum height of a row allows.
 const ROWS: f64 = 1536.0;
 const MOST_ROW: f64 = 48.0;
-/// Ranks that are drawn.
+/// Maximum number of ranks that are drawn.
 const MOST_RANKS: usize = 64;
-/// Bars that are nearer are one.
+/// Bars closer than this are merged.
 const NEAR: f64 = 0.25;
-/// The least width of a bar that can be seen.
+/// Minimum width of a visible bar.
 const THIN: f64 = 0.6;
-/// Between two numbers of the axis, at least.
+/// Minimum distance between two numbers of the axis.
 const BETWEEN_TICKS: f64 = 90.0;
 
-/// What has a colour: its name, and which part of a row it has, from its top (0) to its bottom (1).
+/// Kinds of spans: name, colour, and part of a row, from its top (0) to its bottom (1).
 const KINDS: [(&str, &str, [f64; 2]); 4] = [
     ("contracting", "#2a6fb0", [0.06, 0.54]),
     ("adding, permuting, copying", "#8fc1e3", [0.06, 0.54]),
@@ -87,7 +88,7 @@ impl Timeline {
         document.to_string()
     }
 
-    /// What the picture cannot say.
+    /// Numbers that the picture itself does not show.
     fn caption(&self) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let some =
@@ -113,7 +114,7 @@ fn legend() -> Group {
     legend
 }
 
-/// Round times from 0 to the end, with their names.
+/// Round times from 0 to the end, with their labels.
 fn ticks(seconds: f64) -> Vec<(f64, String)> {
     if seconds <= 0.0 {
         return vec![(0.0, "0".to_owned())];
@@ -129,7 +130,7 @@ fn ticks(seconds: f64) -> Vec<(f64, String)> {
     (0..=count).map(tick).collect()
 }
 
-/// The least of 1, 2 and 5 times powers of ten that is not less.
+/// The smallest of 1, 2 and 5 times powers of ten that is at least `least`.
 fn round(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
     let steps = [1.0, 2.0, 5.0].map(|factor| factor * power);
@@ -189,7 +190,7 @@ mod tests {
         ];
         let svg = timeline(2e-3, 2, spans).svg("mk,kn->mn & more");
         assert!(svg.contains("mk,kn-&gt;mn &amp; more"), "{svg}");
-        // The workers of rank 0 for the first half, those of rank 1 all the time.
+        // The workers of rank 0 are busy for the first half, those of rank 1 all the time.
         assert!(svg.contains(r##"<path d="M80.00 78.88h448.00V101.92h-448.00z" fill="#2a6fb0"/>"##), "{svg}");
         assert!(svg.contains(r##"<path d="M528.00 126.88h448.00V149.92h-448.00z" fill="#8fc1e3"/>"##), "{svg}");
         for name in ["0 ms", "0.5 ms", "2 ms", "rank 0", "rank 1", "receiving"] {
@@ -207,7 +208,7 @@ mod tests {
             let svg = timeline(tasks as f64, 512, spans(tasks)).svg("");
             svg.matches('M').count()
         };
-        // A hundred lie a pixel apart.
+        // The bars of a hundred tasks are about a pixel apart.
         assert_eq!((bars(100), bars(100_000)), (100, 1));
         assert!(timeline(0.0, 1, Vec::new()).svg("nothing").contains("nothing"));
     }

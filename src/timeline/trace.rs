@@ -1,23 +1,23 @@
-//! A timeline as a trace in the JSON format that chrome://tracing and Perfetto (<https://ui.perfetto.dev>) open.
+//! Writes a timeline as a trace in the JSON format that chrome://tracing and Perfetto (<https://ui.perfetto.dev>) open.
 //!
 //! ```text
 //! process   rank 0 (host)
-//!   worker 0      |mk,kn->mn      |mk,kn->mn |         work of all workers is on the track of each
+//!   worker 0      |mk,kn->mn      |mk,kn->mn |         work of all workers is on every worker's track
 //!   worker 1      |mk,kn->mn      |mk,kn->mn |
 //!   receive       |from 1   |from 2   |
-//!   receive 2          |from 1   |                     transfers of a lane that are under way together
+//!   receive 2          |from 1   |                     overlapping transfers of one lane
 //!   send          |to 1 --------.
 //! process   rank 1 (host)        \
 //!   receive             |from 0   v|                   an arrow from each send to the receive of the same bytes
 //! ```
 //!
-//! An arrow of Perfetto joins whole slices, and leads from the one that begins first. Receives begin before the sends that they wait
-//! for, so each has in it its last nanosecond as a slice, "arrived", to which the arrow leads.
+//! An arrow in Perfetto joins whole slices, and leads from the one that begins first. Receives begin before the sends
+//! that they wait for, so each contains its last nanosecond as a slice, "arrived", to which the arrow leads.
 //!
-//! Invariants: a process of the trace is a rank; tracks of all ranks have different numbers, none that of a process; what is on one
-//! track does not overlap, but for what arrives at the end of its receive; the n-th send from a rank to another belongs to the n-th
-//! receive there. Times are microseconds, of the clock of rank 0. Deliberately absent: the share of each worker in a task, which
-//! nobody measures.
+//! Invariants: each rank is a process of the trace; tracks of all ranks have different numbers, none of which is that
+//! of a process; spans on one track do not overlap, except for the arrival at the end of a receive; the n-th send from
+//! one rank to another belongs to the n-th receive there. Times are microseconds on the clock of rank 0. Deliberately
+//! absent: the share of each worker in a task, which is not measured.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -27,18 +27,18 @@ use serde_json::{Value, json};
 use super::{Doing, Span, Timeline};
 use crate::schedule::Lane;
 
-/// Spans on the tracks of workers, beyond which a task of all workers is on the first track only.
+/// Number of spans on worker tracks beyond which a task of all workers is on the first track only.
 const MOST_ON_TRACKS: usize = 1 << 20;
 
-/// As many tracks as there are transfers under way together.
+/// Tracks for the transfers of a lane: as many as are under way at once.
 #[derive(Default)]
 struct Tracks {
-    /// The nanosecond from which each is free again.
+    /// The nanosecond from which each track is free again.
     free: Vec<f64>,
 }
 
 impl Tracks {
-    /// The first track that has room for what begins after all before.
+    /// The first free track for a span that begins no earlier than all before it.
     fn place(&mut self, [start, end]: [f64; 2]) -> usize {
         let at = self.free.iter().position(|&free| free <= start).unwrap_or(self.free.len());
         self.free.resize(self.free.len().max(at + 1), 0.0);
@@ -55,13 +55,13 @@ struct End {
 }
 
 impl Timeline {
-    /// The trace: one JSON object, a line for each event. Cost: linear in the spans, and in the workers for those of work.
+    /// The trace: one JSON object, a line for each event. Cost: linear in the spans, and in the workers for work spans.
     pub fn trace(&self) -> String {
         let work = self.spans.iter().filter(|span| span.doing.lane() == Lane::Work).count();
         let sharing = if work * self.workers > MOST_ON_TRACKS { 1 } else { self.workers };
         let mut events = Vec::new();
         let mut arrows: BTreeMap<[usize; 2], [Vec<End>; 2]> = BTreeMap::new();
-        // A track with the number of its process is that of a main thread, which viewers put on top.
+        // Viewers treat a track with the number of its process as the main thread and put it on top.
         let mut base = self.ranks;
         for (rank, spans) in self.by_rank().into_iter().enumerate() {
             let of = |lane: Lane| spans.iter().copied().filter(move |span| span.doing.lane() == lane);
@@ -109,7 +109,7 @@ impl Timeline {
                 events.push((nanoseconds, event));
             }
         }
-        // Names come first, as they have no time. At one moment: a receive, what arrives in it, the send, the arrow.
+        // Names come first, as they have no time. At equal times: a receive, its arrival, the send, the arrow.
         events.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let mut text = String::from("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
         for (at, (_, event)) in events.iter().enumerate() {
@@ -132,7 +132,7 @@ impl Timeline {
         ranks
     }
 
-    /// A span on its track.
+    /// The event of a span on its track.
     fn event(&self, span: &Span, track: usize) -> (f64, Value) {
         let step = self.steps.get(span.node).map_or("", String::as_str);
         let (name, kind) = match span.doing {
@@ -153,7 +153,7 @@ impl Timeline {
         (start, event)
     }
 
-    /// Names of a rank and its tracks, in the order in which they are shown; `base` is the number of the first.
+    /// Appends the names of a rank and its tracks, in display order; `base` is the number of the first track.
     fn name(&self, rank: usize, base: usize, tracks: &[String], events: &mut Vec<(f64, Value)>) {
         let host =
             self.hosts.get(rank).filter(|host| !host.is_empty()).map_or(String::new(), |host| format!(" ({host})"));
@@ -169,7 +169,7 @@ impl Timeline {
     }
 }
 
-/// The last nanosecond of a receive.
+/// The event of the last nanosecond of a receive.
 fn arrived(rank: usize, track: usize, start: f64) -> (f64, Value) {
     let event = json!({
         "ph": "X", "pid": rank, "tid": track, "ts": start / 1e3, "dur": 1e-3, "name": "arrived", "cat": "arrived",
@@ -177,8 +177,8 @@ fn arrived(rank: usize, track: usize, start: f64) -> (f64, Value) {
     (start, event)
 }
 
-/// Start and end of a span in nanoseconds: both are rounded, so that neighbours on a track do not overlap. Arrows need transfers that
-/// last a nanosecond.
+/// Start and end of a span in nanoseconds. Both are rounded, so that neighbours on a track do not overlap. A transfer
+/// lasts at least one nanosecond, which arrows need.
 fn rounded(span: &Span) -> [f64; 2] {
     let [start, end] = [span.start, span.end].map(nanoseconds);
     let least = if span.doing.lane() == Lane::Work { 0.0 } else { 1.0 };

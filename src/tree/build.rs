@@ -1,4 +1,4 @@
-//! Builds the tree: the order of contractions put to each einsum, then unary steps and contractions.
+//! Builds the tree: calls `order` for each einsum, then adds its unary steps and contractions.
 
 use std::collections::HashMap;
 
@@ -40,7 +40,7 @@ struct Grower {
     span: Span,
 }
 
-/// How many tensors that are still there have a label, the output included.
+/// For each label, how many of the remaining tensors have it; the output counts as one.
 struct Needed(HashMap<Label, usize>);
 
 impl Needed {
@@ -71,7 +71,7 @@ impl Grower {
         &self.tree.nodes[node].labels
     }
 
-    /// One einsum of any number of inputs in an order; tensors of one group are contracted from left to right.
+    /// Adds one einsum of any number of inputs in this order; the tensors of a group are contracted from left to right.
     fn einsum(&mut self, inputs: Vec<NodeId>, output: &[Label], order: &Order) -> NodeId {
         let mut result = inputs[inputs.len() - 1];
         let mut needed = Needed(HashMap::new());
@@ -101,7 +101,7 @@ impl Grower {
         self.unary(result, output.to_vec())
     }
 
-    /// The labels of a tensor that another one or anybody else needs, once each.
+    /// The distinct labels of a tensor that the other one or any remaining tensor needs.
     fn kept(&self, node: NodeId, other: NodeId, needed: &Needed) -> Vec<Label> {
         let mut kept: Vec<Label> = Vec::new();
         for &label in self.labels(node) {
@@ -112,7 +112,7 @@ impl Grower {
         kept
     }
 
-    /// Sums what nobody else needs and takes diagonals; no step where there is neither.
+    /// Sums labels that no other tensor needs, and takes diagonals; adds no step if there is neither.
     fn reduce(&mut self, input: NodeId, kept: Vec<Label>) -> NodeId {
         if self.labels(input).len() == kept.len() { input } else { self.unary(input, kept) }
     }

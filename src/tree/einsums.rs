@@ -1,9 +1,10 @@
-//! The einsums of an expression over operands of known shapes: every label is a dimension with an extent, the order of
-//! contractions is open.
+//! The einsums of an expression over operands of known shapes: every label is a dimension with an extent, and the
+//! contraction order is still open.
 //!
-//! Invariants: inputs come before the einsum that takes them, the last node is the root; every label of an einsum's output
-//! is one of an input. An operand whose extent of a label is 1 where that of others is longer has a dimension of its own
-//! there, which nobody else has and which is summed away: values of such an operand are repeated along the label.
+//! Invariants: inputs come before the einsum that uses them, and the last node is the root; every label of an einsum's
+//! output is one of an input. If an operand's extent of a label is 1 and longer in other operands, the operand has a
+//! dimension of its own there, which no other tensor has and which is summed away: the operand is broadcast along the
+//! label.
 
 use std::collections::HashSet;
 
@@ -17,12 +18,12 @@ use crate::dims::Label;
 /// An expression over shapes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Einsums {
-    /// Names of dimensions, distinct; a bracket's own dimension that shares its letter with another gets primes, or a
-    /// number where there are many.
+    /// Distinct names of dimensions; a bracket's own dimension that shares its letter with another gets primes, or a
+    /// number if there are many.
     pub names: Vec<String>,
     /// Extents of dimensions, by label.
     pub extents: Vec<usize>,
-    /// Inputs before what is made of them; the last one is the result.
+    /// Nodes, each after its inputs; the last one is the result.
     pub nodes: Vec<Einsum>,
     /// How many operands there are.
     pub operands: usize,
@@ -35,14 +36,14 @@ pub struct Einsum {
     pub labels: Vec<Label>,
     /// The place in the expression that it comes from.
     pub span: Span,
-    /// What it is.
+    /// Its source.
     pub source: EinsumSource,
 }
 
-/// What a tensor of the expression is.
+/// The source of a tensor of the expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EinsumSource {
-    /// The operand of this number.
+    /// The operand with this number.
     Operand(usize),
     /// The einsum of these nodes, one or more.
     Of(Vec<usize>),
@@ -67,7 +68,7 @@ impl Einsums {
                 }
                 NodeKind::Einsum { inputs, .. } => {
                     let inputs: Vec<usize> = inputs.iter().map(|input| input.0 as usize).collect();
-                    // What all inputs are repeated along, the result is too.
+                    // If all inputs are broadcast along a label, so is the result.
                     let below: HashSet<Label> =
                         inputs.iter().flat_map(|&input| &nodes[input].labels).copied().collect();
                     let labels = term.labels.into_iter().filter(|label| below.contains(label)).collect();
@@ -91,7 +92,7 @@ impl Einsums {
     }
 }
 
-/// The labels of an operand, with dimensions of their own where it is repeated.
+/// The labels of an operand, with new dimensions where it is broadcast.
 fn repeated((names, extents): (&mut Names, &mut Vec<usize>), mut labels: Vec<Label>, shape: &[usize]) -> Vec<Label> {
     let written = labels.clone();
     for (at, (&label, &extent)) in written.iter().zip(shape).enumerate() {
@@ -123,17 +124,17 @@ fn check_count(expression: &Expression, given: usize) -> Result<(), ShapeError> 
     let place = terms.get(given).or(terms.last()).copied().unwrap_or_default();
     let label = if given < terms.len() { "nothing is given for this one" } else { "the last operand" };
     let text = expression.text().to_owned();
-    // One too few, and the last one is empty because a comma ends the text.
+    // One operand too few, and the last term is empty because the text ends with a comma.
     let comma = given + 1 == terms.len() && text.trim_end().ends_with(',');
     let help =
         comma.then(|| "the `,` at the end stands before a 0-dimensional operand; drop it if there is none".to_owned());
     Err(ShapeError { text, message, places: vec![(place, label.to_owned())], help })
 }
 
-/// An extent with the operand and the place that it was seen at.
+/// An extent, its operand, and the place where it occurs.
 type Seen = (usize, usize, Span);
 
-/// The extent of every dimension, from the operands: 1 gives way to any other.
+/// The extent of every dimension, from the operands: 1 yields to any other.
 fn extents(
     expression: &Expression,
     terms: &[Resolved],
@@ -145,7 +146,7 @@ fn extents(
         let NodeKind::Operand { index: operand, .. } = node.kind else { continue };
         let places = || term.labels.iter().zip(&term.spans).zip(&shapes[operand]);
         for (at, ((&label, &span), &extent)) in places().enumerate() {
-            // A diagonal is not repeated.
+            // A diagonal is not broadcast.
             let earlier = places().take(at).find(|((l, _), e)| **l == label && **e != extent);
             if let Some(((_, &place), &first)) = earlier {
                 return Err(conflict(expression, names, label, (first, operand, place), (extent, operand, span)));
@@ -159,7 +160,7 @@ fn extents(
             }
         }
     }
-    // Every label of an output is one of an input (the parser sees to it), so every dimension occurs in an operand.
+    // The parser ensures that every label of an output is one of an input, so every dimension occurs in an operand.
     Ok(known.into_iter().map(|known| known.map_or(1, |(extent, ..)| extent)).collect())
 }
 

@@ -2,16 +2,16 @@
 
 use einsum_parser::{Span, render_carets};
 
-/// Operands that do not fit the expression, with the places to look at.
+/// Operands that do not fit the expression, with the places concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShapeError {
     /// The expression in canonical form.
     pub text: String,
     /// What is wrong, in one line.
     pub message: String,
-    /// Places in the text, each with what is there; the first is the main one.
+    /// Places in the text, each with a note; the first is the main one.
     pub places: Vec<(Span, String)>,
-    /// What to do about it.
+    /// A suggestion for a fix.
     pub help: Option<String>,
 }
 

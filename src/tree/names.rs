@@ -1,12 +1,14 @@
-//! Names of dimensions, each once: of several with one letter, all but the first get primes, and numbers where there are many.
+//! Distinct names of dimensions: if several have one letter, all but the first get primes, or numbers if there are
+//! many.
 //!
-//! Invariant: a name costs as much whatever its letter names already, so that thousands of brackets may each have their own `j`.
+//! Invariant: the cost of a name does not depend on how often its letter is used, so thousands of brackets may each
+//! have a `j`.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::dims::Label;
 
-/// Primes that tell dimensions of one letter apart.
+/// Maximum number of primes in a name.
 const MOST_PRIMES: usize = 3;
 
 /// Names by label.
@@ -14,12 +16,12 @@ const MOST_PRIMES: usize = 3;
 pub struct Names {
     pub all: Vec<String>,
     used: HashSet<String>,
-    /// How often another dimension was named after one of this name.
+    /// How often the name of another dimension was derived from this one.
     again: HashMap<String, usize>,
 }
 
 impl Names {
-    /// A new dimension of this name, or of one that is made of it.
+    /// Adds a dimension with this name, or with a name derived from it.
     pub fn fresh(&mut self, name: &str) -> Label {
         let mut unused = name.to_owned();
         while self.used.contains(&unused) {

@@ -1,7 +1,7 @@
-//! Which dimension each label of each bracket means.
+//! Resolves the dimension that each label of each bracket means.
 //!
-//! A bracket hands on the labels of its output; all others are its own. Resolved from the root down, so that a label has
-//! its dimension before the brackets below it are looked at.
+//! A bracket passes on the labels of its output; all others are its own. Resolution starts at the root, so that a label
+//! has its dimension before the brackets below it are resolved.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use super::error::{ShapeError, counted};
 use super::names::Names;
 use crate::dims::Label;
 
-/// A term whose ellipsis is spelled out, with the place of each index.
+/// A term with its ellipsis spelled out, and the place of each index.
 pub struct Resolved {
     pub labels: Vec<Label>,
     pub spans: Vec<Span>,
 }
 
-/// Labels of all terms of an expression, and the names of the dimensions that they became.
+/// Labels of all terms of an expression, and the names of their dimensions.
 pub struct Scopes {
     pub names: Names,
     /// By node of the expression: the operand's term, or the einsum's output.
@@ -27,11 +27,11 @@ pub struct Scopes {
 #[derive(Clone, Default)]
 struct Scope {
     labels: HashMap<einsum_parser::Label, Label>,
-    /// The dimensions of `...`, the last one last.
+    /// The dimensions of `...` in order; shorter ellipses are the last ones.
     ellipsis: Vec<Label>,
 }
 
-/// Resolves every term. `ranks` are the operands' numbers of dimensions, one per operand of the expression.
+/// Resolves every term. `ranks` holds the number of dimensions of each operand of the expression.
 pub fn resolve(expression: &Expression, ranks: &[usize]) -> Result<Scopes, ShapeError> {
     let nodes = expression.nodes();
     let dots = ellipsis_dims(expression, ranks)?;
@@ -39,7 +39,7 @@ pub fn resolve(expression: &Expression, ranks: &[usize]) -> Result<Scopes, Shape
     let mut scopes: Vec<Scope> = vec![Scope::default(); nodes.len()];
     let mut terms: Vec<Resolved> = Vec::with_capacity(nodes.len());
     for (id, node) in nodes.iter().enumerate().rev() {
-        // The scope so far holds the output's labels, put there by the bracket above (nothing at the root).
+        // The scope so far holds the output's labels, put there by the bracket above (none at the root).
         let mut scope = std::mem::take(&mut scopes[id]);
         match &node.kind {
             NodeKind::Operand { term, .. } => terms.push(spell(term, &scope, dots[id])),
@@ -73,7 +73,7 @@ fn indices(expression: &Expression, node: usize) -> &[Index] {
     expression.nodes()[node].term().map_or(&[], |term| &term.indices)
 }
 
-/// What a node below sees of the scope: the labels of its own term.
+/// The part of a scope that a node below sees: the labels of its own term.
 fn handed_down(expression: &Expression, node: usize, scope: &Scope, dots: &[usize]) -> Scope {
     let labels = indices(expression, node).iter().filter_map(|index| match index.kind {
         IndexKind::Label(label) => Some((label, scope.labels[&label])),

@@ -11,29 +11,30 @@
 //!   6   add slot 1 to own part of out                  work      0, 5
 //! ```
 //!
-//! Copies go in place. Summands come into one of two scratch places in turn, so that one arrives while the other is added.
-//! A message in several pieces is as many transfers: what a member passes on leaves piece by piece as it comes, and scratch
-//! places are that much smaller.
+//! Copies are received in place. Summands arrive in two alternating scratch buffers, so that one arrives while the
+//! other is added. A message in several pieces is as many transfers: a member forwards each piece as soon as it
+//! arrives, and scratch buffers are smaller by that factor.
 //!
-//! Invariant: all members pass views of the same extents for a part, the same way and the same number of pieces.
+//! Invariant: all members pass views of the same extents for a part, the same algorithm and the same number of pieces.
 
 use super::pattern::{Message, Pattern};
 use super::{Collective, CollectiveAlgorithm, Group};
 use crate::schedule::{Buffer, BufferId, Builder, Home, View, Work};
 
-/// Where the parts of a collective lie in this rank's buffers, each as any number of boxes.
+/// The positions of a collective's parts in this rank's buffers, each as any number of boxes.
 #[derive(Debug, Clone, Default)]
 pub struct Parts {
-    /// Copies: where a part is, or is put. Parts that only pass by need a place, too. Of a reduction: where the sum goes.
+    /// Copies: the place of a part, which is sent from or received into. Parts that are only forwarded need a place,
+    /// too. Reductions: the place of the sum.
     pub at: Vec<Vec<View>>,
-    /// Reductions: this rank's summand of each part. Sums that pass by (ring, tree) are made there.
+    /// Reductions: this rank's summand of each part. Sums that are forwarded (ring, tree) are accumulated there.
     pub summands: Vec<Vec<View>>,
-    /// Beta times what is there is added to the sum.
+    /// Adds beta times the existing values to the sum.
     pub onto: bool,
 }
 
 impl Parts {
-    /// One piece of what a message holds, as the receiver puts it or the sender has it.
+    /// The views of one piece of a message: the receiver's if `own` is its own part, the sender's if `own` is `None`.
     fn views(&self, message: &Message, piece: usize, pieces: usize, own: Option<usize>) -> Vec<View> {
         let views = message.parts.iter().flat_map(|part| {
             let place = if message.reduce && own != Some(part) { &self.summands } else { &self.at };
@@ -43,10 +44,10 @@ impl Parts {
     }
 }
 
-/// Appends this rank's tasks of a collective, each message in `pieces` pieces.
+/// Appends this rank's tasks of a collective, with each message in `pieces` pieces.
 ///
 /// # Panics
-/// When `parts` has not a list for each part that passes this rank.
+/// When `parts` lacks a list for a part that passes through this rank.
 pub fn append(
     builder: &mut Builder,
     (collective, way): (Collective, CollectiveAlgorithm),
@@ -92,7 +93,8 @@ fn corner(buffer: BufferId, like: &View) -> View {
     View { buffer, bounds: like.bounds.iter().map(|range| 0..range.len()).collect() }
 }
 
-/// Two scratch places, one where only one message comes; each a buffer per box of the message with the most.
+/// Two scratch slots, or one if only one piece of a summand arrives; each has a buffer per box of the message with the
+/// most boxes.
 fn slots(
     builder: &mut Builder,
     pattern: &Pattern,

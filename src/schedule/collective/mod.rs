@@ -1,7 +1,7 @@
-//! Collectives as fragments of schedule: who sends which parts to whom, what that costs, and the tasks of one rank.
+//! Collectives as schedule fragments: the messages between members, their cost, and the tasks of one rank.
 //!
-//! A *group* is some ranks in an order, its *members* are numbered in that order. What moves is cut in *parts*: a broadcast
-//! has one, all others have one of each member. Parts may differ in size, and be empty.
+//! A *group* is an ordered list of ranks; its *members* are numbered in that order. The data is cut into *parts*: a
+//! broadcast has one, all other collectives have one per member. Parts may differ in size, and be empty.
 //!
 //! ```text
 //! members                    0            1            2
@@ -14,38 +14,40 @@
 //! all-gather           before a            b            c
 //!                      after  a b c        a b c        a b c
 //! reduce-scatter       before a0 b0 c0     a1 b1 c1     a2 b2 c2
-//!                      after  a0+a2+a1     b1+b0+b2     c2+c1+c0        (direct; other ways add in other orders)
+//!                      after  a0+a2+a1     b1+b0+b2     c2+c1+c0        (direct; others add in other orders)
 //! all-reduce           before a0 b0 c0     a1 b1 c1     a2 b2 c2
 //!                      after  all three sums            everywhere
 //! ```
 //!
-//! | way | broadcast | scatter, gather | all-gather, reduce-scatter |
+//! | algorithm | broadcast | scatter, gather | all-gather, reduce-scatter |
 //! |---|---|---|---|
-//! | ring | from each member to the next | the same, the part with the longest way first | to the next, for s - 1 rounds |
+//! | ring | from each member to the next | the same, the farthest part first | to the next, for s - 1 rounds |
 //! | tree | halves of neighbours | halves of neighbours | halves of every second one |
-//! | direct | the root to everybody | the root with everybody | everybody with everybody, by distance |
+//! | direct | the root to each member | the root with each member | every member with every other, by distance |
 //!
-//! **Trees with least distance** (Kwasniewski et al., Red-Blue Pebbling Revisited, section 7.2: "the distance in the grid between
-//! communicating processors is minimized"). From a root, the group is cut in two halves of neighbours, and what the other half
-//! needs goes to the nearest of its members; so every part travels straight to its owner, and the many messages at the end go
-//! to neighbours. Where everybody needs everything, the messages at the end are the large ones: the group is cut in its even
-//! and its odd members, which are neighbours, and these exchange what each half has put together. Both work for any number
-//! of members; of an odd number the last one has no partner and is served by the one before it.
+//! **Trees with least distance** (Kwasniewski et al., Red-Blue Pebbling Revisited, section 7.2: "the distance in the
+//! grid between communicating processors is minimized"). From a root, the group is cut into two halves of neighbours,
+//! and the data for the other half goes to its nearest member; so every part travels straight to its owner, and the
+//! many messages at the end go to neighbours. If all members need everything, the messages at the end are the large
+//! ones: the group is cut into its even and its odd members, which are neighbours, and these exchange the data that
+//! each half has gathered. Both trees work for any number of members; if it is odd, the last member has no partner and
+//! is served by the one before it.
 //!
-//! | file | what |
+//! | file | topic |
 //! |---|---|
 //! | `pattern` | the messages of a collective, as a list in one order and by member: pure arithmetic |
-//! | `steps` | where they come from: spreading from a root, exchange among all |
-//! | `order` | in which order summands meet |
+//! | `steps` | the two patterns behind them: spreading from a root, exchange among all |
+//! | `order` | the order in which summands are added |
 //! | `price` | seconds, bytes and distances |
 //! | `fragment` | the tasks of one rank |
 //!
-//! Invariant: in a round a member sends at most one message and receives at most one. Transfers are ordered by round, then
-//! piece, and what a message needs has come in earlier rounds: that is one total order of the transfers of all members, so a
-//! run ends with one transfer in flight and nothing buffered.
+//! Invariant: in a round a member sends at most one message and receives at most one. Transfers are ordered by round,
+//! then piece, and the data of a message has arrived in earlier rounds. This is one total order of the transfers of all
+//! members, so a run terminates even with one transfer in flight and no buffering.
 //!
-//! Deliberately absent: choosing a way ([`price()`] is for those who do); a reduction to one root, which is a reduce-scatter
-//! all of whose other parts are empty; reductions in which a member's summands and its result share a buffer.
+//! Deliberately absent: choosing an algorithm ([`price()`] helps callers to choose); a reduction to one root, which is
+//! a reduce-scatter whose other parts are all empty; reductions in which a member's summands and its result share a
+//! buffer.
 
 mod fragment;
 mod order;
@@ -64,32 +66,32 @@ pub use price::{Price, Rates, price};
 
 use serde::{Deserialize, Serialize};
 
-/// What a group does together. Roots are members, by number.
+/// A collective operation of a group. Roots are member numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Collective {
-    /// Everybody gets what the root has.
+    /// All members get the root's data.
     Broadcast { root: usize },
-    /// Each gets its part of what the root has.
+    /// Each member gets its part of the root's data.
     Scatter { root: usize },
     /// The root gets the parts of all.
     Gather { root: usize },
-    /// Everybody gets the parts of all.
+    /// All members get the parts of all.
     AllGather,
-    /// Each gets the sum of what all have of its part.
+    /// Each member gets the sum of all members' summands of its part.
     ReduceScatter,
     /// A reduce-scatter, then an all-gather of the sums.
     AllReduce,
 }
 
-/// Along which messages.
+/// The algorithm of a collective: which members exchange messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CollectiveAlgorithm {
-    /// Each member with the next one, the last with the first.
+    /// Each member with the next one, and the last with the first.
     Ring,
-    /// By halves of halves: the fewest rounds.
+    /// By recursive halving: the fewest rounds.
     Tree,
-    /// From where a part is to where it ends.
+    /// From the source of a part straight to its destination.
     #[default]
     Direct,
 }
@@ -99,7 +101,7 @@ impl CollectiveAlgorithm {
         [CollectiveAlgorithm::Ring, CollectiveAlgorithm::Tree, CollectiveAlgorithm::Direct];
 }
 
-/// Some ranks in an order, as one of them sees them.
+/// An ordered list of ranks, as one of them sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     ranks: Vec<usize>,
@@ -107,7 +109,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// `None` where `rank` is not one of them.
+    /// The group as `rank` sees it; `None` if `rank` is not in the list.
     pub fn new(ranks: Vec<usize>, rank: usize) -> Option<Group> {
         let me = ranks.iter().position(|&member| member == rank)?;
         Some(Group { ranks, me })
@@ -118,7 +120,7 @@ impl Group {
         &self.ranks
     }
 
-    /// Which member this rank is.
+    /// The member number of this rank.
     pub fn me(&self) -> usize {
         self.me
     }

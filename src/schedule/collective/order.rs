@@ -1,6 +1,6 @@
-//! In which order summands meet: what a plan promises, and the verifier compares schedules with.
+//! The order in which summands are added: a plan promises it, and the verifier compares schedules with it.
 //!
-//! Found by playing the messages of a pattern, so it cannot disagree with them.
+//! Found by simulating the messages of a pattern, so it cannot disagree with them.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use super::pattern::Pattern;
 use crate::distribution::Region;
 use crate::schedule::verify::Summand;
 
-/// What a member adds up of one part.
+/// The sum of one part that a member makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
     pub part: usize,
-    /// Whose summands, in the order in which they meet: its own first.
+    /// The members whose summands it contains, in the order in which they are added: its own first.
     pub members: Vec<usize>,
 }
 
 impl Pattern {
-    /// By member, the sums that it makes: of its own part, and of those of others on their way to them. None where nothing is
-    /// added. Cost: the square of the number of members; the cube of a ring.
+    /// By member, the sums that it makes: of its own part, and of parts of others in transit. Empty if the collective
+    /// adds nothing. Cost: quadratic in the number of members; cubic for a ring.
     ///
     /// ```
     /// use einsum_dist::schedule::collective::{Collective, Pattern, CollectiveAlgorithm};
@@ -47,8 +47,8 @@ impl Pattern {
     }
 }
 
-/// What the verifier is told of one member: the summands that it makes itself, then those of others in the order in which they
-/// meet here. `made` has each member's own; `part` says which elements a part is.
+/// One member's list of summands for the verifier: those that it makes itself, then those of others in the order in
+/// which they are added here. `made` returns a member's own summands, `part` the elements of a part.
 pub fn listed(
     sums: &[Sum],
     me: usize,

@@ -1,13 +1,13 @@
-//! The messages of a collective, from the number of members, the root and the way alone.
+//! The messages of a collective, determined by the number of members, the root and the algorithm alone.
 //!
-//! Invariant: every member receives each part at most once in a phase (a reduction, a distribution), and sends of a sum only
-//! when all that is added to it there has come. A member's messages of a round are found without looking at others, in
-//! time logarithmic in their number, so that a rank's schedule costs no more than its own tasks.
+//! Invariant: every member receives each part at most once in a phase (a reduction, a distribution), and sends a sum
+//! only after everything that it adds to it has arrived. A member's messages of a round are found without visiting
+//! other members, in time logarithmic in their number, so that a rank's schedule costs no more than its own tasks.
 
 use super::steps::{exchange, rounds, spread};
 use super::{Collective, CollectiveAlgorithm};
 
-/// Some parts, `step` apart.
+/// Numbers of parts, `step` apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbers {
     pub first: usize,
@@ -16,12 +16,12 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// This one only.
+    /// A single number.
     pub const fn one(first: usize) -> Numbers {
         Numbers { first, step: 1, count: 1 }
     }
 
-    /// All, in ascending order.
+    /// All numbers, in ascending order.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         (0..self.count).map(move |at| self.first + at * self.step)
     }
@@ -33,18 +33,18 @@ pub struct Message {
     pub from: usize,
     pub to: usize,
     pub parts: Numbers,
-    /// They are summands, which the receiver adds to what it has of these parts.
+    /// The parts are summands, which the receiver adds to its own values of these parts.
     pub reduce: bool,
 }
 
 impl Message {
-    /// The way back: of a gather for a scatter, of sums for copies.
+    /// The reverse message: turns a scatter into a gather, or copies into summands.
     fn back(self, reduce: bool) -> Message {
         Message { from: self.to, to: self.from, reduce, ..self }
     }
 }
 
-/// What one member does in one round.
+/// The messages of one member in one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Step {
     pub sent: Option<Message>,
@@ -58,7 +58,7 @@ impl Step {
     }
 }
 
-/// A collective of so many members, in one of the ways.
+/// A collective of `members` members, by one of the algorithms.
 ///
 /// ```
 /// use einsum_dist::schedule::collective::{Collective, Pattern, CollectiveAlgorithm};
@@ -77,7 +77,7 @@ pub struct Pattern {
 
 impl Pattern {
     /// # Panics
-    /// When there is no member, or the root is none.
+    /// When there is no member, or the root is not a member.
     pub fn new(collective: Collective, way: CollectiveAlgorithm, members: usize) -> Pattern {
         let root = match collective {
             Collective::Broadcast { root } | Collective::Scatter { root } | Collective::Gather { root } => root,
@@ -91,7 +91,7 @@ impl Pattern {
         self.members
     }
 
-    /// How many parts there are.
+    /// The number of parts.
     pub fn parts(&self) -> usize {
         if matches!(self.collective, Collective::Broadcast { .. }) { 1 } else { self.members }
     }
@@ -101,13 +101,13 @@ impl Pattern {
         matches!(self.collective, Collective::ReduceScatter | Collective::AllReduce)
     }
 
-    /// How many rounds there are; of a tree some may be empty.
+    /// The number of rounds; in a tree, some may be empty.
     pub fn rounds(&self) -> usize {
         let all = rounds(self.collective, self.way, self.members);
         if self.collective == Collective::AllReduce { 2 * all } else { all }
     }
 
-    /// What a member does in a round.
+    /// The messages of a member in a round.
     pub fn step(&self, member: usize, round: usize) -> Step {
         let Pattern { collective, way, members } = *self;
         let once = rounds(collective, way, members);

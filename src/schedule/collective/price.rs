@@ -1,7 +1,7 @@
-//! What a collective costs: its messages played on lanes, without schedules.
+//! The cost of a collective: its messages simulated on lanes, without schedules.
 //!
-//! Every member has a send lane, a receive lane and workers. A transfer occupies a lane at both ends, for its latency and its
-//! bytes. What is added waits in one of two scratch places until the workers come to it.
+//! Every member has a send lane, a receive lane and workers. A transfer occupies a lane at both ends, for its latency
+//! and its bytes. A summand occupies one of two scratch buffers until the workers have added it.
 //!
 //! ```text
 //! a ring broadcast of 12 bytes in 2 pieces, 3 members; latency 1, 3 bytes a second
@@ -9,16 +9,16 @@
 //!   1 -> 2   piece 0  3..6   piece 1  6..9          9 seconds; in one piece 2 (1 + 12/3) = 10
 //! ```
 //!
-//! Deliberately absent: links that messages share. Who cares for them compares [`Price::carried`].
+//! Deliberately absent: links that messages share. To account for them, compare [`Price::carried`].
 
 use super::pattern::{Message, Pattern};
 use crate::distribution::tile_bounds;
 use crate::machine::Machine;
 
-/// What moving and adding takes.
+/// The rates of transfers and additions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
-    /// Seconds of a transfer whatever its size.
+    /// Seconds per transfer, independent of its size.
     pub latency: f64,
     /// Bytes per second that one member receives.
     pub bandwidth: f64,
@@ -36,22 +36,24 @@ impl From<&Machine> for Rates {
     }
 }
 
-/// What it comes to.
+/// The cost of a collective.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
-    /// Until the last member has all.
+    /// Seconds until the last member is done.
     pub seconds: f64,
     /// Bytes that the busiest member receives.
     pub received: usize,
-    /// Bytes times how many places of the group each travels, of all messages. On a ring the last place is next to the first.
+    /// Bytes times distance in the group, summed over all messages. Distances are cyclic: the last member is next to
+    /// the first.
     pub carried: usize,
 }
 
-/// An addition reads both summands and writes the sum, as a copy reads, reads what it writes to, and writes.
+/// An addition reads both summands and writes the sum; a copy reads its input, reads its target (write-allocate), and
+/// writes.
 const BYTES_MOVED: f64 = 3.0;
 
-/// The price of a pattern whose parts have `sizes` bytes, each message in `pieces` pieces. Cost: linear in the parts of all
-/// messages and pieces, which of rings and direct ways are as many as the square of the number of members.
+/// The price of a pattern whose parts have `sizes` bytes, with each message in `pieces` pieces. Cost: linear in the
+/// parts of all messages and pieces, which for rings and direct messages is quadratic in the number of members.
 ///
 /// # Panics
 /// When there is not one size for each part.
@@ -68,16 +70,16 @@ pub fn price(pattern: &Pattern, sizes: &[usize], pieces: usize, rates: Rates) ->
     Price { seconds: play.end, received, carried: play.carried }
 }
 
-/// One member's lanes.
+/// The lanes of one member: the times at which they become free.
 #[derive(Debug, Clone)]
 struct Member {
     send: f64,
     receive: f64,
     work: f64,
-    /// When the scratch places are free, the next one first.
+    /// The times at which the scratch buffers become free, the next one first.
     slots: [f64; 2],
     received: usize,
-    /// By part and piece, since when it is here.
+    /// By part and piece, the time since which it is here.
     since: Vec<f64>,
 }
 
@@ -95,7 +97,7 @@ impl<'a> Play<'a> {
         let since = vec![0.0; sizes.len() * pieces];
         let idle = Member { send: 0.0, receive: 0.0, work: 0.0, slots: [0.0; 2], received: 0, since };
         let mut play = Play { sizes, pieces, rates, members: vec![idle; pattern.members()], carried: 0, end: 0.0 };
-        // Its own summand is copied to where a member's sum will be.
+        // A member first copies its own summand to the place of its sum.
         if pattern.reduces() {
             for (number, &size) in sizes.iter().enumerate() {
                 let seconds = play.work(size);

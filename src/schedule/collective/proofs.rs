@@ -1,4 +1,5 @@
-//! Collectives as schedules of all ranks, proved by the verifier: one operand, and the same tensor as it lies afterwards.
+//! Collectives as schedules of all ranks, proved by the verifier: one operand, and the same tensor in its final
+//! distribution.
 
 use super::{Collective, CollectiveAlgorithm, Group, Parts, Pattern, append, listed};
 use crate::dims::Label;
@@ -9,7 +10,7 @@ use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Factor, Home, 
 const COLUMNS: usize = 3;
 const LABELS: [Label; 2] = [Label(0), Label(1)];
 
-/// A collective on some of the ranks there are; its tensor has rows, of which each member's part has so many.
+/// A collective on some of the ranks of a run. Its tensor is cut by rows; `rows` has the number of rows of each part.
 struct Case {
     collective: Collective,
     way: CollectiveAlgorithm,
@@ -29,13 +30,13 @@ impl Case {
         Pattern::new(self.collective, self.way, self.ranks.len())
     }
 
-    /// A part in a buffer that holds all of the tensor.
+    /// A part in a buffer that holds the whole tensor.
     fn part(&self, buffer: BufferId, part: usize) -> Vec<View> {
         let start = self.rows[..part].iter().sum();
         vec![View { buffer, bounds: vec![start..start + self.rows[part], 0..COLUMNS] }]
     }
 
-    /// How the tensor lies before and afterwards.
+    /// The distributions of the tensor before and afterwards.
     fn distributions(&self) -> [Distribution; 2] {
         let on = |role| {
             let axis = Axis { ranks: self.ranks.len(), role };
@@ -58,7 +59,7 @@ impl Case {
         }
     }
 
-    /// What the verifier is told; sums are promised in the order of `way`.
+    /// The facts for the verifier; sums are promised in the order of `way`.
     fn facts(&self, way: CollectiveAlgorithm) -> Facts {
         let pattern = Pattern::new(self.collective, way, self.ranks.len());
         let mut order = vec![Vec::new(); self.all_ranks()];
@@ -102,7 +103,7 @@ impl Case {
         builder.finish()
     }
 
-    /// Own parts are copied; what passes by, and summands, are in a buffer as large as the tensor.
+    /// Own parts are copied; forwarded parts and summands are in a buffer as large as the tensor.
     fn parts(&self, builder: &mut Builder, me: usize, operand: Option<BufferId>, out: Option<BufferId>) -> Parts {
         let (labels, extents) = (LABELS.to_vec(), self.shape());
         let within = extents.clone();
@@ -161,7 +162,7 @@ impl Case {
         if let Err(error) = self.verify(self.way) {
             panic!("{error}: {}\n{:#?}", what(), self.schedule(error.rank));
         }
-        // What patterns say is what moves.
+        // The bytes moved are those of the pattern's messages.
         let rows = |part: usize| if self.pattern().parts() == 1 { self.shape()[0] } else { self.rows[part] };
         for (member, &rank) in self.ranks.iter().enumerate() {
             let to_me = self.pattern().messages().filter(|message| message.to == member);
@@ -187,7 +188,7 @@ fn copy(builder: &mut Builder, from: BufferId, to: View) {
     work(builder, &to, |out| Work::Unary { input, out });
 }
 
-/// Ranks `0..=members` but one, in an order of their own.
+/// Ranks `0..=members` except one, in a permuted order.
 fn some_ranks(members: usize) -> Vec<usize> {
     let mut ranks: Vec<usize> = (0..=members).collect();
     ranks.remove(members / 3);
@@ -199,7 +200,7 @@ fn some_ranks(members: usize) -> Vec<usize> {
 #[test]
 fn every_collective_verifies() {
     for members in 1..=9 {
-        // Parts of unequal size, the first and others empty; even ones; nothing at all.
+        // Parts of unequal size, of which the first and others are empty; equal parts; only empty parts.
         let sizes = [(0..members).map(|part| 5 * part % 4).collect(), vec![2; members], vec![0; members]];
         let roots = (0..members).flat_map(|root| {
             [Collective::Broadcast { root }, Collective::Scatter { root }, Collective::Gather { root }]
@@ -235,7 +236,7 @@ fn larger_groups_verify() {
     }
 }
 
-/// The proofs are of the promised order: another way's is refused.
+/// The proofs cover the promised order: that of another algorithm is refused.
 #[test]
 fn another_order_is_refused() {
     for collective in [Collective::ReduceScatter, Collective::AllReduce] {

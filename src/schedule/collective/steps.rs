@@ -1,10 +1,10 @@
-//! Two patterns, of which the others are the way back or both: spreading from a root, and exchange among all.
+//! Two patterns: spreading from a root, and exchange among all. The others are these reversed, or both in sequence.
 //!
 //! ```text
 //! spread as a tree, 5 members, root 3          exchange as a tree, 5 members
-//!   round 0   3 -> 2        halves 012 | 34      rounds 0, 1   0 <-> 4          level 2: {0 4}
-//!   round 1   2 -> 1  3 -> 4      01|2  3|4      rounds 2, 3   0 <-> 2  1 <-> 3   2 -> 4      level 1: {0 4 | 2} {1 | 3}
-//!   round 2   1 -> 0               0|1           rounds 4, 5   0 <-> 1  2 <-> 3   3 -> 4      level 0: {0 2 4 | 1 3}
+//!   round 0   3 -> 2          halves 012 | 34    rounds 0, 1   0 <-> 4                   level 2: {0 4}
+//!   round 1   2 -> 1  3 -> 4  01|2  3|4          rounds 2, 3   0 <-> 2  1 <-> 3  2 -> 4  level 1: {0 4 | 2} {1 | 3}
+//!   round 2   1 -> 0          0|1                rounds 4, 5   0 <-> 1  2 <-> 3  3 -> 4  level 0: {0 2 4 | 1 3}
 //! ```
 //!
 //! Deliberately absent: lists of all messages; each member finds its own.
@@ -12,12 +12,12 @@
 use super::pattern::{Message, Numbers, Step};
 use super::{Collective, CollectiveAlgorithm};
 
-/// How often a group is halved until nobody has company.
+/// The number of halvings of a group until each member is alone.
 fn levels(members: usize) -> usize {
     members.next_power_of_two().trailing_zeros() as usize
 }
 
-/// How many rounds a collective has, of an all-reduce one half.
+/// The number of rounds of a collective; for an all-reduce, of one of its two halves.
 pub fn rounds(collective: Collective, way: CollectiveAlgorithm, members: usize) -> usize {
     match (way, collective) {
         (CollectiveAlgorithm::Ring | CollectiveAlgorithm::Direct, _) => members - 1,
@@ -25,18 +25,18 @@ pub fn rounds(collective: Collective, way: CollectiveAlgorithm, members: usize) 
             CollectiveAlgorithm::Tree,
             Collective::Broadcast { .. } | Collective::Scatter { .. } | Collective::Gather { .. },
         ) => levels(members),
-        // The second one of a level is for a member without a partner.
+        // The second round of a level is for a member without a partner.
         (CollectiveAlgorithm::Tree, _) => 2 * levels(members),
     }
 }
 
-/// The part of a message that has `member` at one of its ends.
+/// The step of `member` in a round with this message: empty unless `member` is at one of its ends.
 fn step(member: usize, from: usize, to: usize, parts: Numbers) -> Step {
     let message = Message { from, to, parts, reduce: false };
     Step { sent: (member == from).then_some(message), received: (member == to).then_some(message) }
 }
 
-/// From the root to everybody: one part for all, or each its own (`scatter`).
+/// From the root to all members: one part for all, or to each its own (`scatter`).
 pub fn spread(
     way: CollectiveAlgorithm,
     members: usize,
@@ -55,7 +55,7 @@ pub fn spread(
             let behind = (member + members - root) % members;
             let at = |behind: usize| (root + behind) % members;
             let message = |from: usize| {
-                // The part with the longest way leaves first, so that all arrive in the last round.
+                // The part with the farthest to go leaves first, so that all arrive in the last round.
                 let own = Numbers::one(at(members - 1 - round + from));
                 let goes = if scatter { from <= round } else { from == round };
                 let message = Message { from: at(from), to: at(from + 1), parts: parts(own), reduce: false };
@@ -71,7 +71,7 @@ pub fn spread(
                 }
                 let middle = group.start + group.len().div_ceil(2);
                 let halves = [group.start..middle, middle..group.end];
-                // What is on its way to others of that half passes its nearest member anyway.
+                // Data for other members of that half passes its nearest member anyway.
                 let (other, nearest) = if holder < middle { (&halves[1], middle) } else { (&halves[0], middle - 1) };
                 if level == round {
                     let own = Numbers { first: other.start, step: 1, count: other.len() };
@@ -87,7 +87,7 @@ pub fn spread(
     }
 }
 
-/// Everybody's part to everybody.
+/// The part of each member to all others.
 pub fn exchange(way: CollectiveAlgorithm, members: usize, member: usize, round: usize) -> Step {
     let copy = |from: usize, to: usize, parts: Numbers| Some(Message { from, to, parts, reduce: false });
     let [next, previous] = [1, members - 1].map(|distance| (member + distance) % members);

@@ -1,18 +1,19 @@
-//! Patterns played on sets; bytes, distances and seconds against numbers reckoned by hand.
+//! Patterns simulated on sets; bytes, distances and seconds compared with numbers computed by hand.
 
 use super::{Collective, CollectiveAlgorithm, Message, Pattern, Price, Rates, price};
 
-/// Every collective of so many members, with every root.
+/// Every collective of `members` members, with every root.
 fn collectives(members: usize) -> Vec<Collective> {
     let rooted = |root| [Collective::Broadcast { root }, Collective::Scatter { root }, Collective::Gather { root }];
     let all = [Collective::AllGather, Collective::ReduceScatter, Collective::AllReduce];
     (0..members).flat_map(rooted).chain(all).collect()
 }
 
-/// By member and part: whose summands are in what it has (of a copy, one: the owner's); `None` where it has nothing.
-type ResultResidency = Vec<Vec<Option<Vec<usize>>>>;
+/// By member and part, the members whose summands its data contains (for a copy, only the owner); `None` if it has no
+/// data.
+type Holdings = Vec<Vec<Option<Vec<usize>>>>;
 
-fn at_first(collective: Collective, members: usize) -> ResultResidency {
+fn at_first(collective: Collective, members: usize) -> Holdings {
     let has = |member: usize, part: usize| match collective {
         Collective::Broadcast { root } | Collective::Scatter { root } => (member == root).then(|| vec![part]),
         Collective::Gather { .. } | Collective::AllGather => (member == part).then(|| vec![part]),
@@ -22,7 +23,7 @@ fn at_first(collective: Collective, members: usize) -> ResultResidency {
     (0..members).map(|member| (0..parts).map(|part| has(member, part)).collect()).collect()
 }
 
-/// Whether a member is to have a part in the end.
+/// Whether a member must have a part at the end.
 fn is_due(collective: Collective, member: usize, part: usize) -> bool {
     match collective {
         Collective::Broadcast { .. } | Collective::AllGather | Collective::AllReduce => true,
@@ -43,7 +44,7 @@ fn play(collective: Collective, way: CollectiveAlgorithm, members: usize) {
             assert!(from != to && to < members && parts.count > 0, "{what}: {message:?}");
             assert_eq!(pattern.step(to, round).received, Some(message), "{what}: both ends know it");
             for part in parts.iter() {
-                // Of earlier rounds: messages of a round do not depend on each other.
+                // Data of earlier rounds: messages of one round do not depend on each other.
                 let sent = before[from][part].clone();
                 let sent = sent.unwrap_or_else(|| panic!("{what}: {from} does not have {part} in round {round}"));
                 let here = &mut held[to][part];
@@ -91,7 +92,7 @@ fn everybody_gets_what_it_should() {
     }
 }
 
-/// By member, what it receives of parts of these sizes.
+/// By member, the words that it receives, for parts of these sizes.
 fn received(collective: Collective, way: CollectiveAlgorithm, sizes: &[usize]) -> Vec<usize> {
     let mut received = vec![0; sizes.len()];
     let pattern = Pattern::new(collective, way, sizes.len());
@@ -110,7 +111,7 @@ fn words_of_exchanges() {
             (0..members).map(|member| whole - sizes[without(member)]).collect()
         };
         for way in CollectiveAlgorithm::ALL {
-            // Each part once, whatever the way.
+            // Each part once, whatever the algorithm.
             assert_eq!(received(Collective::AllGather, way, &sizes), but(&|member| member));
             let all: usize = received(Collective::ReduceScatter, way, &sizes).iter().sum();
             assert_eq!(all, (members - 1) * whole, "{way:?}");
@@ -127,7 +128,8 @@ fn words_of_exchanges() {
             but(&|member| (member + 1) % members)
         );
     }
-    // Who stands before the last of an odd number takes what that one has for its half; others add for larger halves.
+    // In an odd group, the member before the last gets the last one's summands for its half; others add for larger
+    // halves.
     assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 3]), [3, 2, 1]);
     assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 5]), [6, 3, 5, 5, 1]);
     assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 7]), [7, 6, 7, 5, 7, 7, 3]);
@@ -174,7 +176,7 @@ fn rounds_of_trees_are_logarithms() {
 fn trees_go_the_least_distance() {
     for members in 1..=17 {
         for root in 0..members {
-            // Parts go straight to their owners, and a broadcast nowhere twice.
+            // Parts go straight to their owners.
             let far = |message: &Message| message.from.abs_diff(message.to);
             let scatter = Pattern::new(Collective::Scatter { root }, CollectiveAlgorithm::Tree, members);
             let carried: usize = scatter.messages().map(|message| message.parts.count * far(&message)).sum();
@@ -195,7 +197,7 @@ fn trees_go_the_least_distance() {
     );
 }
 
-/// A transfer of 6 bytes takes 3 seconds, adding them 1.
+/// A transfer of 6 bytes takes 3 seconds, adding them takes 1 second.
 const RATES: Rates = Rates { latency: 1.0, bandwidth: 3.0, memory: 18.0 };
 
 fn seconds(collective: Collective, sizes: &[usize], pieces: usize) -> [f64; 3] {
@@ -207,30 +209,30 @@ fn seconds(collective: Collective, sizes: &[usize], pieces: usize) -> [f64; 3] {
 fn prices_of_copies() {
     // Ring: two hops; tree: 0 -> 2, then 0 -> 1; direct: one after the other.
     assert_eq!(seconds(Collective::Broadcast { root: 0 }, &[12], 1), [10.0, 10.0, 10.0]);
-    // Of two pieces of 3 seconds each the ring passes one on while the other comes.
+    // With two pieces of 3 seconds each, the ring forwards one while the other arrives.
     assert_eq!(seconds(Collective::Broadcast { root: 0 }, &[12], 2), [9.0, 12.0, 12.0]);
     // Tree: 12 bytes to member 2, then two transfers at once.
     assert_eq!(seconds(Collective::Scatter { root: 0 }, &[6; 4], 1), [9.0, 8.0, 9.0]);
     assert_eq!(seconds(Collective::Gather { root: 0 }, &[6; 4], 1), [9.0, 8.0, 9.0]);
     // Tree: 6 bytes, then 12.
     assert_eq!(seconds(Collective::AllGather, &[6; 4], 1), [9.0, 8.0, 9.0]);
-    // Nothing is no message; the part that there is travels twice in a ring and in a tree of three.
+    // Empty parts are not sent; the only non-empty part travels twice in a ring and in a tree of three.
     assert_eq!(seconds(Collective::AllGather, &[0, 6, 0], 1), [6.0, 6.0, 6.0]);
     assert_eq!(seconds(Collective::AllGather, &[0; 5], 1), [0.0; 3]);
 }
 
 #[test]
 fn prices_of_reductions() {
-    // Direct: three transfers, the last one is added. Ring: each is added before the next leaves. Tree: 5 and 2 seconds for two
-    // parts, 3 and 1 for one.
+    // Direct: three transfers, then the addition of the last. Ring: each is added before the next leaves. Tree: 5 and 2
+    // seconds for two parts, 3 and 1 for one.
     assert_eq!(seconds(Collective::ReduceScatter, &[6; 4], 1), [12.0, 11.0, 10.0]);
-    // The ring adds half of a part while the other half comes: 6 transfers of 2 seconds, and half an addition.
+    // The ring adds half of a part while the other half arrives: 6 transfers of 2 seconds, and half an addition.
     assert_eq!(seconds(Collective::ReduceScatter, &[6; 4], 2)[0], 12.5);
     assert_eq!(seconds(Collective::AllReduce, &[6; 4], 1), [21.0, 19.0, 19.0]);
-    // Adding takes 10 seconds and the copy of the own summand as many; messages wait for a scratch place.
+    // Adding takes 10 seconds, and so does the copy of the own summand; messages wait for a scratch buffer.
     let slow = Rates { memory: 1.8, ..RATES };
     let direct = Pattern::new(Collective::ReduceScatter, CollectiveAlgorithm::Direct, 5);
     assert_eq!(price(&direct, &[6; 5], 1, slow), Price { seconds: 50.0, received: 24, carried: 5 * 6 * 6 });
-    // One part only: two levels of a tree, three transfers of a ring, one member that gets three.
+    // Only one part: two levels of a tree, three transfers of a ring, one member that receives three.
     assert_eq!(seconds(Collective::ReduceScatter, &[6, 0, 0, 0], 1), [12.0, 8.0, 10.0]);
 }

@@ -1,4 +1,4 @@
-//! What the blocks of some ranks come from: only that is followed, and only ranks that have to do with it have schedules.
+//! The cone of influence of some ranks' blocks: only tasks in it are followed, and only ranks in it have schedules.
 //!
 //! ```text
 //! out of rank 0 after a product on a grid       from
@@ -7,9 +7,9 @@
 //!   rank 4   the sends of its summand of out    its contractions, and what these received
 //! ```
 //!
-//! Of other ranks only tasks are followed that write what a followed task reads, in the order that all tasks of their rank put them in.
-//! Invariant: between two ranks that are followed there are as many sends as receives, which is how they are matched. Deliberately
-//! absent: whether other ranks end; they run the same algorithm.
+//! On other ranks, only tasks that write data read by a followed task are followed, in the order that all tasks of
+//! their rank impose. Invariant: between two followed ranks there are as many sends as receives, so they can be matched
+//! by their position. Deliberately absent: proof that other ranks terminate; they run the same algorithm.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -17,7 +17,7 @@ use std::collections::btree_map::Entry;
 use super::{Facts, Fault, VerifyError, run};
 use crate::schedule::{Action, Schedule, Task, TaskId};
 
-/// Proves the blocks of the result of some ranks, in ascending order; how many ranks had to do with them.
+/// Proves the result blocks of the ranks in `chosen` (ascending). Returns the number of ranks in their cone.
 ///
 /// # Errors
 /// The first fault found, with its rank and task.
@@ -60,7 +60,7 @@ impl Known {
         Known { followed: vec![false; schedule.tasks.len()], schedule, sends, recvs, writers }
     }
 
-    /// The tasks that wrote what one reads: back to the one that wrote all of it.
+    /// The tasks that wrote the boxes that a task reads: for each box, back to one that wrote all of it.
     fn sources(&self, id: TaskId) -> Vec<TaskId> {
         let mut sources = Vec::new();
         for read in self.schedule.tasks[id].action.reads() {
@@ -78,8 +78,8 @@ impl Known {
         sources
     }
 
-    /// The tasks that are kept, in order, each after those that came before it: of every lane the last one is enough, as its
-    /// tasks follow each other.
+    /// The tasks that are kept, in order, with edges to the kept tasks before them: the last one of each lane is
+    /// enough, as a lane runs its tasks in order.
     fn kept(&self, keep: impl Fn(TaskId, &Task) -> bool) -> Vec<Task> {
         let tasks = &self.schedule.tasks;
         let mut kept: Vec<Task> = Vec::new();
@@ -125,7 +125,7 @@ impl Cone<'_> {
         }
     }
 
-    /// Backwards from all tasks of the chosen ranks.
+    /// Marks the followed tasks, backwards from all tasks of the chosen ranks.
     fn mark(&mut self, chosen: &[usize]) -> Result<(), VerifyError> {
         let mut open: Vec<(usize, TaskId)> = Vec::new();
         for &rank in chosen {
@@ -160,7 +160,7 @@ impl Cone<'_> {
         Ok(())
     }
 
-    /// The tasks of a rank that are followed, without sends to whom nobody follows.
+    /// The followed tasks of a rank, without sends whose receives are not followed.
     fn part(&self, known: &Known) -> Schedule {
         let Schedule { rank, ranks, element, ref buffers, .. } = known.schedule;
         let received = |id: TaskId, peer: usize| {

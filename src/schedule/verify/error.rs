@@ -1,4 +1,4 @@
-//! What the verifier finds.
+//! The faults that the verifier reports.
 
 use crate::schedule::{BufferId, TaskId};
 
@@ -57,7 +57,7 @@ pub enum Fault {
     Memory { peak: u64, budget: u64 },
 }
 
-/// A fault and where it is.
+/// A fault and its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifyError {
     pub rank: usize,

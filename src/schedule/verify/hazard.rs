@@ -1,7 +1,8 @@
-//! One rank by itself: bounds, and an order between every two tasks that meet in memory.
+//! One rank by itself: checks bounds, and that any two tasks with a hazard between them are ordered.
 //!
-//! "Complete before" is a clock with one hand per lane: how many tasks of each lane are complete when a task starts.
-//! A lane completes in order, so one number per lane says it all, and the check costs a few words per task and edge.
+//! Happens-before is a vector clock with one counter per lane: the number of tasks of each lane that are complete when
+//! a task starts. A lane completes in order, so one number per lane is enough, and the check costs a few words per task
+//! and edge.
 
 use super::sharing::Sharing;
 use super::{Facts, Fault, Origin, VerifyError};
@@ -9,7 +10,7 @@ use crate::distribution::Region;
 use crate::schedule::uses::{Use, Uses};
 use crate::schedule::{Action, BufferPlacement, Home, Lane, ReuseScope, Schedule, Task, TaskId, View, Work};
 
-/// Per lane, how many of its tasks are complete.
+/// By lane, the number of its tasks that are complete.
 pub type Clock = [usize; 3];
 
 pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
@@ -68,7 +69,7 @@ pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
     Ok(())
 }
 
-/// No tensor holds for longer than what it is made of, and those that alpha scales only for one slice.
+/// Checks that no tensor stays valid for longer than its inputs, and tensors scaled by alpha only for one slice.
 fn lasting(schedule: &Schedule, facts: &Facts) -> Result<(), Fault> {
     for (id, value) in facts.values.iter().enumerate() {
         let longest = match value.origin {

@@ -1,14 +1,15 @@
 //! Proves a schedule without running it, for any number of ranks, without data.
 //!
-//! Three depths. [`own`] looks at one rank: views stay inside buffers, and every two tasks that touch the same elements, one
-//! of them writing, are ordered by edges. [`whole`] looks at all ranks together: transfers match, the run ends with one
-//! transfer in flight per lane and nothing buffered, nothing is read before it is written, and the *provenance* of every
-//! element, followed from the operands through every task and transfer, is what the expression asks for: each element of out
-//! holds each k exactly once, on every owner and replica.
+//! There are three depths. [`own`] checks one rank: views stay inside buffers, and any two tasks that touch the same
+//! elements, one of them writing, are ordered by edges. [`whole`] checks all ranks together: transfers match, the run
+//! terminates with one transfer in flight per lane and no buffering, nothing is read before it is written, and the
+//! *provenance* of every element, followed from the operands through every task and transfer, matches the expression:
+//! each element of out contains each k exactly once, on every owner and replica.
 //!
-//! Provenance is derived and never declared: a task says which boxes it reads and writes, not what is in them.
+//! Provenance is derived and never declared: a task states which boxes it reads and writes, not their contents.
 //!
-//! The cost is linear in all tasks of all ranks; where these are thousands, [`follow`] looks at the blocks of some only.
+//! The cost is linear in the tasks of all ranks; for thousands of ranks, [`follow`] checks the blocks of only some of
+//! them.
 
 mod cone;
 mod error;

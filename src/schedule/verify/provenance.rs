@@ -1,4 +1,4 @@
-//! What is in the buffers of a rank: pieces of tensors, and which products their sums hold.
+//! The contents of a rank's buffers: pieces of tensors, and the products that their sums contain.
 
 use std::ops::Range;
 
@@ -6,33 +6,33 @@ use super::Fault;
 use crate::distribution::{Bounds, Region, is_empty, volume, without};
 use crate::schedule::View;
 
-/// The user's values in an output that is added onto.
+/// The state of the user's values in an output that is added onto.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prior {
-    /// Not in this sum.
+    /// Not part of this sum.
     Absent,
-    /// As the user gave them.
+    /// Unscaled, as passed by the user.
     Raw,
-    /// Beta times.
+    /// Multiplied by beta.
     Scaled,
 }
 
-/// What a box of a buffer holds.
+/// The contents of a box of a buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// The tensor (a value without its redistributions); `None` for zeros that belong to no place yet.
+    /// The tensor (a value without its redistributions); `None` for zeros that belong to no tensor yet.
     pub value: Option<usize>,
-    /// The indices of the tensor, stored densely; no dimensions for zeros that no place is known of.
+    /// The indices of the tensor, stored densely; no dimensions for zeros whose position is unknown.
     pub at: Region,
-    /// The summed products: disjoint regions of the summed dimensions, in the order in which they were added. Neighbours are one
-    /// where the order can be told from where that begins.
+    /// The summed products: disjoint regions of the summed dimensions, in the order in which they were added. Adjacent
+    /// regions are merged if the order is determined by where they begin.
     pub sum: Vec<Region>,
     pub prior: Prior,
     /// Alpha has been applied.
     pub alpha: bool,
 }
 
-/// A box of a buffer and what it holds.
+/// A box of a buffer and its contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
     pub bounds: Bounds,
@@ -40,7 +40,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// The part of it in a box of the buffer.
+    /// The part of the piece inside a box of the buffer.
     pub fn part(&self, bounds: &[Range<usize>]) -> Piece {
         let bounds = intersect(&self.bounds, bounds);
         if bounds == self.bounds {
@@ -53,7 +53,8 @@ impl Piece {
     }
 }
 
-/// The buffers of one rank. Invariant: pieces of one buffer are disjoint; what no piece covers was never written.
+/// The contents of all buffers of one rank. Invariant: pieces of one buffer are disjoint; elements in no piece were
+/// never written.
 #[derive(Debug, Default)]
 pub struct Contents(pub Vec<Vec<Piece>>);
 
@@ -74,7 +75,7 @@ impl Contents {
         if written == view.elements() { Ok(parts) } else { Err(Fault::Unwritten(view.buffer)) }
     }
 
-    /// Puts a piece into a buffer, over what was there.
+    /// Writes a piece into a buffer, over its previous contents.
     pub fn write(&mut self, buffer: usize, piece: Piece) {
         if is_empty(&piece.bounds) {
             return;
@@ -95,11 +96,12 @@ impl Contents {
     }
 }
 
-/// Appends `more` to a sum; `follows` says whether its first products may come after the last ones. Those of `more` were found
-/// in order where they were added up, which may be another rank with an order of its own. With `joins` neighbours become one.
+/// Appends `more` to a sum; `follows` decides whether its first products may come after the last ones of the sum. The
+/// order within `more` was checked where it was added up, possibly on another rank with an order of its own. With
+/// `joins`, adjacent regions are merged.
 ///
 /// # Errors
-/// The sum has some of it already, or it comes out of order.
+/// The sum already contains some of these products, or they come out of order.
 pub fn add(
     sum: &mut Vec<Region>,
     more: &[Region],
@@ -124,7 +126,7 @@ pub fn add(
     Ok(())
 }
 
-/// How many products a sum holds.
+/// The number of products in a sum.
 pub fn products(sum: &[Region]) -> usize {
     sum.iter().map(Region::volume).sum()
 }

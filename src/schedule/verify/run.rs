@@ -1,7 +1,7 @@
-//! All ranks together: plays the run with one transfer in flight per lane and nothing buffered, and follows provenance.
+//! All ranks together: simulates the run with one transfer in flight per lane and no buffering, and follows provenance.
 //!
-//! Hazards are excluded before ([`super::hazard`]), so every order that the edges allow leaves the same contents, and
-//! playing one order proves all.
+//! Hazards have been excluded before ([`super::hazard`]), so every order that the edges allow leaves the same contents,
+//! and simulating one order proves all.
 
 use super::provenance::Contents;
 use super::semantics::{Meaning, carry};
@@ -42,7 +42,7 @@ pub fn check(schedules: &[Schedule], facts: &Facts) -> Result<(), VerifyError> {
     Ok(())
 }
 
-/// As [`check`], of some tasks of some ranks: all that the results of the ranks in `chosen` come from.
+/// As [`check`], for some tasks of some ranks: all tasks that contribute to the results of the ranks in `chosen`.
 pub fn of_some(schedules: &[&Schedule], facts: &Facts, chosen: &[usize]) -> Result<(), VerifyError> {
     for Rank { meaning, contents, .. } in play(schedules, facts)? {
         let rank = meaning.schedule.rank;
@@ -53,7 +53,7 @@ pub fn of_some(schedules: &[&Schedule], facts: &Facts, chosen: &[usize]) -> Resu
     Ok(())
 }
 
-/// Plays schedules of ranks in ascending order, all that transfers are between.
+/// Simulates the schedules of ranks in ascending order, which must include both ends of every transfer.
 fn play<'a>(schedules: &[&'a Schedule], facts: &'a Facts) -> Result<Vec<Rank<'a>>, VerifyError> {
     let mut ranks: Vec<Rank> = schedules.iter().map(|schedule| start(schedule, facts)).collect();
     let mut woken: Vec<usize> = (0..ranks.len()).rev().collect();
@@ -94,7 +94,8 @@ fn work(rank: &mut Rank, task: TaskId) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Runs the transfer at the head of a lane, if its other end is at the head there too; returns the peer. Ranks go by their places.
+/// Runs the transfer at the head of a lane if its other end is at the head of its lane, too. Returns the peer. Ranks
+/// are indices into `ranks`.
 fn transfer(ranks: &mut [Rank], rank: usize, lane: Lane) -> Result<Option<usize>, VerifyError> {
     let Some(task) = ranks[rank].head(lane) else { return Ok(None) };
     let (Action::Send { peer, .. } | Action::Recv { peer, .. }) = *ranks[rank].action(task) else { return Ok(None) };
@@ -129,7 +130,7 @@ fn deliver(ranks: &mut [Rank], source: usize, send: TaskId, target: usize, recv:
     }
     for (from, into) in from.iter().zip(&into) {
         let pieces = ranks[source].contents.read(from)?;
-        // What arrives must be of the tensor that the buffer is for.
+        // Arriving data must belong to the tensor that the buffer is for.
         let facts = ranks[target].meaning.facts;
         let tensor = facts.tensor(ranks[target].meaning.schedule.buffers[into.buffer].node);
         if pieces.iter().any(|piece| piece.content.value.is_some_and(|value| value != tensor)) {

@@ -1,4 +1,4 @@
-//! What each kind of work does to the contents of a rank's buffers.
+//! The semantics of work: the effect of each kind on the contents of a rank's buffers.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ pub struct Meaning<'a> {
 }
 
 impl Meaning<'_> {
-    /// What operands, and an output that is added onto, hold at the start.
+    /// The contents at the start: those of operands, and of an output that is added onto.
     pub fn initial(&self) -> Contents {
         let pieces = self.schedule.buffers.iter().map(|buffer| {
             let given = match buffer.home {
@@ -41,7 +41,7 @@ impl Meaning<'_> {
         Some(Piece { bounds, content: Content { value, at, sum, prior, alpha: prior != Prior::Absent } })
     }
 
-    /// Follows one work task.
+    /// Applies one work task to the contents.
     pub fn work(&self, contents: &mut Contents, work: &Work) -> Result<(), Fault> {
         match work {
             Work::Contract { left, right, out, accumulate } => self.contract(contents, left, right, out, *accumulate),
@@ -79,7 +79,7 @@ impl Meaning<'_> {
         Ok(())
     }
 
-    /// Zeros in a box, which are of no tensor yet; with where the box is, if its buffer has a place.
+    /// Zeros in a box, which belong to no tensor yet; with the indices of the box if its buffer has a placement.
     fn zeros(&self, out: &View) -> Piece {
         let placed = self.placed(self.buffer(out), Prior::Absent).map(|piece| piece.part(&out.bounds).content.at);
         let at = placed.unwrap_or_else(|| Region::from(Vec::<Intervals>::new()));
@@ -95,7 +95,7 @@ impl Meaning<'_> {
             match content.value {
                 Some(held) if held == self.facts.tensor(value) => {}
                 Some(_) => return Err(Fault::WrongInput(view.buffer)),
-                // Sums of nothing.
+                // Empty sums.
                 None if needed == 0 && content.at.dims().len() == view.bounds.len() => {}
                 None => return Err(Fault::Unfinished(view.buffer)),
             }
@@ -117,7 +117,7 @@ impl Meaning<'_> {
     ) -> Result<(), Fault> {
         let value = self.facts.tensor(self.buffer(out).node);
         let Origin::Contract { left: l, right: r } = self.facts.values[value].origin else { return Err(Fault::Shape) };
-        // Where there is nothing to multiply, schedules fill or scale instead.
+        // If there is nothing to multiply, schedules fill or scale instead.
         if left.elements() == 0 || right.elements() == 0 {
             return Err(Fault::Shape);
         }
@@ -140,7 +140,7 @@ impl Meaning<'_> {
         self.accumulate(contents, Piece { bounds: out.bounds.clone(), content }, out, accumulate)
     }
 
-    /// The summed products that the indices of all labels span.
+    /// The region of summed products that the indices of all labels span.
     fn product_box(&self, value: usize, ranges: &HashMap<Label, Intervals>) -> Region {
         let labels = self.facts.summed(value).0;
         Region::from(labels.iter().map(|label| ranges.get(label).cloned().unwrap_or_default()).collect::<Vec<_>>())
@@ -232,7 +232,7 @@ impl Meaning<'_> {
         self.add(contents, input, out)
     }
 
-    /// Whether the output of this rank is what the expression asks for.
+    /// Checks that the output of this rank is the result of the expression.
     pub fn result(&self, contents: &Contents) -> Result<(), Fault> {
         let needed: usize = self.facts.summed(self.facts.output).1.iter().product();
         let value = &self.facts.values[self.facts.output];
@@ -246,7 +246,7 @@ impl Meaning<'_> {
         let view = View { buffer: *id, bounds };
         let placed = self.placed(buffer, Prior::Absent);
         let prior = if self.facts.accumulate { Prior::Scaled } else { Prior::Absent };
-        // Of an output in summands, the first is the tensor and the others are zeros.
+        // If the output is distributed as summands, the first is the tensor and the others are zeros.
         let zeros = value.distribution.summand(self.schedule.rank) != Some(0);
         for piece in contents.read(&view)? {
             let content = &piece.content;
@@ -265,7 +265,7 @@ impl Meaning<'_> {
         Ok(())
     }
 
-    /// Adds the content of one place to another: the same element of the same tensor, or zeros.
+    /// Adds the content of one box to that of another: the same elements of the same tensor, or zeros.
     fn combine(&self, piece: &mut Piece, more: &Piece) -> Result<(), Fault> {
         let more = &more.part(&piece.bounds).content;
         let content = &mut piece.content;
@@ -288,8 +288,8 @@ impl Meaning<'_> {
     }
 }
 
-/// The indices along one dimension of a box that the pieces fill together; `None` where they are not the same everywhere, or
-/// do not ascend.
+/// The indices along one dimension of a box that the pieces fill together; `None` if they are not the same everywhere,
+/// or do not ascend.
 fn along(pieces: &[Piece], dim: usize) -> Option<Intervals> {
     let mut ends: Vec<usize> = pieces.iter().flat_map(|p| [p.bounds[dim].start, p.bounds[dim].end]).collect();
     ends.sort_unstable();
@@ -310,7 +310,7 @@ fn along(pieces: &[Piece], dim: usize) -> Option<Intervals> {
     ranges.windows(2).all(|pair| pair[0].end <= pair[1].start).then(|| Intervals::ascending(ranges))
 }
 
-/// A piece read from `from`, as it lies in `to` after a copy: both boxes have one shape.
+/// A piece read from `from`, at its position in `to` after a copy; both boxes have the same shape.
 pub fn carry(piece: Piece, from: &View, to: &View) -> Piece {
     let moved = |(at, (from, to)): (&Range<usize>, (&Range<usize>, &Range<usize>))| {
         at.start - from.start + to.start..at.end - from.start + to.start
@@ -319,7 +319,7 @@ pub fn carry(piece: Piece, from: &View, to: &View) -> Piece {
     Piece { bounds, content: piece.content }
 }
 
-/// Applies beta to values of the user that nothing has been added to.
+/// Applies beta to user values to which nothing has been added.
 fn beta(content: &mut Content) -> Result<(), Fault> {
     let raw = content.prior == Prior::Raw && content.sum.is_empty();
     content.prior = Prior::Scaled;

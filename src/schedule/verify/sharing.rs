@@ -1,4 +1,4 @@
-//! Buffers that share bytes: none is used while another one needs them.
+//! Buffers that share bytes: checks that none is used while another one needs these bytes.
 
 use std::collections::HashMap;
 
@@ -7,20 +7,20 @@ use super::hazard::Clock;
 use crate::schedule::arena::{Occupants, lives};
 use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
 
-/// Follows who uses the bytes of the arena, task by task.
+/// Tracks the users of the bytes of the arena, task by task.
 pub struct Sharing<'a> {
     schedule: &'a Schedule,
     lives: Vec<Option<(TaskId, TaskId)>>,
-    /// Per buffer and lane, how many tasks of the lane must be complete until nobody uses it any more.
+    /// By buffer and lane, the number of tasks of the lane that must be complete before the buffer is no longer in use.
     left: Vec<Clock>,
     occupants: Occupants,
-    /// Buffers that must hold what is in them when everything else has run again.
+    /// By buffer, whether its contents must survive while everything else runs again.
     kept: Vec<bool>,
-    /// Those of other groups may not share memory with it.
+    /// By buffer, its sharing group; buffers of different groups must not share memory.
     groups: Vec<ReuseScope>,
-    /// By buffer and section, the first and the last lane that uses it.
+    /// By buffer and section, the first and the last branch that uses it.
     lanes: HashMap<(BufferId, usize), (usize, usize)>,
-    /// Per buffer, what must be complete before it may be used.
+    /// By buffer, the number of tasks of each lane that must be complete before it may be used.
     needs: Vec<Clock>,
 }
 
@@ -63,14 +63,14 @@ impl<'a> Sharing<'a> {
         if (0..count).all(inside) { Ok(sharing) } else { Err(Fault::Arena) }
     }
 
-    /// A task uses a buffer when so much is complete.
+    /// Checks the use of a buffer by a task that starts when the tasks counted by `clock` are complete.
     pub fn used(&mut self, task: TaskId, buffer: BufferId, clock: &Clock) -> Result<(), Fault> {
         if !self.is_own(buffer) {
             return Ok(());
         }
         if self.lives[buffer].is_some_and(|(first, _)| first == task) {
             for other in self.occupants.replace(buffer, self.schedule.offsets[buffer], self.bytes(buffer)) {
-                // Met again at another use of the same task.
+                // The buffer itself, from an earlier use by the same task.
                 if other == buffer {
                     continue;
                 }

@@ -1,11 +1,11 @@
-//! What a correct run must do, said independently of any schedule: the tensors of a plan and where they come from.
+//! The specification of a correct run, independent of any schedule: the tensors of a plan and their origins.
 
 use std::ops::Range;
 
 use crate::dims::Label;
 use crate::distribution::{Distribution, Intervals, Region};
 
-/// Where a tensor comes from.
+/// The origin of a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// The operand with this index.
@@ -23,7 +23,7 @@ pub enum Origin {
     },
 }
 
-/// Products that are added to elements of a tensor at once.
+/// Products that are added to elements of a tensor in one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summand {
     /// The elements.
@@ -32,19 +32,19 @@ pub struct Summand {
     pub products: Region,
 }
 
-/// In which order products are added to an element: a plan promises bits, so it promises an order.
+/// The order in which products are added to an element: a plan promises bitwise results, so it promises an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// Ascending along the summed dimensions.
     Ascending,
-    /// Down along one summed dimension, from 0 on to its end: what partial sums meet on a ring.
+    /// Downwards along one summed dimension, continuing from 0 at its end: the order of partial sums on a ring.
     RingDown(Label),
-    /// By rank on which they are added: this list. Of all that is on it, an element gets what has to do with it.
+    /// By the rank on which they are added: this list. An element takes the entries that cover it.
     Listed(Vec<Vec<Summand>>),
 }
 
 impl Order {
-    /// Whether what comes next is told by where products begin: one region then stands for all that followed each other.
+    /// Whether the order is determined by where products begin; one region may then stand for several consecutive ones.
     pub fn joins(&self) -> bool {
         !matches!(self, Order::Listed(_))
     }
@@ -64,9 +64,9 @@ pub struct Value {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     pub values: Vec<Value>,
-    /// The value that the run is for.
+    /// The value that the run computes.
     pub output: usize,
-    /// The output's buffer holds values of the user that count beta times.
+    /// The output's buffer holds user values, which are added with the factor beta.
     pub accumulate: bool,
 }
 
@@ -79,8 +79,8 @@ impl Facts {
         value
     }
 
-    /// The extents of the dimensions that a value is a sum over: k of a contraction, summed dimensions, or the summands of
-    /// an operand that lies as partial sums; with the labels, where there are any.
+    /// The extents of the dimensions that a value is a sum over, with their labels: k of a contraction, or the summed
+    /// dimensions of a unary step. For an operand distributed as partial sums, the number of summands, without a label.
     pub fn summed(&self, value: usize) -> (Vec<Label>, Vec<usize>) {
         let value = &self.values[self.tensor(value)];
         let input = match value.origin {
@@ -103,7 +103,7 @@ impl Facts {
         (labels, extents)
     }
 
-    /// Whether products of elements `at` of `value` may be added next on a rank, after `last`.
+    /// Whether the products `next` may be added after `last`, to the elements `at` of `value` on a rank.
     pub fn follows(&self, value: usize, (rank, at): (usize, &Region), last: &Region, next: &Region) -> bool {
         match &self.values[self.tensor(value)].order {
             Order::Listed(by_rank) => {
@@ -133,7 +133,7 @@ impl Facts {
     }
 }
 
-/// From the first index of a set to the last.
+/// The range from the first index of a set to the last.
 fn span(set: &Intervals) -> Range<usize> {
     let ranges = set.ranges();
     ranges.first().map_or(0, |first| first.start)..ranges.last().map_or(0, |last| last.end)

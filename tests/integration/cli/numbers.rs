@@ -229,7 +229,9 @@ fn machines_are_within_reason() {
         ("flops = 1e400", "machine.toml: "),
         ("link_bandwidth = 1e-300", "link_bandwidth is 1e-300, and must be"),
         ("link_latency = -1e-5", "link_latency is -1e-5, and must be from 0.0 to 1000000000.0"),
-        ("alone = 0.5", "alone is 0.5, and must be from 1.0"),
+        ("solo_speedup = 0.5", "solo_speedup is 0.5, and must be from 1.0"),
+        // The key of before.
+        ("alone = 0.5", "solo_speedup is 0.5, and must be from 1.0"),
         ("block_rates = [[16.0, nan]]", "block_rates are"),
         ("speeds = [1.0, inf]\nranks = 2", "speeds are"),
         ("topology = 'pack:4294967296 core:4294967296'", "a host has at most 65536 processing units"),

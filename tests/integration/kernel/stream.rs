@@ -44,7 +44,8 @@ fn check<T: Element>(target: &Target, offset: usize, scale: f64, beta: f64) -> b
     contract_planned(&planned, alpha, left.view(), right.view(), factor, out.view_mut(), &mut Workspace::new())
         .unwrap();
     let got = ArrayView::from_shape(IxDyn(&shape(OUT)), &memory[start..start + count]).unwrap();
-    let what = format!("{} {} offset {offset} alpha {scale} beta {beta}", T::DTYPE.name(), super::targets::name(target));
+    let what =
+        format!("{} {} offset {offset} alpha {scale} beta {beta}", T::DTYPE.name(), super::targets::name(target));
     assert!(got.iter().all(|value| value.to_c64().is_finite()), "{what}");
     assert!(memory[..start].iter().chain(&memory[start + count..]).all(|value| *value == mark), "{what}");
     let tolerance = error_bound(T::DTYPE, 4, 2);
