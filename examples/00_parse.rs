@@ -1,4 +1,4 @@
-//! From text to a tree of einsums, and what a mistake looks like.
+//! From text to a tree of einsums, and the message for a mistake.
 //!
 //! `cargo run --example 00_parse`
 
@@ -7,7 +7,7 @@ use einsum_parser::{NodeKind, parse};
 fn main() -> Result<(), einsum_parser::ParseError> {
     // Every bracket contains an arrow and is contracted first.
     let tree = parse("[ij, jk -> ik], kl -> il")?;
-    // White space means nothing: an expression prints in its canonical form.
+    // White space is ignored: an expression prints in its canonical form.
     assert_eq!(tree.to_string(), "[ij,jk->ik],kl->il");
 
     // Nodes come children first, the root last, each with its place in the text.
@@ -26,7 +26,7 @@ fn main() -> Result<(), einsum_parser::ParseError> {
     assert_eq!(named.names(), ["m0", "c0", "k0", "n0"]);
     println!("\ndimensions   {}", named.names().join(" "));
 
-    // A mistake is shown where it is.
+    // An error shows the place of the mistake.
     if let Err(error) = parse("mk,kn->mx") {
         assert_eq!(error.labels(), ["x"]);
         println!("\n{}", error.render());

@@ -1,4 +1,4 @@
-//! Every dimension of a binary contraction is of one of four kinds; whatever is not becomes a unary step first.
+//! Every dimension of a binary contraction has one of four kinds; unary steps handle all other dimensions first.
 //!
 //! `cargo run --example 01_classify`
 
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("  {kind}   {:<8}  {meaning}", labels.collect::<Vec<_>>().join(" "));
     }
 
-    // The diagonal of `ii` and the sum over `l` are no part of a contraction: they come before it.
+    // The diagonal of `ii` and the sum over `l` are not part of the contraction: they come before it.
     let problem = Problem::parse("iij,jkl->ik")?.shapes(&[vec![4, 4, 5], vec![5, 6, 2]])?;
     let tree = problem.tree(&Machine::default(), &Options::default())?;
     println!("\niij,jkl->ik\n");
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("  {}", steps.join("\n  "));
     assert_eq!(steps, ["diagonal iij->ij", "sum jkl->jk", "contract ij,jk->ik"]);
 
-    // Extents that do not agree are shown under each place.
+    // An error about conflicting extents shows every place where they occur.
     let conflict = Problem::parse("mk,kn->mn")?.shapes(&[vec![2, 3], vec![4, 5]]);
     match conflict {
         Err(einsum_dist::Error::Shape(error)) => println!("\n{}", error.render()),

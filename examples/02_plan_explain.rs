@@ -1,4 +1,4 @@
-//! A plan is a value: it is made, printed, compared and proved without data, for any number of ranks.
+//! A plan is a value: it is made, printed, compared and verified without data, for any number of ranks.
 //!
 //! `cargo run --example 02_plan_explain`
 
@@ -6,21 +6,21 @@ use einsum_dist::plan::AlgorithmName;
 use einsum_dist::{Machine, Options, Problem};
 
 fn main() -> einsum_dist::Result<()> {
-    // A chain of two products on 8 ranks of 4 workers. The cost model chooses an algorithm for each; `lies` says how each
-    // tensor is cut: `i/8` is dimension i over 8 ranks.
+    // A chain of two products on 8 ranks with 4 workers each. The cost model chooses an algorithm for each product. The
+    // column `lies` shows the distribution of each tensor: `i/8` means that dimension i is cut over 8 ranks.
     let chain = Problem::parse("[ij,jk->ik],kl->il")?.shapes(&[vec![4096, 2048], vec![2048, 1024], vec![1024, 512]])?;
     let plan = chain.plan(&Machine::new(8, 4), &Options::default())?;
     println!("{}\n", plan.explain());
 
-    // The schedules of all ranks together: transfers match, nothing deadlocks, nothing is read too early, and every
-    // element of the result holds every summand exactly once.
+    // Verifies the schedules of all ranks together: transfers match, no rank deadlocks, no data are read too early, and
+    // every element of the result contains every summand exactly once.
     plan.verify()?;
 
-    // The same inputs give the same plan; another machine may not.
+    // The same inputs give the same plan; another machine may give a different one.
     assert_eq!(plan.fingerprint(), chain.plan(&Machine::new(8, 4), &Options::default())?.fingerprint());
     assert_ne!(plan.fingerprint(), chain.plan(&Machine::new(9, 4), &Options::default())?.fingerprint());
 
-    // What one product costs under each algorithm that applies.
+    // The communication of one product under three algorithms.
     let (m, k, n, ranks) = (4096, 1024, 2048, 4);
     let product = Problem::parse("mk,kn->mn")?.shapes(&[vec![m, k], vec![k, n]])?;
     println!("mk,kn->mn on {ranks} ranks    MB received by the busiest rank");
@@ -29,7 +29,7 @@ fn main() -> einsum_dist::Result<()> {
         let plan = product.plan(&Machine::new(ranks, 1), &options)?;
         let received = (0..ranks).map(|rank| plan.schedule(rank).bytes_received()).max().unwrap_or(0);
         println!("  {:<8} {:>8.3}", algorithm.name(), received as f64 / 1e6);
-        // The closed forms: all but one of p blocks of the tensor that travels.
+        // The closed forms: a rank receives all but one of the p blocks of the tensor that moves.
         let all_but_own = (ranks - 1) * 4 / ranks;
         match algorithm {
             AlgorithmName::RingMn => assert_eq!(received, (all_but_own * k * n) as u64),
@@ -40,7 +40,7 @@ fn main() -> einsum_dist::Result<()> {
     Ok(())
 }
 
-/// What `--cut` says on the command line.
+/// The dimensions to cut, as given by `--cut` on the command line.
 fn cut(algorithm: AlgorithmName) -> Vec<String> {
     match algorithm {
         AlgorithmName::RingMn => vec!["m".to_owned()],

@@ -1,4 +1,4 @@
-//! One call for one process; a world of ranks for the same contraction, distributed.
+//! A contraction in one call in one process, and the same contraction distributed over a world of ranks.
 //!
 //! `cargo run --release --example 03_contract`
 
@@ -7,8 +7,8 @@ use einsum_dist::plan::AlgorithmName;
 use einsum_dist::{Dtype, Machine, Options, Problem, World, einsum};
 
 fn main() -> einsum_dist::Result<()> {
-    // Scores of attention: every head of every sequence multiplies its queries and keys. Any strides will do: here the
-    // keys are a transposed view, which nobody copies.
+    // Attention scores: every head of every sequence multiplies its queries and keys. Operands may have any strides:
+    // here, the keys are a transposed view, which is not copied.
     let queries = Array4::from_shape_fn((2, 48, 4, 16), |(b, q, h, d)| (b + 2 * q + 3 * h + 5 * d) as f64 % 7.0 - 3.0);
     let keys = Array4::from_shape_fn((2, 4, 64, 16), |(b, h, k, d)| (3 * b + h + 2 * k + d) as f64 % 5.0 - 2.0);
     let keys = keys.permuted_axes([0, 2, 1, 3]);
@@ -19,8 +19,8 @@ fn main() -> einsum_dist::Result<()> {
     assert_eq!(scores.shape(), [2, 4, 48, 64]);
     println!("{text} -> {:?}, first score {}", scores.shape(), scores[[0, 0, 0, 0]]);
 
-    // The same on ranks of this process: planned for a machine, compiled for a world, run. Left to itself the planner cuts
-    // the heads, and nothing moves; `ring-mn` moves blocks of the keys from rank to rank.
+    // The same on ranks of this process: planned for a machine, compiled for a world, run. By default, the planner cuts
+    // the heads, and no data move; `ring-mn` moves blocks of the keys from rank to rank.
     let problem = Problem::parse(text)?.shapes(&[queries.shape().to_vec(), keys.shape().to_vec()])?;
     for (ranks, algorithm) in [(2, None), (4, None), (3, Some(AlgorithmName::RingMn))] {
         let options = Options { dtype: Dtype::Float64, algorithm, ..Options::default() };

@@ -1,4 +1,4 @@
-//! A plan is compiled once and runs on data that change: the inverse of a matrix by Newton's iteration.
+//! A plan is compiled once and runs on changing data: the inverse of a matrix by Newton's iteration.
 //!
 //! `cargo run --release --example 04_compiled_plan`
 
@@ -6,13 +6,13 @@ use einsum_dist::ndarray::Array2;
 use einsum_dist::{Dtype, Machine, Options, Problem, World};
 
 fn main() -> einsum_dist::Result<()> {
-    // A well-conditioned matrix: a heavy diagonal and some noise.
+    // A well-conditioned matrix: a dominant diagonal and some noise.
     let size = 96;
     let noise = |i: usize, j: usize| ((i * 37 + j * 101) % 23) as f64 / 23.0 - 0.5;
     let matrix =
         Array2::from_shape_fn((size, size), |(i, j)| noise(i, j) + if i == j { size as f64 / 2.0 } else { 0.0 });
 
-    // Kernels are chosen and buffers allocated here; each run below only computes and communicates.
+    // Kernels are selected and buffers allocated here; each run below only computes and communicates.
     let options = Options { dtype: Dtype::Float64, ..Options::default() };
     let problem = Problem::parse("ij,jk->ik")?.shapes(&[vec![size, size], vec![size, size]])?;
     let plan = problem.plan(&Machine::new(4, 1), &options)?;

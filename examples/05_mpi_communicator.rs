@@ -1,4 +1,4 @@
-//! The library inside an MPI program: contractions over communicators of the program's own.
+//! The library inside an MPI program: contractions over the program's own communicators.
 //!
 //! ```text
 //! MPICC=mpicc.mpich cargo build --release --features mpi --example 05_mpi_communicator
@@ -16,11 +16,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // MPI belongs to this program. The library needs MPI_THREAD_FUNNELED: the thread that calls it communicates.
     let (universe, _) = initialize_with_threading(Threading::Funneled).ok_or("MPI runs already")?;
     let everyone = universe.world();
-    // Two groups, even and odd ranks, which know nothing of each other.
+    // Two independent groups: even and odd ranks.
     let group = everyone.rank() % 2;
     let communicator = everyone.split_by_color(Color::with_value(group)).ok_or("no group")?;
 
-    // The communicator is duplicated; its error handler and its messages stay untouched.
+    // The communicator is duplicated; its error handler and its messages are left alone.
     let world = World::from_communicator(&communicator)?;
     let (m, k, n) = (60, 40, 50);
     let options = Options { dtype: Dtype::Float64, algorithm: Some(AlgorithmName::RingMn), ..Options::default() };
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let plan = problem.plan(&Machine::new(world.ranks(), 1), &options)?;
     let mut program = world.compile::<f64>(&plan)?;
 
-    // Every rank makes the blocks that it holds, in the distributions that the plan names; nothing is gathered.
+    // Every rank creates the blocks that it holds, in the distributions of the plan; nothing is gathered.
     let lies = |operand| &plan.operand(operand).distribution;
     let left = DistTensor::from_fn(&world, &[m, k], lies(0), |at| (at[0] + at[1]) as f64);
     let right = DistTensor::from_fn(&world, &[k, n], lies(1), |at| (group as usize + at[0] * at[1]) as f64);
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (members, rank) = (world.ranks(), everyone.rank());
     println!("rank {rank}: in group {group} of {members}, whose output lies as {}", plan.placement(plan.output()));
 
-    // The library's part ends before the program ends MPI.
+    // The library must finish before the program finalises MPI.
     drop((program, left, right, out));
     world.finish()?;
     Ok(())

@@ -11,7 +11,7 @@ use einsum_dist::{Dtype, Machine, Options, Problem, World, einsum};
 const SCORES: &str = "bqhd,bkhd->bhqk";
 const VALUES: &str = "bhqk,bkhd->bqhd";
 
-/// Queries that are looked at together: their scores are all that is kept.
+/// Queries per chunk; only the scores of one chunk are in memory at a time.
 const CHUNK: usize = 16;
 
 type Failure = Box<dyn std::error::Error>;
@@ -19,7 +19,7 @@ type Failure = Box<dyn std::error::Error>;
 fn main() -> Result<(), Failure> {
     let array = |name| -> Result<Array4<f32>, Failure> { Ok(numpy::array(name)?.into_dimensionality::<Ix4>()?) };
     let (queries, keys, values) = (array("query")?, array("key")?, array("value")?);
-    // Models keep a key and its value side by side. Both are views of that cache, which nobody copies.
+    // Models store a key and its value side by side. Both operands are views of that cache, which is not copied.
     let cache = stack(Axis(2), &[keys.view(), values.view()])?;
     let (keys, values) = (cache.index_axis(Axis(2), 0), cache.index_axis(Axis(2), 1));
     let (batches, all, heads, depth) = queries.dim();
@@ -36,15 +36,15 @@ fn main() -> Result<(), Failure> {
         let mut scores = Array4::<f32>::zeros((batches, heads, CHUNK, keys.dim().1));
         let score = plan(SCORES, [&[batches, CHUNK, heads, depth], keys.shape()])?;
         let attend = plan(VALUES, [scores.shape(), values.shape()])?;
-        // Compiled once, for every chunk.
+        // Compiled once for all chunks.
         let (mut score_program, mut attend_program) = (world.compile::<f32>(&score)?, world.compile::<f32>(&attend)?);
         let mut attended = Array4::<f32>::zeros(queries.dim());
         for start in (0..all).step_by(CHUNK) {
             let chunk = s![.., start..start + CHUNK, .., ..];
-            // scores = scale (queries keys), written where they were before.
+            // scores = scale (queries keys), in place of the previous scores.
             score_program.run_into(scale, &[&queries.slice(chunk), &keys], 0.0, &mut scores)?;
             softmax(scores.view_mut());
-            // The result of a chunk is a view of the whole result.
+            // The output of a chunk is a view of the whole result.
             attend_program.run_into(1.0, &[&scores, &values], 0.0, &mut attended.slice_mut(chunk))?;
         }
         let error = numpy::error(&attended, &want, &magnitude);
@@ -58,7 +58,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Weights that are not negative and sum to 1 along the last dimension.
+/// Turns scores into nonnegative weights that sum to 1 along the last dimension.
 fn softmax(mut scores: ArrayViewMut4<f32>) {
     for mut row in scores.rows_mut() {
         let most = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -68,7 +68,8 @@ fn softmax(mut scores: ArrayViewMut4<f32>) {
     }
 }
 
-/// NumPy's result, what errors are relative to (the sum of |weight value| of each element), and how large they may be.
+/// Returns NumPy's result, the magnitude that errors are relative to (the sum of |weight value| of each element), and
+/// the bound on relative errors.
 fn expected(
     queries: &Array4<f64>,
     keys: &Array4<f64>,
@@ -77,8 +78,8 @@ fn expected(
     let want = numpy::array::<f64>("attention_result")?.into_dimensionality::<Ix4>()?;
     let weights = numpy::array::<f64>("attention_weights")?;
     let magnitude = einsum(VALUES, &[&weights, &values.mapv(f64::abs)])?.into_dimensionality::<Ix4>()?;
-    // A score is off by no more than `score`; subtracting the largest rounds once more. The exponential makes relative
-    // errors of these, adds an own one to each, and the sum and the division add theirs.
+    // The error of a score is at most `score`; subtracting the largest score rounds once more. The exponential turns
+    // these absolute errors into relative ones and adds its own; the sum and the division add theirs.
     let depth = keys.dim().3;
     let products = einsum(SCORES, &[&queries.mapv(f64::abs), &keys.mapv(f64::abs)])?;
     let largest = products.iter().copied().fold(0.0, f64::max) / (depth as f64).sqrt();

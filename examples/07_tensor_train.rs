@@ -1,4 +1,4 @@
-//! A tensor train as a tree from a file: what its order and its memory are, and slices where memory is limited.
+//! A tensor train as a tree from a file: its contraction order, its peak memory, and slices if memory is limited.
 //!
 //! `cargo run --release --example 07_tensor_train`
 
@@ -8,7 +8,7 @@ use einsum_dist::ndarray::{ArrayD, Slice};
 use einsum_dist::{Error, Machine, Options, Problem, World};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Four cores; p, q and r connect neighbours. Brackets say: from the left to the right.
+    // Four cores; p, q and r connect neighbours. The brackets prescribe contraction from left to right.
     let tree = numpy::text("tensor_train.einsum")?;
     let cores = (0..4).map(|core| numpy::array::<f32>(&format!("train_{core}"))).collect::<Result<Vec<_>, _>>()?;
     let operands = numpy::borrowed(&cores);
@@ -16,12 +16,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let whole = problem.plan(&Machine::new(1, 1), &Options::default())?;
     println!("{}\n", whole.explain());
 
-    // Without brackets the order is searched for: both halves first takes half of the operations.
+    // Without brackets, the planner searches for the order: contracting both halves first halves the operations.
     let free = Problem::parse("ap,pbq,qcr,rd->abcd")?.shapes(&numpy::shapes(&cores))?;
     let halves = free.plan(&Machine::new(1, 1), &Options::default())?;
     assert!(halves.total_gflop() < 0.5 * whole.total_gflop());
 
-    // NumPy has made every fourth element of each dimension, and the norm of all.
+    // NumPy has computed every fourth element of each dimension, and the norm of all elements.
     let want = numpy::array::<f64>("tensor_train_sample")?;
     let norm = numpy::array::<f64>("tensor_train_norm")?.sum();
     let magnitude = every_fourth(&World::single().compile(&whole)?.run(&numpy::borrowed(&numpy::absolute(&cores)))?);
@@ -31,8 +31,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let machine = Machine::new(ranks, 1);
         let peak = busiest(&problem.plan(&machine, &Options::default())?);
         for limit in [None, Some(peak * 4 / 5), Some(peak * 3 / 5)] {
-            // A plan that does not fit runs for pieces of some dimensions, one after the other. Each of these slices
-            // writes its part of the result, or adds onto it.
+            // A plan that does not fit runs in slices: for pieces of some dimensions, one after the other. Each slice
+            // writes its part of the result, or adds to it.
             let options = Options { memory_limit: limit, ..Options::default() };
             let plan = problem.plan(&machine, &options)?;
             plan.verify()?;
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
 
-    // Operands and result have to be somewhere.
+    // A limit below the size of operands and result is an error.
     let options = Options { memory_limit: Some(1_000_000), ..Options::default() };
     match problem.plan(&Machine::new(1, 1), &options) {
         Err(Error::Plan(error)) => println!("\nlimit of 1 MB: {error}"),
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Bytes of the rank that needs most.
+/// Peak bytes of the rank that needs the most memory.
 fn busiest(plan: &einsum_dist::Plan) -> u64 {
     (0..plan.ranks()).map(|rank| plan.peak_bytes(rank)).max().unwrap_or(0)
 }

@@ -1,8 +1,8 @@
 //! A network of fifteen tensors in one einsum: the order of contractions decides whether it can be contracted at all.
 //!
-//! Two layers of a ternary MERA, a state of a chain of sites: isometries make three sites of one, disentanglers act on
-//! neighbours. Labels of the state are small letters, those of its conjugate are capitals. What lies outside the light
-//! cone of the operators is an identity and has left the expression.
+//! Two layers of a ternary MERA, a state of a chain of sites: isometries map one site to three, disentanglers act on
+//! neighbours. Labels of the state are lower-case letters, those of its conjugate are capitals. Tensors outside the
+//! light cone of the operators cancel to identities and are not in the expression.
 //!
 //! `cargo run --release --example 08_mera`
 
@@ -18,8 +18,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let problem = Problem::parse(&text)?.shapes(&numpy::shapes(&tensors))?;
     println!("{text}\n");
 
-    // An order is a choice like any other, and a plan without data says what it takes. From the left to the right the
-    // whole state is made before it meets its conjugate.
+    // The contraction order is an option, and a plan reports its cost without data. From left to right, the whole state
+    // is computed before it is contracted with its conjugate.
     println!("path            operations  dimensions  largest intermediate");
     let plan = |path: PathChoice, ranks| {
         let options = Options { dtype: Dtype::Float64, path, ..Options::default() };
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     assert!(operations[2] <= operations[1] && operations[2] < operations[0] - 10.0);
 
-    // A path that was found once need not be searched for again: as positions it is text, which opt_einsum reads too.
+    // A path need not be searched for again: as positions, it is text that opt_einsum reads, too.
     let found = plan(PathChoice::Auto, 1)?;
     let positions: Vec<String> = found.path.iter().map(|[left, right]| format!("({left},{right})")).collect();
     let given: PathChoice = positions.join(",").parse()?;
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let bound = numpy::bound(&plan) * magnitude.iter().copied().fold(0.0, f64::max);
         let error = (&expectations - &want).iter().fold(0.0, |most: f64, off| most.max(off.abs()));
         assert!(error <= bound, "{ranks} ranks: error {error:e}, bound {bound:e}");
-        // The first operator does nothing, and the state has norm 1: isometries are what their name says.
+        // The first operator is the identity, and the state has norm 1, because isometries preserve norms.
         assert!((expectations[0] - 1.0).abs() < 1e-12, "norm {}", expectations[0]);
         let numbers: Vec<String> = expectations.iter().map(|number| format!("{number:.6}")).collect();
         println!("on {ranks}: {}  error {error:.1e}, bound {bound:.1e}", numbers.join(" "));

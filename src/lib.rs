@@ -1,8 +1,8 @@
-//! Contracts einsum expressions and trees on one core, on every socket of a machine, or on many machines over MPI.
+//! Contracts einsum expressions and trees on one core, on all sockets of a machine, or on many machines over MPI.
 //!
 //! ```text
 //! text --parse--> Expression --shapes--> Tree of unary steps and contractions, every dimension c, m, n or k
-//!      --plan--> Plan: where every tensor lies, which algorithm contracts each node     (a value: print it, compare it)
+//!      --plan--> Plan: distribution of every tensor, algorithm of each contraction     (a value: print it, compare it)
 //!      --schedule(rank)--> Schedule: buffers, tasks and edges of one rank               (a value; no data, no MPI)
 //!      --verify--> Verified --compile--> Program --run--> tensors, metrics
 //! ```
@@ -10,17 +10,17 @@
 //! Data flows one way and every stage is a value. An algorithm is a function that returns a schedule; one executor runs
 //! schedules and one verifier proves them.
 //!
-//! | to do | start at |
+//! | to | start at |
 //! |---|---|
 //! | contract arrays in this process | [`einsum()`] |
-//! | say what to contract, for which machine, in which order | [`Problem`], [`Machine`], [`Options`], [`plan::PathChoice`] |
-//! | look at a plan: what it moves, takes and costs | [`Plan`] |
-//! | see which rank did what when, as a picture or a trace | [`Program::timeline`], [`timeline::Timeline`] |
-//! | run it often, on views, into an output, with alpha and beta | [`World`], [`Program`], [`Operand`], [`Output`] |
+//! | choose expression, machine and contraction order | [`Problem`], [`Machine`], [`Options`], [`plan::PathChoice`] |
+//! | inspect a plan: its communication, memory and cost | [`Plan`] |
+//! | see when each rank ran which task, as a picture or a trace | [`Program::timeline`], [`timeline::Timeline`] |
+//! | run a plan many times, on views, with alpha and beta | [`World`], [`Program`], [`Operand`], [`Output`] |
 //! | keep tensors distributed | [`DistTensor`] |
-//! | have a result that does not fit into memory | [`Program::run_part`], [`NpyOutput`] |
-//! | know how far a result may be off | [`Plan::roundings`], [`kernel::error_bound`] |
-//! | see how a distributed algorithm works | [`algorithm`], [`schedule`] |
+//! | compute a result that does not fit into memory | [`Program::run_part`], [`NpyOutput`] |
+//! | bound the rounding error of a result | [`Plan::roundings`], [`kernel::error_bound`] |
+//! | learn how a distributed algorithm works | [`algorithm`], [`schedule`] |
 //!
 //! Build, inspect and run a plan:
 //!
@@ -46,11 +46,12 @@
 //! # Ok::<(), einsum_dist::Error>(())
 //! ```
 //!
-//! Shapes are lists of extents, in the order of a term's labels. Sizes are in bytes and times in seconds, unless a name
-//! says otherwise; operations count 2 per multiply-add, 8 of complex numbers. Calls fail with an [`Error`].
+//! A shape lists the extents in the order of a term's labels. Sizes are in bytes and times in seconds, unless a name
+//! says otherwise. A multiply-add counts as 2 operations, or 8 for complex numbers. A call that fails returns an
+//! [`Error`].
 //!
-//! Features: `cli` (default) builds the command line, `mpi` runs on MPI ranks, `libxsmm` lets LIBXSMM multiply small
-//! products, `hwloc` asks hwloc what the machine is made of, `full` is everything.
+//! Features: `cli` (default) builds the command line, `mpi` runs on MPI ranks, `libxsmm` uses LIBXSMM for small
+//! products, `hwloc` reads the machine's topology from hwloc, `full` enables all of them.
 
 pub mod algorithm;
 pub mod api;

@@ -1,10 +1,10 @@
-//! The command line of einsum-dist; everything is in [`cli`].
+//! The einsum-dist command line; [`cli`] implements it.
 
 mod cli;
 
 einsum_dist::remember_ignored_signals!();
 
-/// Where memory runs out, the program says so and ends.
+/// Reports a failed allocation and ends the program.
 #[global_allocator]
 static ALLOCATOR: einsum_dist::memory::ReportingAllocator = einsum_dist::memory::ReportingAllocator;
 

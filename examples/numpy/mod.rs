@@ -1,4 +1,4 @@
-//! What the examples with data share: operands and results that NumPy wrote, and how far a result is from NumPy's.
+//! Shared by the examples with data: operands and results from NumPy, and the error of a result relative to NumPy's.
 #![allow(dead_code, reason = "every example uses a part")]
 
 use std::path::PathBuf;
@@ -19,13 +19,13 @@ pub fn array<T: Element>(name: &str) -> Result<ArrayD<T>> {
     DistTensor::from_npy(&world, path(&format!("{name}.npy")), &Distribution::single())?.gather(&world)
 }
 
-/// The names of the arrays that a list of operands has, each as often as it is there.
+/// The names of the arrays in a list of operands, with repetitions.
 pub fn names(list: &str) -> std::io::Result<Vec<String>> {
     let name = |line: &str| line.trim_start_matches("data/").trim_end_matches(".npy").to_owned();
     Ok(text(list)?.lines().map(name).collect())
 }
 
-/// Operands as programs take them.
+/// Borrows arrays as the operands of a program.
 pub fn borrowed<T: Element>(arrays: &[ArrayD<T>]) -> Vec<&dyn Operand<T>> {
     arrays.iter().map(|array| array as &dyn Operand<T>).collect()
 }
@@ -34,8 +34,8 @@ pub fn shapes<T: Element>(arrays: &[ArrayD<T>]) -> Vec<Vec<usize>> {
     arrays.iter().map(|array| array.shape().to_vec()).collect()
 }
 
-/// Absolute values: what a program makes of them is the sum of absolute products of each element, which errors are
-/// relative to.
+/// Absolute values of all elements. A program computes from these the sum of absolute products of each element, which
+/// errors are relative to.
 pub fn absolute<T: Element>(arrays: &[ArrayD<T>]) -> Vec<ArrayD<T>> {
     arrays.iter().map(|array| array.mapv(|x| T::from_f64(x.to_c64().norm(), 0.0))).collect()
 }

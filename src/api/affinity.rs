@@ -2,15 +2,15 @@
 //!
 //! Invariant: a thread that cannot be pinned runs unpinned; that is no error.
 
-/// Pins this thread, and the threads that it starts from now on, to these cores. Without cores, or where the system refuses, the
-/// thread keeps its mask.
+/// Pins the calling thread, and the threads that it starts later, to `cores`. If `cores` is empty or the system
+/// refuses, the thread keeps its mask.
 pub(super) fn bind(cores: &[usize]) {
     #[cfg(target_os = "linux")]
     if !cores.is_empty() {
         use rustix::thread::{CpuSet, sched_setaffinity};
         let mut set = CpuSet::new();
         cores.iter().filter(|&&core| core < CpuSet::MAX_CPU).for_each(|&core| set.set(core));
-        // A core that has gone since leaves the thread where it is, as good a place as any.
+        // If the cores have gone offline since, the thread keeps its mask, which is harmless.
         let _ = sched_setaffinity(None, &set);
     }
     #[cfg(not(target_os = "linux"))]

@@ -1,7 +1,8 @@
-//! Small files in which a host's measurements are remembered: in the directory of `EINSUM_DIST_CACHE`, else in `einsum-dist` of the
-//! user's cache.
+//! Small files that cache the measurements of a host: in the directory `EINSUM_DIST_CACHE`, else in `einsum-dist` of
+//! the user's cache directory.
 //!
-//! Invariant: who reads while another process writes finds all of a file or nothing. A host that nothing can be written on measures every time.
+//! Invariant: a process that reads while another one writes finds the whole file or none. A host without a writable
+//! directory measures every time.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,12 +10,13 @@ use std::path::{Path, PathBuf};
 use super::output::{tag, write_whole};
 use crate::io::output::remove_leftovers;
 
-/// The file of this name, if there is a place for such files.
+/// The path of the cache file of this name; `None` if there is no cache directory.
 pub(super) fn file(name: &str) -> Option<PathBuf> {
     folder(|variable| std::env::var_os(variable)).map(|folder| folder.join(name))
 }
 
-/// Where the files are. The rules of the XDG base directories ignore variables that are empty or not absolute.
+/// The cache directory. The XDG base directory rules ignore variables that are empty or not absolute;
+/// `EINSUM_DIST_CACHE` may be relative.
 fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let absolute = |name: &str| set(name).filter(|path| path.is_absolute());
@@ -22,12 +24,12 @@ fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     set("EINSUM_DIST_CACHE").or_else(|| Some(user()?.join("einsum-dist")))
 }
 
-/// Whether nothing is to be measured or remembered: plans are then the same on every host.
+/// Whether `EINSUM_DIST_RATES=default` disables measuring and caching, so that plans are the same on every host.
 pub(super) fn is_off() -> bool {
     std::env::var("EINSUM_DIST_RATES").is_ok_and(|rates| rates == "default")
 }
 
-/// Writes a file anew; where that fails, the next run measures again.
+/// Replaces a cache file. If that fails, the next run measures again.
 pub(super) fn write(file: &Path, text: &str) {
     let made = file.parent().map_or(Ok(()), std::fs::create_dir_all);
     if made.is_ok() {

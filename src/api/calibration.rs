@@ -1,25 +1,26 @@
-//! Measures the rates of the machine that a world runs on, with the engine itself, and remembers them per host.
+//! Measures the rates of the machine that a world runs on, with the engine itself, and caches them per host.
 //!
 //! | rate | from |
 //! |---|---|
-//! | `start` | a run that has next to nothing to do, on rank 0 |
-//! | `sync_overhead` | how much longer a run takes in which all share what rank 0 would do while others wake up; medians |
-//! | `flops`, `block_rates`, `solo_speedup` | products of cubes, one on each rank at the same time; of small ones, one on one rank, slowed down as a large one is by others (`solo_speedup`) |
-//! | `speeds` | how long each rank takes for its cube, where they differ by more than noise |
+//! | `start` | a run with almost no work, on rank 0; median |
+//! | `sync_overhead` | extra time if all ranks share a little work, compared to rank 0 alone; medians |
+//! | `flops`, `block_rates` | cubes on all ranks at once; small ones on one rank, divided by `solo_speedup` |
+//! | `solo_speedup` | a cube on one rank alone, compared to all ranks at once |
+//! | `speeds` | the time of each rank for its cube, if ranks differ by more than noise |
 //! | `memory_bandwidth` | a copy on each rank |
-//! | `link_latency`, `link_bandwidth` | blocks that move from each rank to the next, of several nodes to the same place on the next |
-//! | `node_latency`, `node_bandwidth` | blocks that move from each rank to the next of its node |
-//! | `interference` | a ring that computes for longer than it receives, beside a product of the same size |
+//! | `link_latency`, `link_bandwidth` | blocks from each rank to the next; with several nodes, to its peer on the next |
+//! | `node_latency`, `node_bandwidth` | blocks from each rank to the next on its node |
+//! | `interference` | a ring that computes for longer than it receives, compared to an equal product; median of rounds |
 //!
-//! Latencies are of the quicker quarter of many runs, products medians of rounds in which all sizes have their turn; what a large
-//! one does a larger one can do, too. All others are of the quickest of a few runs: what else the machine does only makes them
-//! slower. Files (`cache`) are one for each host, number
-//! of ranks, of workers and of ranks of a node, transport, and whether they have cores of their own. `EINSUM_DIST_RATES=default` neither
-//! measures nor reads: plans are then the same on every host.
+//! Latencies are lower quartiles of many runs. Rates of products are medians of rounds that measure all sizes in turn;
+//! a large cube counts as no slower than a smaller large one. All others come from the fastest of a few runs, as other
+//! load only slows runs down. Each host, number of ranks, of workers and of ranks per node, transport, and placement
+//! (whether ranks have cores of their own) has its own file (`cache`). With `EINSUM_DIST_RATES=default`, nothing is
+//! measured or read: plans are then the same on every host.
 //!
-//! Invariant: all processes have the same numbers, those of rank 0. Deliberately absent: nodes with different numbers of ranks
-//! (all links then count as the slowest), element types other than f32 (others are reckoned from it), and what other
-//! programs take.
+//! Invariant: all processes have the same numbers, those of rank 0. Deliberately absent: nodes with different numbers
+//! of ranks (all links then count as the slowest), element types other than f32 (their rates are derived from it), and
+//! the load of other programs.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -31,25 +32,26 @@ use crate::machine::{Link, Machine};
 use crate::memory::probe;
 use crate::plan::{AlgorithmName, Fixed, Options, Plan};
 
-/// Sides of cubes of which a run of several ranks has more to do with their threads than with products.
+/// Sides of small cubes: in a run of several ranks, their threads cost more time than the products.
 const SMALL: [usize; 4] = [16, 32, 64, 128];
-/// Sides up to where rates no longer change.
+/// Sides of large cubes, up to where rates no longer change.
 const LARGE: [usize; 3] = [256, 512, 1024];
-/// Runs that move much.
+/// Number of runs that move large blocks.
 const MOVES: usize = 10;
-/// Elements that each rank copies, and receives.
+/// Number of elements that each rank copies, and receives.
 const COPIED: usize = 1 << 22;
-/// Of files, one more whenever they say something else.
+/// Version of the cache format.
 const FORMAT: u32 = 8;
-/// Speeds that differ by less from the mean are all the same.
+/// Ranks count as alike if all their speeds differ from the mean by less than this fraction.
 const ALIKE: f64 = 0.02;
-/// Threads for each core beyond which nothing that is measured would mean anything.
+/// Maximum workers per core for which measurements are meaningful.
 const CROWDED: usize = 4;
 
 impl World {
-    /// The machine that this world is, with measured rates: remembered ones where there are any. Collective. Cost: once per host
-    /// about two seconds for two ranks on two cores, more on slow links. Ranks that are to have cores of their own get them before
-    /// ([`World::place`]).
+    /// Returns the machine that this world runs on, with measured rates: cached ones if there are any. Collective.
+    /// Cost: once per host, about two seconds for two ranks on two cores, more on slow links. To give ranks cores of
+    /// their own, call [`World::place`] first. With more than 4 workers per core, or without memory for the
+    /// measurements, the rates are the defaults.
     ///
     /// ```
     /// use einsum_dist::{Options, Problem, World};
@@ -62,7 +64,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// Ranks or workers are more than can be planned for ([`Machine::check`]), or a run that measures fails.
+    /// There are more ranks or workers than can be planned for ([`Machine::check`]), or a measuring run fails.
     pub fn machine(&self, workers: usize) -> Result<Machine> {
         self.expect_size(workers)?;
         let plain = Machine::new(self.ranks(), workers);
@@ -87,20 +89,21 @@ impl World {
         Machine::from_toml(&measured).map_err(Error::Usage)
     }
 
-    /// Whether the largest runs that measure have memory here: two tensors that are copied, their transfers, and three cubes.
+    /// Checks that this process has memory for the largest measuring runs: two tensors that are copied, their
+    /// transfers, and three cubes.
     fn has_room_to_measure(&self) -> Result<()> {
         const EACH: usize = 3 * COPIED * size_of::<f32>() + 3 * LARGE[2] * LARGE[2] * size_of::<f32>();
         let ranks = self.local_ranks();
         probe(ranks.len() * EACH).map_err(|cause| refused(ranks.start, cause))
     }
 
-    /// What rank 0 says. Collective.
+    /// Returns the text of rank 0. Collective.
     fn of_root(&self, mine: &str) -> Result<String> {
         let all = self.all_gather(mine.as_bytes())?;
         Ok(all.first().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default())
     }
 
-    /// The file of this host, for as many ranks on as many hosts. Collective.
+    /// The path of the cache file for this host and for the size, transport and placement of this world. Collective.
     fn remembered(&self, workers: usize) -> Result<Option<PathBuf>> {
         let per_node = self.ranks_per_node()?;
         let (name, ranks) = (host::name(), self.ranks());
@@ -109,7 +112,7 @@ impl World {
         Ok(cache::file(&format!("{name}-{ranks}x{workers}-{per_node}-{link}{placed}-{FORMAT}.toml")))
     }
 
-    /// Measures, whatever is remembered. Collective.
+    /// Measures the rates even if cached ones exist. Collective.
     ///
     /// # Errors
     /// As [`World::machine`].
@@ -124,7 +127,7 @@ impl World {
         let copied = after(start, self.quickest(&self.moves(&machine, COPIED, &stay)?, MOVES)?);
         let memory_bandwidth = per_worker((2 * COPIED * size_of::<f32>()) as f64, copied);
         let speeds = self.speeds(&machine)?;
-        // While it measures, what all ranks take for next to nothing.
+        // While measuring, `start` is the time of a run with almost no work on all ranks.
         let measured = Machine { flops, memory_bandwidth, start, block_rates, solo_speedup, speeds, ..machine };
         let (start, sync_overhead) = self.starts(&measured)?;
         if self.ranks() == 1 {
@@ -149,9 +152,10 @@ impl World {
         Ok(Machine { start, sync_overhead, interference, ..measured })
     }
 
-    /// What one worker does in products of cubes, by their sides, and how many times as much where no other rank computes.
+    /// Measures the rate of one worker in products of cubes, by their sides, and the speedup if no other rank computes.
     ///
-    /// All sides have their turn in every round, and medians of rounds count: where clocks go up and down, they do so for all.
+    /// Every round measures all sides, and the medians of rounds count, so that varying clock frequencies affect all
+    /// sides alike.
     fn block_rates(&self, machine: &Machine, start: f64) -> Result<(Vec<[f64; 2]>, f64)> {
         const ROUNDS: usize = 5;
         const RUNS: usize = 3;
@@ -178,7 +182,7 @@ impl World {
         for at in 1..large.len() {
             large[at] = large[at].max(large[at - 1]);
         }
-        // So short that start may be more.
+        // Small products are so short that the start may cost more; no rate may exceed that of a larger cube.
         let mut most = large[0];
         for rate in small.iter_mut().rev() {
             most = most.min(*rate / alone);
@@ -196,7 +200,7 @@ impl World {
         Ok(seconds.max(1e-9))
     }
 
-    /// How many ranks follow each other on a host, if it is the same number everywhere and there are several hosts; else 1. Collective.
+    /// The number of consecutive ranks on each host, if it is the same on all of several hosts; else 1. Collective.
     fn ranks_per_node(&self) -> Result<usize> {
         let hosts = self.all_gather(host::name().as_bytes())?;
         let each = hosts.iter().take_while(|name| Some(*name) == hosts.first()).count().max(1);
@@ -204,20 +208,21 @@ impl World {
         Ok(if alike && hosts.len() == self.ranks() && each < self.ranks() { each } else { 1 })
     }
 
-    /// The link over which a row of each rank moves to another; a run copies the row before, which takes `copied` seconds.
+    /// Measures the link over which the row of each rank moves to rank `to(rank)`. A run first copies the row, which
+    /// costs `copied` seconds.
     fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];
-        // Half of them wait for threads that wake up late, and the very quickest for nobody.
+        // Half of the runs wait for threads that wake up late, and the very fastest do not wait at all.
         let latency = (self.quartile(&goes)? - self.quartile(&stays)?).max(1e-7);
         let all = after(machine.start + latency, self.quickest(&self.moves(machine, COPIED, &rows)?, MOVES)?);
-        // Nothing moves faster than it is copied, from a buffer of one rank to one of another.
+        // No transfer is faster than a copy from a buffer of one rank to a buffer of another.
         let moved = (all - copied).max(copied).max(1e-9);
         Ok(Link { latency, bandwidth: (COPIED * size_of::<f32>()) as f64 / moved })
     }
 
-    /// What a run takes in which rank 0 has next to nothing to do, and how much longer it takes when all share little: rank 0
-    /// does that while others wake up.
+    /// Measures the time of a run in which rank 0 has almost no work, and the extra time if all ranks share a little
+    /// work, which rank 0 alone would do while the others wake up.
     fn starts(&self, machine: &Machine) -> Result<(f64, f64)> {
         const SIDE: usize = 32;
         let plans = [
@@ -226,13 +231,13 @@ impl World {
             self.products(machine, [SIDE; 3], AlgorithmName::BatchParallel)?,
         ];
         let [start, by_one, by_all] = self.typical(&plans)?;
-        // Prices have it that work which is shared takes less.
+        // The cost model already subtracts the time that sharing the work saves.
         let cube = 2.0 * (SIDE as f64).powi(3) / (machine.rate(SIDE as f64) * machine.workers as f64);
         let saved = (self.ranks() as f64 / machine.solo_speedup - 1.0) * cube;
         Ok((start, if self.ranks() > 1 { (by_all - by_one + saved).max(0.0) } else { 0.0 }))
     }
 
-    /// How fast ranks are beside each other, if they are not alike.
+    /// Measures the speed of each rank relative to the mean; empty if all are alike.
     fn speeds(&self, machine: &Machine) -> Result<Vec<f64>> {
         const SIDE: usize = 512;
         let plan = self.cubes(machine, SIDE)?;
@@ -250,8 +255,8 @@ impl World {
         Ok(if alike { Vec::new() } else { speeds })
     }
 
-    /// What computing and receiving together take more than the longer of both, as a share of the shorter: the median of
-    /// rounds that measure computing alone, too.
+    /// Measures how much longer computing and receiving together take than the longer of both, as a share of the
+    /// shorter: the median of rounds, each of which also measures computing alone.
     fn interference(&self, machine: &Machine) -> Result<f64> {
         const SIDE: usize = 2048;
         const ROUNDS: usize = 5;
@@ -261,8 +266,8 @@ impl World {
         let ranks = machine.ranks as f64;
         let bytes = (ranks - 1.0) / ranks * (SIDE * SIDE * size_of::<f32>()) as f64;
         let receive = bytes / machine.link_bandwidth;
-        // As many rows of left as take longer, as where it matters: a thread that is woken for every part of a block then takes turns
-        // with one that has always something to do.
+        // The left operand has enough rows for computing to take longer than receiving, which is the case that matters:
+        // a thread that is woken for every part of a block then takes turns with one that is always busy.
         let rate = machine.flops * machine.workers as f64 / (2 * SIDE * SIDE) as f64;
         let rows = ((LONGER * receive * rate) as usize).clamp(16, 4096);
         let options =
@@ -270,11 +275,11 @@ impl World {
         let shapes = [vec![rows * machine.ranks, SIDE], vec![SIDE, SIDE]];
         let ring = Problem::parse("mk,kn->mn")?.shapes(&shapes)?.plan(machine, &options)?;
         let product = self.products(machine, [rows, SIDE, SIDE], AlgorithmName::BatchParallel)?;
-        // The ring packs left once for each block, which has a price of its own.
+        // The ring packs the left operand once per block, which has a cost of its own.
         let packed = 2.0 * (ranks - 1.0) * (rows * SIDE * size_of::<f32>()) as f64;
         let packed = packed / (machine.memory_bandwidth * machine.workers as f64);
         let mut shares = Vec::with_capacity(ROUNDS);
-        // Of runs that take long, noise is a small part.
+        // In long runs, noise is a small part of the time.
         for _ in 0..if receive > SLOW { 1 } else { ROUNDS } {
             let compute = after(machine.start, self.quickest(&product, 2)?) + packed;
             let together = after(machine.start, self.quickest(&ring, 2)?);
@@ -292,21 +297,21 @@ impl World {
         )
     }
 
-    /// As many products of these extents of m, n and k as there are ranks.
+    /// A batch of products of extents m, n and k, as many as there are ranks.
     fn products(&self, machine: &Machine, [m, n, k]: [usize; 3], algorithm: AlgorithmName) -> Result<Plan> {
         let options = Options { algorithm: Some(algorithm), ..Options::default() };
         let shapes = [vec![self.ranks(), m, k], vec![self.ranks(), k, n]];
         Problem::parse("cmk,ckn->cmn")?.shapes(&shapes)?.plan(machine, &options)
     }
 
-    /// So many elements on each rank that go where `to` says.
+    /// Moves a row of `elements` elements of each rank to the distribution `to`.
     fn moves(&self, machine: &Machine, elements: usize, to: &Distribution) -> Result<Plan> {
         let fixed = Fixed { operands: vec![Some(self.rows(|rank| rank))], output: Some(to.clone()) };
         let options = Options { fixed, ..Options::default() };
         Problem::parse("ij->ij")?.shapes(&[vec![self.ranks(), elements]])?.plan(machine, &options)
     }
 
-    /// A row for each rank, on the one that `to` says.
+    /// The distribution of one row per rank, with row `i` on rank `to(i)`.
     fn rows(&self, to: impl Fn(usize) -> usize) -> Distribution {
         let ranks = self.ranks();
         let rows = Distribution::new(vec![Axis { ranks, role: Role::Cut { dim: 0, how: Cut::Even } }]);
@@ -314,7 +319,8 @@ impl World {
         if owners.is_sorted() { rows } else { rows.owned_by(Owners::Listed(owners)) }
     }
 
-    /// Seconds of median runs of some plans, in turns, as what else the machine does for a while is not in all of them. Collective.
+    /// The median seconds of each plan. The plans take turns, so that temporary load slows down only some runs of each.
+    /// Collective.
     fn typical<const N: usize>(&self, plans: &[Plan; N]) -> Result<[f64; N]> {
         const RUNS: usize = 21;
         const ROUNDS: usize = 5;
@@ -334,7 +340,7 @@ impl World {
         Ok(medians)
     }
 
-    /// Seconds of a run that is quicker than three of four, of many. Collective.
+    /// The lower quartile of the seconds of many runs of a plan. Collective.
     fn quartile(&self, plan: &Plan) -> Result<f64> {
         const RUNS: usize = 60;
         let mut all = Vec::with_capacity(RUNS);
@@ -346,7 +352,7 @@ impl World {
         self.agreed(all[RUNS / 4])
     }
 
-    /// Seconds of the quickest of some runs of a plan. Collective.
+    /// The seconds of the fastest of some runs of a plan. Collective.
     fn quickest(&self, plan: &Plan, runs: usize) -> Result<f64> {
         let mut quickest = f64::INFINITY;
         self.runs(plan, runs, |_, seconds| {
@@ -356,13 +362,13 @@ impl World {
         self.agreed(quickest)
     }
 
-    /// What rank 0 has measured: plans have the machine that they are for, so what is measured next is planned for one machine on
-    /// all ranks. Collective.
+    /// Returns the value that rank 0 has measured. A plan contains its machine, so all ranks must plan the next
+    /// measurement for the same machine. Collective.
     fn agreed(&self, mine: f64) -> Result<f64> {
         self.of_root(&mine.to_string())?.parse().map_err(|_| Error::Usage("rank 0 measured nothing".to_owned()))
     }
 
-    /// Runs a plan, and calls `each` after every run but the first, which touches memory, with its seconds. Collective.
+    /// Runs a plan and calls `each` with the seconds of every run but the first, which touches memory. Collective.
     fn runs(&self, plan: &Plan, runs: usize, mut each: impl FnMut(&Program<f32>, f64) -> Result<()>) -> Result<()> {
         let operands: Vec<DistTensor<f32>> = (0..plan.operands)
             .map(|index| {
@@ -384,7 +390,8 @@ impl World {
     }
 }
 
-/// What is left of seconds after a start: at least half of them, as on a machine that is busy starts may take longer than all else.
+/// Subtracts the start from the seconds of a run. At least half of them remain: on a busy machine, a start may take
+/// longer than all else.
 fn after(start: f64, seconds: f64) -> f64 {
     (seconds - start).max(seconds / 2.0).max(1e-9)
 }
@@ -394,7 +401,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Seconds of a product of cubes on one rank with workers of its own, less those of a run that does nothing.
+/// The seconds of a product of cubes on one rank with workers of its own, less those of a run with almost no work.
 fn by_itself(side: usize, workers: usize, runs: usize) -> Result<f64> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
     let pool = pool.map_err(|error| Error::Usage(format!("no threads to measure with: {error}")))?;

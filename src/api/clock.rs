@@ -1,9 +1,9 @@
 //! One clock for the spans of all ranks.
 //!
 //! ```text
-//! a process     an Instant, as the time of the system      to less than a microsecond
+//! a process     an Instant, converted to system time       to less than a microsecond
 //! a host        its processes read the same clock          as above
-//! hosts         r rounds of a call that nobody leaves before all have entered it:
+//! hosts         r rounds of a collective call, which no process leaves before all have entered it:
 //!
 //!     entered on 0                    left on 0                 clock of 0
 //!           |----------------------------|
@@ -13,25 +13,26 @@
 //!   entered there - left here  <=  ahead  <=  left there - entered here
 //! ```
 //!
-//! All rounds hold, so the closest bounds of any of them do. The estimate is the middle between them, and off by half of what lies
-//! between at most: about the latency of the quickest round. Where the system has no names of hosts, each process counts as one.
-//! Deliberately absent: drift, which is a fraction of a microsecond while rounds last.
+//! The bounds of every round are valid, so the tightest bounds of all rounds are valid, too. The estimate is their
+//! midpoint. Its error is at most half of their distance: about the latency of the fastest round. If the system
+//! provides no host names, each process counts as a host. Deliberately absent: drift, a fraction of a microsecond in
+//! all rounds.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::measured::gather;
 use super::{Result, World};
 
-/// Readings of two clocks, of which the quickest counts: others may have been interrupted.
+/// Number of readings of both clocks. The fastest one counts: others may have been interrupted.
 const READINGS: usize = 32;
 
-/// Calls whose beginnings and ends are compared.
+/// Number of calls whose times of entry and exit are compared.
 const ROUNDS: usize = 256;
 
-/// Nanoseconds at which a call was entered and left.
+/// Times at which a call was entered and left, in nanoseconds.
 type Round = [i64; 2];
 
-/// What the system's clock was at some instant.
+/// The system's clock at one instant.
 pub(super) struct Clock {
     at: Instant,
     nanoseconds: i64,
@@ -50,15 +51,15 @@ impl Clock {
         Clock { at: before + took / 2, nanoseconds: since.as_nanos() as i64 }
     }
 
-    /// Nanoseconds of the system's clock.
+    /// The system's clock at an instant, in nanoseconds.
     pub(super) fn at(&self, instant: Instant) -> i64 {
         let after = instant.saturating_duration_since(self.at).as_nanos() as i64;
         let before = self.at.saturating_duration_since(instant).as_nanos() as i64;
         self.nanoseconds + after - before
     }
 
-    /// By how many nanoseconds the clock of each process is ahead of that of the first one, from the names of their hosts; and how
-    /// many the worst of these may be off. Collective.
+    /// Returns by how many nanoseconds the clock of each process is ahead of that of the first process, and the largest
+    /// possible error of these. `hosts` has the host name of each process. Collective.
     ///
     /// # Errors
     /// MPI fails.
@@ -85,7 +86,7 @@ impl Clock {
     }
 }
 
-/// By how much the other's clock is ahead, and how much that may be off.
+/// Estimates by how much the other clock is ahead, and bounds the error.
 fn estimate(here: &[Round], there: &[Round]) -> (i64, i64) {
     let rounds = || here.iter().zip(there);
     let least = rounds().map(|(here, there)| there[0] - here[1]).max().unwrap_or(0);
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn the_closest_bounds_of_all_rounds_hold() {
-        // The other clock is 1000 ahead. Whoever comes last leaves at once, the others later.
+        // The other clock is 1000 ahead. The process that enters last leaves at once, the other one later.
         let here = [[0, 40], [100, 180], [200, 230]];
         let there = [[1030, 1045], [1110, 1165], [1190, 1290]];
         let (ahead, error) = estimate(&here, &there);

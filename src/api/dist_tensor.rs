@@ -1,4 +1,4 @@
-//! Tensors that lie over the ranks of a world.
+//! Tensors that are distributed over the ranks of a world.
 
 use std::ops::Range;
 
@@ -14,11 +14,12 @@ use crate::kernel::Element;
 use crate::memory::{Array, OutOfMemory, bytes_of_mut, copy_of, zero_array};
 use crate::plan::Plan;
 
-/// Bytes of zeros that a thread writes at a time.
+/// Bytes that a thread zeroes at a time.
 const SHARED: usize = 1 << 20;
 
-/// A tensor of which every rank holds its block, dense and row-major. A process keeps the blocks of its own ranks; where
-/// [`World::place`] has bound these, workers of each touch its blocks first, so that they lie in the memory next to them.
+/// A distributed tensor: every rank holds a block, dense and row-major. A process holds the blocks of its own ranks. If
+/// [`World::place`] has bound these, the workers of each rank touch its block first, so that its pages are in memory
+/// near these workers.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, World, distribution::Distribution};
@@ -47,24 +48,26 @@ struct Block<T: Element> {
 }
 
 impl<T: Element> DistTensor<T> {
-    /// Zeros, of this shape over all ranks.
+    /// Creates a tensor of zeros. `shape` is the shape of the whole tensor.
     ///
     /// # Panics
-    /// When the distribution has more ranks than the world or cuts a dimension that is not there, or memory runs out.
+    /// If the distribution needs more ranks than the world has or cuts a dimension that does not exist, or if memory
+    /// runs out.
     pub fn zeros(world: &World, shape: &[usize], distribution: &Distribution) -> DistTensor<T> {
         DistTensor::allocate(world, shape, distribution).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// As [`DistTensor::zeros`]. Collective: where memory runs out on one rank, every process gets an error.
+    /// As [`DistTensor::zeros`]. Collective: if memory runs out on one rank, every process gets an error.
     ///
     /// # Errors
-    /// The distribution has more ranks than the world or cuts a dimension that is not there; [`Error::Memory`] says how many
-    /// bytes a rank could not have.
+    /// The distribution needs more ranks than the world has or cuts a dimension that does not exist. [`Error::Memory`]
+    /// says how many bytes a rank could not allocate.
     pub fn try_zeros(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         world.agree(DistTensor::allocate(world, shape, distribution))
     }
 
-    /// Zeros in the blocks of the local ranks, of which the others know nothing yet; an error as of [`DistTensor::try_zeros`].
+    /// Allocates the blocks of the local ranks, filled with zeros, without telling other processes of a failure. Errors
+    /// are those of [`DistTensor::try_zeros`].
     pub(super) fn allocate(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         expect_fit(shape, distribution, world.ranks())?;
         let first = world.local_ranks().start;
@@ -81,8 +84,8 @@ impl<T: Element> DistTensor<T> {
         Ok(DistTensor { shape: shape.to_vec(), distribution: distribution.clone(), blocks })
     }
 
-    /// The values of a function of the index in the whole tensor. It is called for the elements of the local blocks
-    /// only.
+    /// Creates a tensor from a function of the index in the whole tensor. The function is called for the elements of
+    /// the local blocks only.
     ///
     /// # Panics
     /// As [`DistTensor::zeros`].
@@ -105,8 +108,8 @@ impl<T: Element> DistTensor<T> {
         tensor
     }
 
-    /// Random values, uniform in [-1, 1): each a function of the seed, the number of the operand and its place in the
-    /// whole tensor, so the same for any number of ranks.
+    /// Creates a tensor of random values, uniform in [-1, 1). Each value depends only on the seed, the number of the
+    /// operand and the index in the whole tensor, so it is the same for any number of ranks.
     ///
     /// # Panics
     /// As [`DistTensor::zeros`].
@@ -122,12 +125,9 @@ impl<T: Element> DistTensor<T> {
         tensor
     }
 
-    /// As [`DistTensor::random`]. Collective: where memory runs out on one rank, every process gets an error.
+    /// As [`DistTensor::random`]. Collective: if memory runs out on one rank, every process gets an error.
     ///
     /// # Errors
-    /// As [`DistTensor::try_zeros`].
-    ///
-    /// # Panics
     /// As [`DistTensor::try_zeros`].
     pub fn try_random(
         world: &World,
@@ -155,10 +155,11 @@ impl<T: Element> DistTensor<T> {
         Ok(())
     }
 
-    /// The blocks of an array that rank 0 holds (`None` elsewhere). Collective.
+    /// Distributes an array of rank 0; other processes pass `None`. Collective.
     ///
     /// # Errors
-    /// Rank 0 has no array, the distribution cuts a dimension that is not there or needs more ranks, or the run fails.
+    /// Rank 0 has no array of this shape, the distribution cuts a dimension that does not exist or needs more ranks
+    /// than the world has, memory runs out, or the run fails.
     pub fn from_root(
         world: &World,
         array: Option<ArrayViewD<'_, T>>,
@@ -178,11 +179,12 @@ impl<T: Element> DistTensor<T> {
         source.redistribute(world, distribution)
     }
 
-    /// The same tensor in another distribution: only what is not there already travels. Collective. Cost: plans and
-    /// compiles in every call; both tensors are in memory.
+    /// Returns the same tensor in another distribution. Each rank receives only elements that it does not hold yet.
+    /// Collective. Cost: every call plans and compiles; both tensors are in memory.
     ///
     /// # Errors
-    /// The distribution cuts a dimension that the tensor lacks, or one of the two needs more ranks than the world has; the run fails.
+    /// The distribution cuts a dimension that the tensor lacks, one of the two distributions needs more ranks than the
+    /// world has, memory runs out, or the run fails.
     pub fn redistribute(&self, world: &World, distribution: &Distribution) -> Result<DistTensor<T>> {
         let ranks = world.ranks();
         world.agree(expect_fit(&self.shape, &self.distribution, ranks))?;
@@ -192,11 +194,11 @@ impl<T: Element> DistTensor<T> {
         Ok(moved)
     }
 
-    /// The whole tensor on every rank, row-major. Collective; a process with several ranks holds as many copies
-    /// meanwhile.
+    /// Returns the whole tensor on every process, row-major. Collective. Cost: meanwhile, a process holds one copy for
+    /// each of its ranks.
     ///
     /// # Errors
-    /// The run fails.
+    /// Memory runs out, or the run fails.
     pub fn gather(&self, world: &World) -> Result<ArrayD<T>> {
         let everywhere = self.redistribute(world, &Distribution::replicated(world.ranks()))?;
         let whole = everywhere
@@ -211,23 +213,23 @@ impl<T: Element> DistTensor<T> {
         &self.shape
     }
 
-    /// How it lies over ranks.
+    /// The distribution over ranks.
     pub fn distribution(&self) -> &Distribution {
         &self.distribution
     }
 
-    /// The local blocks in order of ranks: the piece of the tensor that each is, and its values. Ranks that hold
-    /// nothing at all have none.
+    /// The local blocks in order of ranks: the region of the tensor that each block covers, and its values. Ranks that
+    /// hold no part of the tensor have no block.
     pub fn blocks(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
         self.blocks.iter().map(|block| (&block.region, block.values.view()))
     }
 
-    /// The local blocks, to write into.
+    /// As [`DistTensor::blocks`], with mutable values.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = (Region, ArrayViewMutD<'_, T>)> {
         self.blocks.iter_mut().map(|block| (block.region.clone(), block.values.view_mut()))
     }
 
-    /// The local blocks, of replicas the first one only: together all ranks have every element once.
+    /// The local blocks that are the first of their replicas. Together, all ranks then have every element once.
     pub fn first_replicas(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
         let first = |block: &&Block<T>| self.distribution.is_first_replica(block.rank);
         self.blocks.iter().filter(first).map(|block| (&block.region, block.values.view()))
@@ -236,7 +238,7 @@ impl<T: Element> DistTensor<T> {
     /// Fills the local blocks from a whole array of the same shape.
     ///
     /// # Panics
-    /// When the array is smaller.
+    /// If the array is smaller.
     pub fn assign(&mut self, whole: ArrayViewD<'_, T>) {
         for block in &mut self.blocks {
             for (bounds, stored) in block.region.stored_boxes() {
@@ -245,7 +247,7 @@ impl<T: Element> DistTensor<T> {
         }
     }
 
-    /// Writes the local blocks to where they are in a whole array of the same shape.
+    /// Copies the local blocks to their positions in a whole array of the same shape.
     pub(super) fn copy_to(&self, whole: &mut ArrayViewMutD<'_, T>) {
         for block in self.blocks.iter().filter(|block| self.distribution.summand(block.rank) == Some(0)) {
             for (bounds, stored) in block.region.stored_boxes() {
@@ -263,12 +265,13 @@ impl<T: Element> DistTensor<T> {
     }
 }
 
-/// What a rank could not have.
+/// The error for an allocation that failed on a rank of this process.
 pub(super) fn refused(rank: usize, cause: OutOfMemory) -> Error {
     Error::Memory { rank: Rank::here(rank), cause }
 }
 
-/// Writes zeros, by all workers of the current pool where that pays; outside of a pool whoever fills them does.
+/// Touches memory by writing zeros, with the workers of the current pool. Outside of a pool it stays untouched until it
+/// is filled.
 fn touch<T: Element>(values: &mut [T]) {
     if rayon::current_thread_index().is_some() {
         values.par_chunks_mut(SHARED / size_of::<T>()).for_each(|part| part.fill(T::ZERO));
@@ -283,7 +286,7 @@ pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, bounds: &[Range<usize>]) 
     view
 }
 
-/// A box of a view, to write into.
+/// A mutable box of a view.
 pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewMutD<'a, T> {
     for (axis, bounds) in bounds.iter().enumerate() {
         view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));
@@ -291,7 +294,8 @@ pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<us
     view
 }
 
-/// Has a box of a rank's block filled as dense row-major memory: in place where it is that already.
+/// Fills a box of a rank's block by way of `fill`, which gets dense row-major memory: the box itself if it is dense,
+/// else a temporary array.
 pub(super) fn fill_box<T: Element>(
     rank: usize,
     block: ArrayViewMutD<'_, T>,

@@ -1,4 +1,4 @@
-//! The one-line way in.
+//! Contraction in a single call.
 
 use ndarray::ArrayD;
 
@@ -7,16 +7,16 @@ use crate::kernel::Element;
 use crate::machine::Machine;
 use crate::plan::Options;
 
-/// Contracts whole operands in this process, on the current rayon pool; never communicates. The result is a new
-/// row-major array. What an expression may be is in `docs/expressions.md`.
+/// Contracts whole operands in this process, on the current rayon pool, without communication. Returns a new row-major
+/// array. `docs/expressions.md` describes the syntax of expressions.
 ///
-/// Cost: parses, plans and compiles in every call, which for small operands takes longer than contracting them; a
-/// [`Program`] does that once. Operands are borrowed, whatever their strides; beside the result, memory is taken for
-/// intermediates and for what contractions pack into.
+/// Cost: every call parses, plans and compiles. For small operands, this is slower than the contraction itself; a
+/// [`Program`] does it once. Operands are borrowed, whatever their strides. Besides the result, memory is allocated for
+/// intermediates and packing.
 ///
 /// # Errors
-/// [`Error::Parse`] where the text is no expression, [`Error::Shape`] where the operands do not fit it; both show the
-/// place.
+/// [`Error::Parse`] if the text is not an expression, [`Error::Shape`] if the operands do not fit it. Both show the
+/// place in the text.
 ///
 /// ```
 /// use ndarray::array;

@@ -1,4 +1,4 @@
-//! Every way in which a call of the library can fail.
+//! The errors of the library's calls.
 
 use std::fmt;
 
@@ -14,12 +14,12 @@ use crate::plan::PlanError;
 use crate::schedule::verify::VerifyError;
 use crate::tree::ShapeError;
 
-/// A rank as messages name it.
+/// A rank, as error messages name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rank {
-    /// Among those of the world.
+    /// Its number in the world.
     pub number: usize,
-    /// The name of its host; empty where the system does not tell.
+    /// The name of its host; empty if the system does not provide one.
     pub host: String,
 }
 
@@ -37,36 +37,36 @@ impl fmt::Display for Rank {
     }
 }
 
-/// A failed call.
+/// The reason why a call failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum Error {
-    /// The text is no expression. [`ParseError::render`] shows the place.
+    /// The text is not an expression. [`ParseError::render`] shows the place.
     #[error(transparent)]
     Parse(#[from] ParseError),
     /// The operands do not fit the expression. [`ShapeError::render`] shows the places.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// There is no plan of what was asked for.
+    /// No plan satisfies the request.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A schedule that is wrong: a bug of the engine.
+    /// A schedule is wrong, which is a bug in the engine.
     #[error("the schedule does not verify: {0}")]
     Verify(#[from] VerifyError),
     /// The kernel that the plan forces cannot run.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// A .npy file that is missing, damaged, of another type, or may not be written.
+    /// A .npy file is missing, damaged or of another type, or must not be written.
     #[error(transparent)]
     Npy(#[from] NpyError),
-    /// A file that cannot be written, found before the work is done.
+    /// A file cannot be written; detected before the work is done.
     #[error(transparent)]
     File(#[from] FileError),
-    /// What there is to write does not reach its file: the disk is full, or has gone.
+    /// Writing to a file failed: the disk is full or no longer there.
     #[error("{rank}: {cause}")]
     Output { rank: Rank, cause: NpyError },
-    /// Ranks cannot talk to each other.
+    /// Communication between ranks failed.
     #[error(transparent)]
     Comm(#[from] CommError),
     /// An allocation failed.
@@ -84,16 +84,16 @@ pub enum Error {
     /// The call does not fit the plan or the world.
     #[error("{0}")]
     Usage(String),
-    /// A run that ended on all ranks because one of them failed.
+    /// A run ended on all ranks because one of them failed.
     #[error("{rank}, {task}: {message}")]
     Run { rank: Rank, task: String, message: String },
-    /// Another process failed, which this one only heard of.
+    /// Another process failed and reported it to this one.
     #[error("{rank}: {message}")]
     Elsewhere { rank: Rank, input: bool, message: String },
 }
 
 impl Error {
-    /// Bad input or usage, as opposed to a run that failed.
+    /// Whether bad input or usage is the cause, as opposed to a failed run.
     pub fn is_input(&self) -> bool {
         match self {
             Error::Parse(_)
@@ -116,7 +116,7 @@ impl Error {
         }
     }
 
-    /// Of a rank that cannot write: what failed on the way to the disk, as opposed to what was asked for.
+    /// The error of a rank that cannot write: [`Error::Output`] if I/O failed, [`Error::Npy`] if the request was wrong.
     pub(super) fn output(rank: usize, cause: NpyError) -> Error {
         match cause {
             NpyError::Io { .. } | NpyError::File(FileError::Io { .. }) => {
@@ -126,7 +126,7 @@ impl Error {
         }
     }
 
-    /// What happened, for other processes, who know of which rank they hear.
+    /// The message for other processes, without the rank, which they know.
     #[cfg(feature = "mpi")]
     pub(super) fn told(&self) -> String {
         match self {
@@ -145,5 +145,5 @@ impl Error {
     }
 }
 
-/// What calls of the library return.
+/// The result of the library's calls.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -16,7 +16,7 @@ use crate::plan::Plan;
 use crate::schedule::{Action, BufferId, Schedule};
 use crate::sync::thread;
 
-/// The buffers of one rank that are the user's, with their memory.
+/// The buffers of one rank that belong to the user, with their memory.
 pub(super) type Slots = Vec<(BufferId, Slot)>;
 
 /// Runs every local rank once, each with its slots.
@@ -52,7 +52,8 @@ pub(super) fn launch(
             endpoint.spin(crews[0].place.spare);
             let slots = bound.pop().unwrap_or_default();
             let verified = ranks[0].verified();
-            // The others wait for this rank's transfers, and only the end of the run can tell them. `abort` names the rank.
+            // The other ranks wait for transfers of this one, and only the end of the run stops them. `abort` names the
+            // rank.
             let abort = |error: &RunError| -> () {
                 world.abort(&format!("{}: {}", place(plan, verified.schedule(), error), error.message))
             };
@@ -60,7 +61,7 @@ pub(super) fn launch(
                 Team::Pool { pool: &crews[0].pool, endpoint: &mut endpoint, on_failure: &mut |error| abort(error) };
             crews[0].bind_communication();
             let metrics = guarded(&mut ranks[0], slots, factors, &options, team);
-            // What this thread starts between runs must not find itself on one core.
+            // Threads that this thread starts between runs must not inherit a mask of one core.
             affinity::bind(&crews[0].place.units);
             let metrics = metrics.map_err(|error| {
                 abort(&error);
@@ -101,7 +102,7 @@ fn in_process(
         });
         let threads: Vec<_> = threads.collect();
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
-            // `guarded` catches the panics of a run; one beyond it is a bug of this file.
+            // `guarded` catches the panics of a run; a panic outside of it is a bug in this file.
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         threads.into_iter().map(|started| started.and_then(join)).collect()
@@ -114,7 +115,7 @@ fn in_process(
     outcomes.into_iter().zip(ranks).map(|(outcome, program)| outcome.map_err(|e| failed(plan, program, &e))).collect()
 }
 
-/// Runs one rank; a panic of its communication thread is an error like any other.
+/// Runs one rank, and turns a panic of its communication thread into an error.
 fn guarded(
     program: &mut RankProgram,
     slots: Slots,

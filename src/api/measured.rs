@@ -1,7 +1,7 @@
-//! What all ranks measured in the last run of a program, brought together.
+//! Gathers the measurements of all ranks from the last run of a program.
 //!
-//! Invariant: every process gets the same numbers, those of all ranks in order. Deliberately absent: the gathering of a result that
-//! every process wants as a whole ([`Program::run`] under MPI), and what lies between slices and parts.
+//! Invariant: every process gets the same numbers, in order of ranks. Deliberately absent: the gathering of a whole
+//! result on every process ([`Program::run`] under MPI), and the time between slices and parts.
 
 use std::iter::repeat_n;
 
@@ -16,25 +16,25 @@ use crate::plan::{ByLink, Measured, Plan};
 use crate::schedule::{Schedule, Task};
 use crate::timeline::{Doing, Span, Timeline};
 
-/// One rank in one slice.
+/// The measurements of one rank in one slice.
 #[derive(Debug, Clone, Serialize, serde::Deserialize)]
 struct Ran {
-    /// Nanoseconds of the process's clock.
+    /// Start time on the process's clock, in nanoseconds.
     started: i64,
-    /// Nanoseconds.
+    /// Duration in nanoseconds.
     took: i64,
-    /// From the start of the slice.
+    /// The tasks; times count from the start of the slice.
     spans: Vec<Span>,
 }
 
 impl<T: Element> Program<T> {
-    /// What the local ranks measured in the last run, task by task, in order of ranks; empty before the first one.
-    /// Seconds of slices are added up.
+    /// Measurements of the local ranks in the last run, task by task, in order of ranks; empty before the first run.
+    /// The seconds of all slices are added up.
     pub fn metrics(&self) -> &[Metrics] {
         self.measuring().record.metrics()
     }
 
-    /// What every rank measured in the last run, in order of ranks, for [`Plan::report`]. Collective.
+    /// Measurements of every rank in the last run, in order of ranks, for [`Plan::report`]. Collective.
     ///
     /// # Errors
     /// MPI fails.
@@ -65,11 +65,12 @@ impl<T: Element> Program<T> {
         Ok(gather(&self.world, &local.collect::<Vec<_>>())?.concat())
     }
 
-    /// The last run, every task of every rank on one clock; `None` before the first run. Of a plan in slices all of them, one
-    /// behind the other without what lies between, or the first ones if they have more than 262,144 tasks. Collective.
+    /// The last run, with every task of every rank on one clock; `None` before the first run. Slices follow each other
+    /// without gaps. If they have more than 262,144 tasks together, the timeline shows the first slices only.
+    /// Collective.
     ///
-    /// Clocks of processes on a host agree to about a microsecond. Between hosts they are compared, and
-    /// [`Timeline::clock_error`] bounds what remains. Cost: every process holds the tasks of all ranks.
+    /// The clocks of processes on one host agree to about a microsecond. The clocks of different hosts are compared;
+    /// [`Timeline::clock_error`] bounds the remaining error. Cost: every process holds the tasks of all ranks.
     ///
     /// ```
     /// use einsum_dist::{Machine, Options, Problem, World};
@@ -130,7 +131,7 @@ impl<T: Element> Program<T> {
     }
 }
 
-/// What a rank did in one slice, lane by lane in order.
+/// The tasks that a rank ran in one slice, in order of their starts.
 fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
     let ran = schedule.tasks.iter().zip(&metrics.tasks).enumerate().filter(|(_, (_, metric))| metric.ran());
     let span = |(id, (task, metric)): (usize, (&Task, &TaskMetric))| Span {
@@ -145,16 +146,16 @@ fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
         predicted: plan.task_seconds(schedule, id),
     };
     let mut spans: Vec<Span> = ran.map(span).collect();
-    // Those of sections are lane by lane.
+    // The tasks of a section are in order of branches.
     spans.sort_by(|a, b| a.start.total_cmp(&b.start));
     spans
 }
 
-/// All slices one behind the other, from the moment at which the first rank starts: seconds, and spans by rank.
+/// Joins slices without gaps, from the start of the first rank. Returns the total seconds, and the spans by rank.
 fn joined(slices: Vec<Vec<Ran>>) -> (f64, Vec<Span>) {
     let seconds = |nanoseconds: i64| nanoseconds as f64 / 1e9;
     let mut spans: Vec<Vec<Span>> = vec![Vec::new(); slices.first().map_or(0, Vec::len)];
-    // What is left out before the first slice, and between slices.
+    // Nanoseconds left out before the first slice and between slices, and the end of the last slice.
     let (mut left_out, mut over) = (0, 0);
     for ranks in slices {
         let begins = ranks.iter().map(|ran| ran.started).min().unwrap_or(over);
@@ -169,12 +170,12 @@ fn joined(slices: Vec<Vec<Ran>>) -> (f64, Vec<Span>) {
     (seconds(over - left_out), spans.concat())
 }
 
-/// A value of every process, by process. Collective.
+/// Gathers a value from every process, in order of processes. Collective.
 ///
 /// # Errors
-/// MPI fails, or a process sends something else.
+/// MPI fails, or a process sends another type.
 pub(super) fn gather<V: Serialize + DeserializeOwned>(world: &World, mine: &V) -> Result<Vec<V>> {
-    // Numbers, names and lists of them; writing those into memory cannot fail.
+    // The values consist of numbers, names and lists; serialising these into memory cannot fail.
     let all = world.all_gather(&serde_json::to_vec(mine).unwrap_or_default())?;
     let parsed = all.iter().map(|bytes| serde_json::from_slice(bytes)).collect::<std::result::Result<Vec<V>, _>>();
     parsed.map_err(|error| Error::Usage(format!("a rank sent no measurements: {error}")))

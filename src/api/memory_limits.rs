@@ -1,19 +1,19 @@
-//! How much memory a process and its host can still get.
+//! How much memory a process and its host can still allocate.
 //!
-//! | of | what |
+//! | scope | limits |
 //! |---|---|
-//! | a host, shared by all processes on it | memory that is available without swapping, and the limits of control groups (both versions), of the process's own group and of all around it |
-//! | a process | the limits of its address space and of its data (`ulimit -v`, `ulimit -d`) |
+//! | host, shared by its processes | available memory without swap; control groups (both versions), own and ancestors |
+//! | process | its address space and its data (`ulimit -v`, `ulimit -d`) |
 //!
-//! Invariant: nothing is asked for, only read. Limits that the system does not show are none. Deliberately absent: systems other than
-//! Linux, swap, and what other programs will take meanwhile.
+//! Invariant: limits are read without allocating anything. A limit that the system does not show counts as no limit.
+//! Deliberately absent: systems other than Linux, swap, and memory that other programs allocate meanwhile.
 
 use std::path::{Path, PathBuf};
 
-/// Where control groups are mounted.
+/// The mount point of control groups.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// Bytes that programs can still get on this host without swapping, or `None` where the system does not tell.
+/// Bytes that programs can still allocate on this host without swapping; `None` if the system does not report them.
 pub fn of_host() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let free = kilobytes(&text, "MemAvailable:")?;
@@ -21,7 +21,7 @@ pub fn of_host() -> Option<u64> {
     Some(in_groups(&own, Path::new(GROUPS)).map_or(free, |allowed| allowed.min(free)))
 }
 
-/// Bytes that this process can still get, and the limit that says so; `None` where there is no limit.
+/// Bytes that this process can still allocate, and the limit that applies; `None` if there is no limit.
 pub fn of_process() -> Option<(u64, &'static str)> {
     #[cfg(target_os = "linux")]
     {
@@ -47,7 +47,7 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The least that any control group of a process has left; `own` is what the system says of these.
+/// The minimum of the bytes left in the control groups of a process; `own` is the text of its `cgroup` file.
 fn in_groups(own: &str, mounted: &Path) -> Option<u64> {
     own.lines().flat_map(|line| groups(line, mounted)).filter_map(|(folder, version)| left(&folder, version)).min()
 }
@@ -58,7 +58,7 @@ enum Version {
     Two,
 }
 
-/// The folders of a line such as `0::/user/run`, from the innermost group to the outermost one.
+/// The directories of a line such as `0::/user/run`, from the innermost group to the outermost one.
 fn groups(line: &str, mounted: &Path) -> Vec<(PathBuf, Version)> {
     let mut fields = line.splitn(3, ':');
     let (Some(number), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
@@ -69,11 +69,11 @@ fn groups(line: &str, mounted: &Path) -> Vec<(PathBuf, Version)> {
         (_, list) if list.split(',').any(|name| name == "memory") => (mounted.join("memory"), Version::One),
         _ => return Vec::new(),
     };
-    // Inside of a container the path may be that of its host; the outermost group that is mounted is its own.
+    // Inside a container, the path may be that of the host; the outermost mounted group is then the container's own.
     Path::new(path.trim_start_matches('/')).ancestors().map(|path| (root.join(path), version)).collect()
 }
 
-/// Bytes that a group has left: pages of files are given up before anybody is refused.
+/// Bytes that a group has left. File pages count as free, because the system drops them before an allocation fails.
 fn left(folder: &Path, version: Version) -> Option<u64> {
     let (most, used, cached) = match version {
         Version::Two => ("memory.max", "memory.current", ["inactive_file", "active_file"]),

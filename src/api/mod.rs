@@ -1,4 +1,4 @@
-//! What a user of the library sees.
+//! The public interface of the library.
 //!
 //! ```text
 //! Problem::parse(expr)?.shapes(&[..])?.plan(&machine, &options)?  -> Plan

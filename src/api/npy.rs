@@ -1,7 +1,7 @@
-//! Tensors from and to `.npy` files: every rank reads and writes its own blocks, of a whole array or of a box of it.
+//! Reads and writes tensors in `.npy` files: every rank its own blocks, of a whole array or of a box of it.
 //!
-//! Invariant: all ranks agree after every step, so that nobody waits for a rank whose disk is full. Deliberately absent:
-//! rearranging blocks so that ranks touch fewer, longer stretches of a file.
+//! Invariant: all ranks agree after every step, so that no rank waits for one whose disk is full. Deliberately absent:
+//! redistributing blocks so that ranks access fewer, longer sections of a file.
 
 use std::ops::Range;
 use std::path::Path;
@@ -19,11 +19,12 @@ use crate::kernel::Element;
 use crate::memory::{bytes_of, bytes_of_mut, copy_of, zeros};
 
 impl<T: Element> DistTensor<T> {
-    /// The array of a .npy file, converted where that loses nothing; each rank reads its own block only. Collective.
+    /// Reads the array of a .npy file. Elements are converted if no information is lost. Each rank reads only its own
+    /// block. Collective.
     ///
     /// # Errors
-    /// The file is missing, damaged or of an element type that does not fit into this one, or the distribution cuts a dimension that the
-    /// array lacks or needs more ranks than the world has, on any rank.
+    /// On any rank: the file is missing, damaged or of an element type that does not fit into this one; the
+    /// distribution cuts a dimension that the array lacks or needs more ranks than the world has; or memory runs out.
     pub fn from_npy(world: &World, path: impl AsRef<Path>, distribution: &Distribution) -> Result<DistTensor<T>> {
         let path = path.as_ref();
         let read = || {
@@ -36,21 +37,22 @@ impl<T: Element> DistTensor<T> {
         world.agree(read())
     }
 
-    /// Fills the tensor with a box of the array of a .npy file, the one that begins at `corner`; converted as by
+    /// Fills the tensor from the box of a .npy file's array that begins at index `corner`. Elements are converted as by
     /// [`DistTensor::from_npy`]. Collective.
     ///
     /// # Errors
-    /// As [`DistTensor::from_npy`]; also a box that leaves the array.
+    /// As [`DistTensor::from_npy`]; also if the box exceeds the array.
     pub fn read_npy(&mut self, world: &World, path: impl AsRef<Path>, corner: &[usize]) -> Result<()> {
         let path = path.as_ref();
         let rank = world.local_ranks().start;
         world.agree(convertible::<T>(path).and_then(|header| self.read(rank, path, &header, corner)))
     }
 
-    /// Writes the tensor as a .npy file, each rank its own block: beside the target, then renamed. Collective.
+    /// Writes the tensor to a .npy file; each rank writes its own block. They write to a temporary file beside the
+    /// target, which is then renamed. Collective.
     ///
     /// # Errors
-    /// The file cannot be written on some rank; nothing is left behind then.
+    /// The file cannot be written on some rank; the temporary file is then removed.
     pub fn write_npy(&self, world: &World, path: impl AsRef<Path>) -> Result<()> {
         let output = NpyOutput::create(world, path, T::DTYPE, self.shape())?;
         output.write(self, &vec![0; self.shape().len()])?;
@@ -74,8 +76,8 @@ impl<T: Element> DistTensor<T> {
     }
 }
 
-/// A .npy file that is written part by part, and takes its name when it is complete. Dropped before, it leaves nothing
-/// behind.
+/// A .npy file that is written part by part, and gets its name when it is complete. If it is dropped before, it leaves
+/// nothing behind.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, Dtype, NpyOutput, World, distribution::Distribution};
@@ -93,22 +95,22 @@ impl<T: Element> DistTensor<T> {
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 pub struct NpyOutput {
-    // Dropped in this order: a file that is gone need not be removed.
+    // Dropped in this order: once the file is gone, its name need not be remembered for removal.
     pending: PendingFile,
     begun: Begun,
     world: World,
 }
 
 impl NpyOutput {
-    /// Makes the file beside its target, at its final length. Collective.
+    /// Creates the file under a temporary name beside its target, at its final length. Collective.
     ///
     /// # Errors
-    /// It cannot be made on some rank; nothing is left behind then.
+    /// The file cannot be created on some rank; nothing is left behind in that case.
     pub fn create(world: &World, path: impl AsRef<Path>, dtype: Dtype, shape: &[usize]) -> Result<NpyOutput> {
         let path = path.as_ref();
         let begun = Begun::new(world, path, Writers::All)?;
         let failed = |cause| Error::output(world.local_ranks().start, cause);
-        // Rank 0 makes the file, then the others open it.
+        // Rank 0 creates the file, then the others open it.
         let created = match world.is_root() {
             true => PendingFile::create(path, begun.tag(), dtype, shape).map(Some),
             false => Ok(None),
@@ -119,10 +121,11 @@ impl NpyOutput {
         Ok(NpyOutput { pending, begun, world: world.clone() })
     }
 
-    /// Writes a tensor as the box of the array that begins at `corner`; of replicas the first one writes. Collective.
+    /// Writes a tensor to the box of the array that begins at index `corner`. Of several replicas, the first one is
+    /// written. Collective.
     ///
     /// # Errors
-    /// It cannot be written on some rank, the box leaves the array, or the array has another element type.
+    /// Writing fails on some rank, the box exceeds the array, or the array has another element type.
     pub fn write<T: Element>(&self, tensor: &DistTensor<T>, corner: &[usize]) -> Result<()> {
         let world = &self.world;
         let dtype = self.pending.header().dtype;
@@ -155,10 +158,10 @@ impl NpyOutput {
         world.agree(written)
     }
 
-    /// Gives the file its name. Collective.
+    /// Flushes the file to disk and gives it its name. Collective.
     ///
     /// # Errors
-    /// What was written does not reach the disk of some rank; nothing is left behind then.
+    /// The data of some rank do not reach the disk, or renaming fails; nothing is left behind in that case.
     pub fn commit(self) -> Result<()> {
         let NpyOutput { pending, begun: _begun, world } = self;
         let failed = |cause| Error::output(world.local_ranks().start, cause);
@@ -168,7 +171,7 @@ impl NpyOutput {
     }
 }
 
-/// The header of a file whose elements fit into this type.
+/// Reads the header of a file whose elements fit into type `T`.
 fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
     let header = npy::read_header(path)?;
     if header.dtype.promote(T::DTYPE) == T::DTYPE {
@@ -177,7 +180,8 @@ fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
     Err(Error::Usage(format!("{} holds {}, {} was asked for", shown(path), header.dtype, T::DTYPE)))
 }
 
-/// Where a box of a tensor lies in an array of which the tensor is a box; beyond any array where numbers end.
+/// The position of a tensor's box in an array that contains the tensor at `corner`. Indices that overflow saturate, and
+/// so exceed any array.
 fn beyond(bounds: &Bounds, corner: &[usize]) -> Bounds {
     let moved =
         |(range, &start): (&Range<usize>, &usize)| start.saturating_add(range.start)..start.saturating_add(range.end);

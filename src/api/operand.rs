@@ -1,13 +1,13 @@
-//! What can be contracted and what can be written into: every ndarray array and view.
+//! Operands and outputs of contractions: all ndarray arrays and views.
 
 use ndarray::{ArrayBase, ArrayViewD, ArrayViewMutD, Data, DataMut, Dimension};
 
 use crate::kernel::Element;
 
-/// A whole operand: any `ndarray` array or view, of any number of dimensions and any strides, negative ones and
-/// repeated elements among them. It is borrowed and read where it lies.
+/// A whole operand: any `ndarray` array or view, with any number of dimensions and any strides, including negative and
+/// zero strides. It is borrowed and read in place.
 ///
-/// Operands of one call may differ in everything but the element type:
+/// The operands of one call may differ in everything but the element type:
 ///
 /// ```
 /// use ndarray::{Array1, Array3, Axis, arr1, s};
@@ -21,14 +21,14 @@ use crate::kernel::Element;
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 pub trait Operand<T: Element>: Sync {
-    /// The elements, as a view of as many dimensions as the term of the operand has labels.
+    /// A view of the elements, with one dimension per label of the operand's term.
     fn view_dyn(&self) -> ArrayViewD<'_, T>;
 }
 
-/// A whole output: any `ndarray` array or mutable view, of any strides. Where all ranks are in this process it is
-/// written where it lies; nothing outside its elements is touched.
+/// A whole output: any `ndarray` array or mutable view, with any strides. If all ranks are in this process, it is
+/// written in place. Nothing outside its elements is touched.
 pub trait Output<T: Element> {
-    /// The elements, as a view of as many dimensions as the result has.
+    /// A mutable view of the elements, with the dimensions of the result.
     fn view_dyn_mut(&mut self) -> ArrayViewMutD<'_, T>;
 }
 

@@ -1,7 +1,8 @@
-//! Files that ranks write together, from the moment they agree on the temporary name.
+//! Output files that ranks write together, from the moment when they agree on the temporary name.
 //!
-//! Invariant: before the temporary file exists, every rank knows its name, so that whichever ends first can remove it.
-//! Launchers kill all ranks when one has ended, and the one that made the file may have no time to remove it.
+//! Invariant: every rank knows the name of the temporary file before the file exists, so that the first rank to end can
+//! remove it. Launchers kill all ranks when one has ended, and the rank that created the file may have no time to
+//! remove it.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,10 +12,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::{Error, Result, World};
 use crate::io::output::{Announced, FileError, Temporary, examine, remove_leftovers};
 
-/// Outputs that this process has begun.
+/// The number of outputs that this process has begun.
 static OUTPUTS: AtomicU64 = AtomicU64::new(0);
 
-/// An output that can be written, and that is removed when a rank ends early while this lives.
+/// An output that can be written. If a rank ends early while this value lives, that rank removes the temporary file.
 pub(super) struct Begun {
     tag: String,
     _announced: Option<Announced>,
@@ -23,17 +24,17 @@ pub(super) struct Begun {
 /// Which ranks write an output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
-    /// Each its own blocks.
+    /// Every rank writes its own blocks.
     All,
-    /// Rank 0; other hosts need not have the directory.
+    /// Only rank 0 writes; other hosts need not have the directory.
     Root,
 }
 
 impl Begun {
-    /// Agrees on an output before rank 0 creates it, and removes what killed runs have left of it. Collective.
+    /// Agrees on an output before rank 0 creates it, and removes the leftovers of killed runs. Collective.
     ///
     /// # Errors
-    /// It cannot be written on some rank.
+    /// Some rank cannot write the output.
     pub(super) fn new(world: &World, path: &Path, writers: Writers) -> Result<Begun> {
         let writes = writers == Writers::All || world.is_root();
         world.agree(if writes { examine(path).map(drop).map_err(Error::from) } else { Ok(()) })?;
@@ -42,7 +43,7 @@ impl Begun {
         }
         let tag = String::from_utf8_lossy(&world.all_gather(tag().as_bytes())?[0]).into_owned();
         let announced = Temporary::announce(path, &tag);
-        // Also until all have announced it: rank 0 goes on to create it.
+        // Also waits until all ranks have announced the file, because rank 0 creates it next.
         let announced = world.agree(match announced {
             Err(error) if writes => Err(Error::from(error)),
             announced => Ok(announced.ok()),
@@ -50,22 +51,22 @@ impl Begun {
         Ok(Begun { _announced: announced, tag })
     }
 
-    /// Of rank 0, the same on all ranks.
+    /// The tag that rank 0 chose, the same on all ranks.
     pub(super) fn tag(&self) -> &str {
         &self.tag
     }
 }
 
-/// Distinguishes an output from all that other processes, of this host or another, write at the same time.
+/// Returns a tag that differs from those of all other outputs that any process of any host writes at the same time.
 pub(super) fn tag() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let output = OUTPUTS.fetch_add(1, Ordering::Relaxed);
     format!("{:x}-{:x}", std::process::id(), now.wrapping_add(output))
 }
 
-/// Writes a whole file, in place of one that has the name.
+/// Writes a whole file and replaces an existing file of that name.
 pub(super) fn write_whole(path: &Path, tag: &str, bytes: &[u8]) -> std::result::Result<(), FileError> {
-    // The name that the user has given says more than the temporary one.
+    // Errors show the user's name for the file, not the temporary one.
     let named = |error| match error {
         FileError::Io { action, cause, .. } => FileError::Io { path: path.to_path_buf(), action, cause },
         other => other,
@@ -77,7 +78,7 @@ pub(super) fn write_whole(path: &Path, tag: &str, bytes: &[u8]) -> std::result::
 }
 
 impl World {
-    /// Writes what rank 0 has to say to a file, which appears whole or not at all. Collective.
+    /// Writes the text of rank 0 to a file, which appears whole or not at all. Collective.
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("einsum-dist-text-{}.txt", std::process::id()));
@@ -89,7 +90,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// The file cannot be written; nothing is left behind then.
+    /// The file cannot be written; no partial file stays behind.
     pub fn write_text(&self, path: impl AsRef<Path>, text: &str) -> Result<()> {
         let path = path.as_ref();
         let begun = Begun::new(self, path, Writers::Root)?;

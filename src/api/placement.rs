@@ -1,11 +1,12 @@
 //! Binds ranks and their threads to the cores that [`crate::machine::Placement`] gives them.
 //!
-//! Ranks of one host that may use exactly the same cores share them out; those that a launcher has bound to others keep to these. A
-//! worker has a core of its own, and so has the thread that communicates where there is one to spare; where more are left, the threads
-//! of a rank are bound to all of its cores. Pages lie where they are touched
-//! first: blocks of tensors are zeroed by the workers of their rank, arenas and packing space are left for them to touch.
+//! Ranks of one host with the same affinity mask divide its cores among themselves. Ranks that a launcher has bound to
+//! other cores keep to those. Each worker gets a core of its own, and so does the communicating thread if one is left.
+//! If more cores are left, the threads of a rank are bound to all of its cores. Pages are placed by first touch: the
+//! workers of a rank zero its blocks of tensors; arenas and packing space stay untouched until the workers use them.
 //!
-//! Invariant: no rank has cores of its own that are fewer than its workers. Deliberately absent: memory that is bound or moved.
+//! Invariant: a rank has no cores of its own if they are fewer than its workers. Deliberately absent: binding or
+//! migrating memory.
 
 use super::error::Rank;
 use super::{Error, Result, World, affinity, host, memory_limits};
@@ -20,12 +21,14 @@ pub(super) struct Crew {
 }
 
 impl Crew {
+    /// Starts and pins the workers of a rank.
+    ///
     /// # Errors
     /// Threads cannot be started.
     pub(super) fn new(rank: usize, workers: usize, place: RankPlacement) -> Result<Crew> {
         let theirs = place.clone();
         let builder = ThreadPoolBuilder::new().num_threads(workers).start_handler(move |worker| {
-            // Of a crew for another plan with more workers than were placed, none has a core of its own.
+            // If a plan has more workers than were placed, none of them gets a core of its own.
             match theirs.workers.get(worker).filter(|_| workers <= theirs.workers.len()) {
                 Some(&unit) => affinity::bind(&[unit]),
                 None => affinity::bind(&theirs.units),
@@ -37,7 +40,7 @@ impl Crew {
         Ok(Crew { pool, place })
     }
 
-    /// Keeps the calling thread on the core for communication, or on the cores of its rank.
+    /// Pins the calling thread to the core for communication, or else to the cores of its rank.
     pub(super) fn bind_communication(&self) {
         match self.place.communication {
             Some(unit) => affinity::bind(&[unit]),
@@ -46,16 +49,16 @@ impl Crew {
     }
 }
 
-/// Address space of a thread: the stack that Rust gives it, one for signals, and what the system puts around them.
+/// Bytes of address space of a thread: Rust's default stack, the signal stack, and the system's overhead for both.
 const THREAD: usize = (2 << 20) + (128 << 10);
 
-/// Whether there are addresses for so many threads. One that finds no room for its stack of signals ends the process, so this is
-/// found out before they start.
+/// Checks that the address space has room for `threads` threads. A thread without room for its signal stack ends the
+/// process, so this check comes before threads start.
 ///
 /// # Errors
 /// [`Error::Threads`].
 pub(super) fn room_for_threads(rank: usize, threads: usize) -> Result<()> {
-    // Elsewhere the system says it when they start.
+    // Without a limit, the system reports failures when threads start.
     if memory_limits::of_process().is_none() {
         return Ok(());
     }
@@ -63,45 +66,46 @@ pub(super) fn room_for_threads(rank: usize, threads: usize) -> Result<()> {
 }
 
 pub(super) fn no_threads(rank: usize, threads: usize, why: &dyn std::error::Error) -> Error {
-    // What rayon adds says less than what the system does.
+    // The system's message says more than rayon's.
     let message = why.source().map_or_else(|| why.to_string(), ToString::to_string);
     Error::Threads { rank: Rank::here(rank), threads, message }
 }
 
-/// Starts the threads of the global pool, so many, unless there is one already, which then serves. Before anything computes in it:
-/// what comes first would start a thread for each core, and panic where they cannot be had.
+/// Starts rayon's global pool with `threads` threads, unless it exists already; then it stays as it is. To be called
+/// before anything computes in the pool: the first computation would start one thread per core, and panic if they
+/// cannot be started.
 ///
 /// # Errors
-/// [`Error::Threads`] where they cannot be had.
+/// [`Error::Threads`] if the threads cannot be started.
 pub fn start_threads(threads: usize) -> Result<()> {
     room_for_threads(0, threads)?;
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
         Err(error) if std::error::Error::source(&error).is_some() => Err(no_threads(0, threads, &error)),
-        // One that exists.
+        // The pool exists already.
         _ => Ok(()),
     }
 }
 
-/// What [`World::place`] has decided.
+/// The result of [`World::place`].
 pub(super) struct AgreedPlacement {
     pub(super) workers: usize,
-    /// Of the local ranks.
+    /// By local rank.
     pub(super) places: Vec<RankPlacement>,
 }
 
-/// Ranks of this host that may use the same cores as this process.
+/// The ranks of this host that have the same affinity mask as this process.
 struct Sharing {
-    /// What there is for them.
+    /// The cores that they share.
     topology: Topology,
     ranks: usize,
-    /// How many of them come before those of this process.
+    /// The number of these ranks that precede the ranks of this process.
     before: usize,
-    /// Ranks of this host, whatever their masks.
+    /// The number of all ranks of this host, whatever their masks.
     here: usize,
 }
 
 impl Sharing {
-    /// Processors that each rank of the host has the time of by a quota, if that is less than what its mask leaves.
+    /// Processors per rank under a quota of processor time; `None` if there is no quota tighter than the mask.
     fn quota(&self) -> Option<usize> {
         let processors = host::processors();
         (processors < host::cpus().len()).then(|| processors / self.here.max(1))
@@ -109,10 +113,12 @@ impl Sharing {
 }
 
 impl World {
-    /// Binds the ranks of each host to cores of their own, if there are enough for this many workers of each rank; workers and
-    /// communicating threads to one each, where that leaves none. Processes bind the thread that calls, and all that it starts afterwards, to the cores of their rank;
-    /// ranks inside of a process bind their own threads. A rank without peers stays as it is. Before anything is measured, compiled or
-    /// allocated; what is bound stays so, whatever is asked for later. Collective.
+    /// Binds the ranks of each host to cores of their own, if there are enough for `workers` workers on each rank. If
+    /// no cores are left over then, each worker and each communicating thread gets one core.
+    ///
+    /// An MPI process binds the calling thread, and all threads that it starts later, to the cores of its rank. Ranks
+    /// inside one process bind their own threads. A world of one rank stays unbound. Call this before anything is
+    /// measured, compiled or allocated. The first call decides; later calls change nothing. Collective.
     ///
     /// ```
     /// use einsum_dist::World;
@@ -123,8 +129,8 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// Ranks or workers are more than can be planned for ([`Machine::check`](crate::Machine::check)), MPI fails, or what the topology is
-    /// said to be is none.
+    /// There are more ranks or workers than can be planned for ([`Machine::check`](crate::Machine::check)), MPI fails,
+    /// or `EINSUM_DIST_TOPOLOGY` is not a topology.
     pub fn place(&self, workers: usize) -> Result<()> {
         self.expect_size(workers)?;
         let sharing = self.sharing()?;
@@ -134,7 +140,7 @@ impl World {
         }
         let mut places = topology.place(*ranks, workers, true).places.split_off(*before);
         places.truncate(self.local_ranks().len());
-        // Who never sleeps takes its part of a quota.
+        // A thread that never sleeps uses up its part of a quota.
         if sharing.quota().is_some_and(|quota| quota <= workers) {
             places.iter_mut().for_each(|place| place.spare = false);
         }
@@ -145,8 +151,9 @@ impl World {
         Ok(())
     }
 
-    /// Workers of each rank, if nobody says how many: one for each core of the smallest share that any rank has, less one for
-    /// communication where there are several ranks and that leaves one. Not more than a quota of processor time allows. Collective.
+    /// The default number of workers of each rank: one for each core of the smallest share of any rank, less one for
+    /// communication if there are several ranks and at least one worker remains. A quota of processor time may reduce
+    /// it. Collective.
     ///
     /// # Errors
     /// As [`World::place`].
@@ -156,13 +163,14 @@ impl World {
         let several = self.ranks() > 1;
         let quota = sharing.quota().map(|quota| if several && quota > 1 { quota - 1 } else { quota.max(1) });
         let mine = sharing.topology.workers(sharing.ranks, several).min(quota.unwrap_or(usize::MAX));
-        // One plan serves all ranks.
+        // All ranks run the same plan, so the minimum counts.
         let all = self.all_gather(&(mine as u64).to_le_bytes())?;
         let read = |bytes: &Vec<u8>| Some(u64::from_le_bytes(bytes.as_slice().try_into().ok()?) as usize);
         Ok(all.iter().filter_map(read).min().unwrap_or(mine))
     }
 
-    /// Where every rank computes, in order of ranks; one that is not bound has the cores of its process. Collective.
+    /// The placement of every rank, in order of ranks; a rank that is not bound has all cores of its process.
+    /// Collective.
     ///
     /// # Errors
     /// As [`World::place`].
@@ -174,8 +182,8 @@ impl World {
         Ok(read.flatten().collect())
     }
 
-    /// What an affinity mask leaves to a rank, as a sentence, where it starves the workers of any: they have fewer cores than its host
-    /// has for each rank, and than were asked for. Collective.
+    /// Describes in a sentence the first rank that is starved by its affinity mask; `None` if there is none. Such a
+    /// rank has fewer cores than an equal share of its host, and fewer than `workers`. Collective.
     ///
     /// # Errors
     /// As [`World::place`].
@@ -195,7 +203,7 @@ impl World {
         Ok(first.map(|theirs| String::from_utf8_lossy(theirs).into_owned()))
     }
 
-    /// Collective.
+    /// The ranks that share cores with this process. Collective.
     fn sharing(&self) -> Result<Sharing> {
         let name = host::name();
         let mine = format!("{name} {:?}", host::cpus());
@@ -262,7 +270,7 @@ mod tests {
         workers.sort_unstable();
         workers.dedup();
         assert_eq!(workers.len(), ranks, "a core each");
-        // With too few cores nobody has any of its own.
+        // With too few cores, ranks have none of their own.
         let crowded = World::in_process(ranks + 1);
         crowded.place(1).unwrap();
         assert!(crowded.places().unwrap().iter().any(|place| place.workers.is_empty()));

@@ -32,25 +32,25 @@ pub struct Shaped {
 }
 
 impl Problem {
-    /// Parses an expression: an einsum, a tree of them in brackets, or an einsum_ir tree. Cost: linear in the text.
+    /// Parses an expression: an einsum, a bracketed tree of einsums, or an einsum_ir tree. Cost: linear in the text.
     ///
     /// # Errors
-    /// [`Error::Parse`] where the text is none.
+    /// [`Error::Parse`] if the text is not an expression.
     pub fn parse(text: &str) -> Result<Problem> {
         Ok(Problem { expression: parse(text)? })
     }
 
-    /// Its terms, as written.
+    /// The parsed expression, with its terms as written.
     pub fn expression(&self) -> &Expression {
         &self.expression
     }
 
-    /// Resolves the expression over operands of these shapes, one per operand in written order, each with an extent for
-    /// every label of its term (and for what `...` stands for). An extent of 1 is repeated along the others' of that
-    /// label.
+    /// Resolves the expression for operands of these shapes, one per operand in written order. Each shape has an extent
+    /// for every label of its term, and for every dimension that `...` stands for. An extent of 1 is broadcast to the
+    /// extent that other operands have for its label.
     ///
     /// # Errors
-    /// [`Error::Shape`] where the number of operands, of an operand's dimensions or an extent does not fit.
+    /// [`Error::Shape`] if the number of operands, the number of an operand's dimensions, or an extent does not fit.
     pub fn shapes(&self, shapes: &[Vec<usize>]) -> Result<Shaped> {
         let einsums = Einsums::new(&self.expression, shapes).map_err(Error::Shape)?;
         Ok(Shaped { text: self.expression.to_string(), einsums })
@@ -58,20 +58,20 @@ impl Problem {
 }
 
 impl Shaped {
-    /// The einsums, of which those of several operands have no order yet.
+    /// The einsums; those of several operands have no contraction order yet.
     pub fn einsums(&self) -> &Einsums {
         &self.einsums
     }
 
-    /// The tree that a plan for this machine and these options is made of.
+    /// Returns the contraction tree of a plan for this machine and these options.
     ///
     /// # Errors
-    /// [`Error::Plan`] where the path that the options ask for cannot be had.
+    /// [`Error::Plan`] if the path of the options is not possible.
     pub fn tree(&self, machine: &Machine, options: &Options) -> Result<Tree> {
         Ok(Plan::tree(&self.einsums, machine, options)?)
     }
 
-    /// As [`Shaped::tree`], with the limits that ended searches for a path early.
+    /// As [`Shaped::tree`]; also returns the limits that ended path searches early.
     ///
     /// # Errors
     /// Those of [`Shaped::tree`].
@@ -84,25 +84,26 @@ impl Shaped {
         self.einsums.shape(self.einsums.output())
     }
 
-    /// Plans for a machine. No data, no communication, any number of ranks. What the kernels of a rank have is that of this
-    /// machine unless the options say otherwise; ranks on machines of several kinds must be told the same.
+    /// Makes a plan for a machine with any number of ranks, without data or communication. The kernel target
+    /// (instructions, caches, threads) is that of this host unless [`Options::target`] is set. Ranks on different kinds
+    /// of hosts must set the same target.
     ///
-    /// Cost: a search for the path ([`PathChoice`](crate::plan::PathChoice)) where einsums have more than two operands,
-    /// and prices of a few layouts and algorithms for each step. With a memory limit that asks for slices, all but the
-    /// search again for every dimension that is tried.
+    /// Cost: a path search ([`PathChoice`](crate::plan::PathChoice)) for einsums of more than two operands, and cost
+    /// estimates for a few distributions and algorithms of each step. If a memory limit requires slices, everything but
+    /// the search is repeated for every dimension that is tried.
     ///
     /// # Errors
-    /// [`Error::Plan`] where what the options fix cannot be had.
+    /// [`Error::Plan`] if no plan satisfies the options.
     pub fn plan(&self, machine: &Machine, options: &Options) -> Result<Plan> {
         self.plan_tree(&self.tree(machine, options)?, machine, options)
     }
 
-    /// As [`Shaped::plan`], for a tree of this expression.
+    /// As [`Shaped::plan`], for a given tree of this expression.
     ///
     /// # Errors
     /// As [`Shaped::plan`].
     pub fn plan_tree(&self, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan> {
-        // A kernel that is not here is refused when the plan is compiled, and that may be elsewhere.
+        // A kernel that this host lacks is an error only when the plan is compiled, which may happen on another host.
         let here = || ResolvedKernel::resolve(options.kernel, options.dtype).ok()?.target(machine.workers);
         let options = Options { target: options.target.or_else(here), ..options.clone() };
         Ok(Plan::new(&self.text, tree, machine, &options)?)
@@ -139,7 +140,7 @@ mod tests {
         ]
     }
 
-    /// Whatever extents there are, a plan comes or an error; and of a plan all that can be said.
+    /// All extents lead to a plan or an error, and every plan can report all of its figures.
     #[test]
     fn extents_that_no_memory_holds() {
         let forced = AlgorithmName::ALL.map(|name| Options { algorithm: Some(name), ..Options::default() });

@@ -18,16 +18,18 @@ use crate::memory::{OutOfMemory, Slot, copy_of, zero_array};
 use crate::plan::{Plan, ResultResidency, Value};
 use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 
-/// A plan compiled for a world: kernels chosen, tasks planned, buffers allocated. Runs any number of times on changing data.
+/// A plan compiled for a world, with selected kernels, planned tasks and allocated buffers. It runs any number of times
+/// on changing data.
 ///
 /// | | operands and output | gathered |
 /// |---|---|---|
 /// | [`Program::run`] | whole on every process; a new output | yes |
-/// | [`Program::run_into`] | whole on every process; an output of the caller's | yes |
-/// | [`Program::run_dist`] | blocks, as the plan says | nothing |
+/// | [`Program::run_into`] | whole on every process; an existing output | yes |
+/// | [`Program::run_dist`] | blocks, distributed as in the plan | no |
 ///
-/// Cost: of a run, that of the plan; small lists are allocated, whose number does not depend on extents. The same plan
-/// and operands make the same bits. Where processes hold whole tensors, every one has to have room for them.
+/// Cost: a run costs as much as its plan, plus the allocation of small lists, whose number does not depend on extents.
+/// The same plan and operands give bitwise the same result. Every process needs memory for the tensors that it holds
+/// whole.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, Dtype, Machine, Options, Problem, World};
@@ -63,18 +65,18 @@ pub struct Program<T: Element> {
     pub(super) record: Record,
     /// Bytes of the user's blocks in the last run, per local rank.
     pub(super) bound_bytes: Vec<u64>,
-    /// The same plan onto an output that holds values; compiled when first needed.
+    /// The same plan, adding onto an output that holds values; compiled when first needed.
     onto: Option<Box<Program<T>>>,
-    /// Whether the last run was one of `onto`, which has the measurements then.
+    /// Whether `onto` made the last run and so has the measurements.
     ran_onto: bool,
-    /// Whether a run has gone well since everything was computed last.
+    /// Whether the last run succeeded, so that the next one may reuse values of constant operands.
     holds: bool,
-    /// Brings the blocks of the result to every rank; compiled when first needed.
+    /// Gathers the result on every rank; compiled when first needed.
     gather: Option<Box<Program<T>>>,
     element: PhantomData<T>,
 }
 
-/// Slices to run, and what of the output they find.
+/// The slices to run, and whether their output is the whole result or a part.
 struct Slices {
     run: Range<usize>,
     output: ResultResidency,
@@ -112,9 +114,9 @@ impl<T: Element> Program<T> {
         });
         let ranks = world.agree(compiled.collect::<Result<Vec<_>>>())?;
         if plan.ranks() > 1 {
-            // Threads that one rank cannot have must not be found out while the others run.
+            // If a rank cannot start its threads, all ranks must learn of it now, not while the others run.
             world.agree(world.shared().crews(ranks.len(), plan.machine.workers))?;
-            // Those that communicate come with every run.
+            // Communicating threads start with every run; here, only their memory is checked.
             world.agree(room_for_threads(world.local_ranks().start, world.local_ranks().len()))?;
         }
         Ok(Program {
@@ -132,12 +134,12 @@ impl<T: Element> Program<T> {
         })
     }
 
-    /// What it was compiled from: shapes and distributions of operands and output are there.
+    /// The plan that it was compiled from, with shapes and distributions of operands and output.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The name of what contracts in this process, in the run that was last if there was one.
+    /// The name of the kernels that contract in this process: those of the last run, if there was one.
     pub fn kernel(&self) -> &'static str {
         let families = || self.measuring().ranks.iter().map(RankProgram::families);
         self.contractor.name_of(families().any(|[xsmm, _]| xsmm), families().any(|[_, own]| own))
@@ -147,8 +149,9 @@ impl<T: Element> Program<T> {
     /// Collective.
     ///
     /// # Errors
-    /// [`Error::Usage`] for operands that do not fit the plan, and for a program of several ranks that is run inside a
-    /// rayon worker; [`Error::Memory`] for a result that there is no memory for; [`Error::Run`] (under MPI a failed run ends all ranks).
+    /// [`Error::Usage`] if operands do not fit the plan, or if a program of several ranks is run inside a rayon worker;
+    /// [`Error::Memory`] if there is no memory for the result; [`Error::Run`] if the run fails (under MPI, a failed run
+    /// ends all ranks).
     pub fn run(&mut self, operands: &[&dyn Operand<T>]) -> Result<ArrayD<T>> {
         let shape = self.plan.output_shape();
         self.world.agree(expect_memory::<T>(self.world.local_ranks().start, &shape))?;
@@ -158,15 +161,16 @@ impl<T: Element> Program<T> {
         Ok(out)
     }
 
-    /// `out = alpha (contraction of the operands) + beta out`, all of them whole on every process. Collective. With
-    /// beta 0, `out` is not read, and may hold anything. Where all ranks are in this process, operands are read and
-    /// `out` is written where they lie, whatever their strides.
+    /// Computes `out = alpha (contraction of the operands) + beta out`, with all tensors whole on every process.
+    /// Collective. If beta is 0, `out` is not read and may hold anything. If all ranks are in this process, operands
+    /// are read and `out` is written in place, whatever their strides; only distributions whose blocks may consist of
+    /// several boxes ([`Distribution::is_scattered`]) require copies.
     ///
-    /// The first run with a beta that is not 0 compiles the plan once more, unless it was made to
+    /// The first run with a nonzero beta compiles the plan a second time, unless the plan was made to
     /// [`accumulate`](crate::Options::accumulate).
     ///
     /// # Errors
-    /// As [`Program::run`]; also an `out` of the wrong shape.
+    /// As [`Program::run`]; also if `out` has the wrong shape.
     pub fn run_into(&mut self, alpha: T, operands: &[&dyn Operand<T>], beta: T, out: &mut dyn Output<T>) -> Result<()> {
         self.ran_onto = beta != T::ZERO && !self.plan.accumulate;
         if self.ran_onto {
@@ -184,7 +188,7 @@ impl<T: Element> Program<T> {
         if alone {
             return self.run_whole(alpha, &views, beta, out);
         }
-        // Elsewhere every rank keeps its block, then all blocks go to everyone.
+        // With several processes, every rank computes its own block; then all blocks are gathered on every rank.
         let (rank, shape) = (self.world.local_ranks().start, self.plan.output_shape());
         let distribution = self.plan.output().distribution.clone();
         let mut block = DistTensor::try_zeros(&self.world, &shape, &distribution)?;
@@ -207,14 +211,14 @@ impl<T: Element> Program<T> {
         self.gather_into(&block, &mut out)
     }
 
-    /// `out = alpha (contraction of the operands) + beta out`, every rank with its own blocks, in the distributions
-    /// that the plan names ([`Plan::operand`], [`Plan::output`]); nothing is gathered. Collective. A beta that is not 0
-    /// is as in [`Program::run_into`]. For a result that leaves in parts, a
-    /// whole `out` is more memory than was planned.
+    /// Computes `out = alpha (contraction of the operands) + beta out`, with every rank holding its own blocks in the
+    /// distributions of the plan ([`Plan::operand`], [`Plan::output`]). Nothing is gathered. Collective. For a nonzero
+    /// beta, see [`Program::run_into`]. If the plan delivers the result in parts, a whole `out` needs more memory than
+    /// was planned.
     ///
     /// # Errors
-    /// [`Error::Usage`] for tensors of other shapes or distributions than the plan's; a failed run (under MPI a failed
-    /// run ends all ranks).
+    /// [`Error::Usage`] if tensors have other shapes or distributions than in the plan, or if a program of several
+    /// ranks is run inside a rayon worker; [`Error::Run`] if the run fails (under MPI, a failed run ends all ranks).
     pub fn run_dist(&mut self, alpha: T, operands: &[&DistTensor<T>], beta: T, out: &mut DistTensor<T>) -> Result<()> {
         self.ran_onto = beta != T::ZERO && !self.plan.accumulate;
         if self.ran_onto {
@@ -223,11 +227,12 @@ impl<T: Element> Program<T> {
         self.run_blocks(self.all_slices(), alpha, operands, beta, out)
     }
 
-    /// As [`Program::run_dist`], for one part of the result: `out` is that part alone, of [`Plan::part_shape`]. Of a plan
-    /// whose result leaves in parts this takes the memory that was planned; a whole result is its only part.
+    /// As [`Program::run_dist`], for one part of the result: `out` holds that part alone and has the shape
+    /// [`Plan::part_shape`]. If the plan delivers the result in parts, this needs no more memory than was planned. A
+    /// result that is held whole has a single part.
     ///
-    /// The parts are [`Plan::part_count`] many and independent of each other. Each may be in the same memory as the one
-    /// before, once somebody has taken that. What is measured begins anew with part 0 and adds up over the others.
+    /// There are [`Plan::part_count`] parts, which are independent of each other. A part may reuse the memory of the
+    /// previous one as soon as that has been consumed. Measurements start anew with part 0 and add up over the others.
     ///
     /// ```
     /// # use einsum_dist::{DistTensor, Dtype, Machine, Options, Problem, World};
@@ -250,7 +255,7 @@ impl<T: Element> Program<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`Program::run_dist`]; also a part that there is not.
+    /// As [`Program::run_dist`]; also if the part does not exist.
     pub fn run_part(
         &mut self,
         part: usize,
@@ -271,7 +276,7 @@ impl<T: Element> Program<T> {
         self.run_blocks(slices, alpha, operands, beta, out)
     }
 
-    /// Runs some slices with the blocks of all ranks; `out` is what these slices write, or the whole.
+    /// Runs some slices with the blocks of all ranks; `out` is the whole result, or the part that these slices write.
     fn run_blocks(
         &mut self,
         slices: Slices,
@@ -303,8 +308,9 @@ impl<T: Element> Program<T> {
         })
     }
 
-    /// The next run computes everything, also what is made of constant operands ([`crate::Options::constant`]) alone: for when
-    /// these have changed after all. It is enough if one rank says so.
+    /// Makes the next run compute everything, including values that depend on constant operands
+    /// ([`crate::Options::constant`]) alone. Call it when constant operands have changed after all. A call on one rank
+    /// is enough.
     pub fn renew(&mut self) {
         self.holds = false;
         if let Some(onto) = &mut self.onto {
@@ -317,7 +323,7 @@ impl<T: Element> Program<T> {
         self.onto.as_deref().filter(|_| self.ran_onto).unwrap_or(self)
     }
 
-    /// The program for a beta that is not 0.
+    /// The program for a nonzero beta.
     fn onto(&mut self) -> Result<&mut Program<T>> {
         let onto = match self.onto.take() {
             Some(onto) => onto,
@@ -363,7 +369,8 @@ impl<T: Element> Program<T> {
         expect_distribution(Tensor::Output, out, value)
     }
 
-    /// Blocks are several boxes of whole tensors: they are copied there and back.
+    /// Runs with blocks that may consist of several boxes of the whole tensors: copies operands to blocks, and blocks
+    /// back to the result.
     fn run_scattered(
         &mut self,
         alpha: T,
@@ -391,13 +398,13 @@ impl<T: Element> Program<T> {
         self.gather_into(&result, &mut out)
     }
 
-    /// All ranks are in this process: each writes its block of the result in place.
+    /// Runs with all ranks in this process: each writes its block of the result in place.
     fn run_whole(&mut self, alpha: T, operands: &[ArrayViewD<T>], beta: T, mut out: ArrayViewMutD<T>) -> Result<()> {
         let ranks = self.plan.ranks();
         let Value { distribution, shape, .. } = self.plan.output();
         let boxes = (0..ranks).filter_map(|rank| Some((rank, only_box(&distribution.block(shape, rank)?))));
         let (holders, boxes): (Vec<usize>, Vec<Bounds>) = boxes.unzip();
-        // A replica of a block that another rank writes has memory of its own, and nobody looks at it.
+        // A replica of a block that another rank writes gets memory of its own, and its result is discarded.
         let mut replicas: Vec<ArrayD<T>> = Vec::new();
         self.each_slice(self.all_slices(), beta, |program, slice, beta| {
             let mut parts: Vec<Option<Slot>> = (0..ranks).map(|_| None).collect();
@@ -438,8 +445,8 @@ impl<T: Element> Program<T> {
         Slices { run: 0..self.plan.slice_count(), output: ResultResidency::Whole }
     }
 
-    /// Runs the schedule for every slice. `bind` gives the factors and the memory of one, for the beta of its visit; it fails only where
-    /// all ranks are in this process.
+    /// Runs the schedule for every slice. `bind` returns the factors and the memory of a slice for the beta that
+    /// applies to it; it fails only if all ranks are in this process.
     fn each_slice(
         &mut self,
         slices: Slices,
@@ -447,11 +454,11 @@ impl<T: Element> Program<T> {
         mut bind: impl FnMut(&Self, usize, T) -> Result<(Factors, Vec<Slots>)>,
     ) -> Result<()> {
         if slices.run.start == 0 {
-            // Those of the last run go before this one, so that no two are held.
+            // The measurements of the last run are freed before this one, so that two are never held at once.
             self.record = Record::default();
             self.bound_bytes = Vec::new();
         }
-        // What a failed run leaves behind is not to be relied upon.
+        // If this run fails, its values must not be reused.
         let holds = self.all_hold()?;
         self.holds = false;
         let first = slices.run.start;
@@ -466,7 +473,7 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Whether all ranks hold what is made of constant operands: where one has to compute it anew, all do.
+    /// Whether all ranks hold the values of constant operands: if one rank must recompute them, all do. Collective.
     fn all_hold(&self) -> Result<bool> {
         if self.plan.constant.is_empty() || self.world.local_ranks().len() == self.world.ranks() {
             return Ok(self.holds);
@@ -474,7 +481,7 @@ impl<T: Element> Program<T> {
         Ok(self.world.all_gather(&[u8::from(self.holds)])?.iter().all(|holds| holds == &[1]))
     }
 
-    /// The part of a whole block that a slice has.
+    /// The part of a whole block that belongs to a slice.
     fn slice_of<'a>(&self, mut view: ArrayViewD<'a, T>, value: &Value, slice: usize) -> ArrayViewD<'a, T> {
         for (axis, bounds) in self.slice_bounds(value, slice).into_iter().flatten() {
             view.slice_axis_inplace(axis, bounds);
@@ -489,7 +496,8 @@ impl<T: Element> Program<T> {
         view
     }
 
-    /// The sliced dimensions of a value; ranks are not cut along these, so blocks have them whole.
+    /// The ranges of a slice in the sliced dimensions of a value. These are not cut over ranks, so blocks have them
+    /// whole.
     fn slice_bounds(&self, value: &Value, slice: usize) -> Option<impl Iterator<Item = (Axis, Slice)>> {
         if self.plan.slices.is_empty() {
             return None;
@@ -514,7 +522,7 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Brings all blocks of the result to every rank.
+    /// Gathers all blocks of the result on every rank.
     fn gather_into(&mut self, block: &DistTensor<T>, out: &mut ArrayViewMutD<T>) -> Result<()> {
         let value = self.plan.output();
         let everywhere = Distribution::replicated(self.plan.ranks());
@@ -541,7 +549,7 @@ impl<T: Element> Program<T> {
     }
 }
 
-/// The memory of the buffers that are the user's.
+/// Binds the buffers of operands and output to the user's memory.
 fn bind(schedule: &Schedule, mut slot: impl FnMut(&Buffer) -> Option<Slot>) -> Slots {
     let users = schedule.buffers.iter().filter(|buffer| matches!(buffer.home, Home::Operand(_) | Home::Output)).count();
     let mut slots = Slots::with_capacity(users);
@@ -553,7 +561,7 @@ fn region_of(buffer: &Buffer) -> Option<&Region> {
     buffer.place.as_ref().map(|place| &place.region)
 }
 
-/// The box of a region that is one box, which even cuts leave.
+/// The box of a region that consists of a single box, as even cuts make it.
 pub(super) fn only_box(region: &Region) -> Bounds {
     region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
 }

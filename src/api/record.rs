@@ -1,31 +1,33 @@
-//! What the ranks of this process measured in a run, slice by slice.
+//! Measurements of the local ranks in one run, slice by slice.
 //!
-//! Invariant: a run of one slice keeps what its ranks measured and the seconds of steps. Of several slices there are sums, and as many
-//! of the first ones by themselves as have [`MOST_KEPT`] tasks on all ranks together.
+//! Invariant: a run of one slice keeps the metrics of its ranks and the seconds of steps. A run of several slices keeps
+//! their sums, and the metrics of the first slices individually: of the first one always, and of as many as have at
+//! most
+//! [`MOST_KEPT`] tasks on all ranks together.
 
 use crate::exec::{Metrics, RankProgram};
 use crate::plan::Plan;
 use crate::timeline::Busy;
 
-/// Tasks of slices that are kept, of all ranks together: a few megabytes, and a picture that viewers can open.
+/// Maximum tasks of the kept slices, on all ranks together: a few megabytes, and a trace that viewers can open.
 const MOST_KEPT: usize = 1 << 18;
 
-/// One run.
+/// The measurements of one run.
 #[derive(Default)]
 pub(super) struct Record {
     /// The first slices, each by local rank.
     slices: Vec<Vec<Metrics>>,
-    /// By local rank, once there are several slices.
+    /// Sums over all slices by local rank, once there are several slices.
     sum: Vec<Metrics>,
     busy: Vec<Busy>,
     /// Seconds of each value of the plan, by local rank.
     node_seconds: Vec<Vec<f64>>,
-    /// Slices that have run.
+    /// The number of slices that have run.
     ran: usize,
 }
 
 impl Record {
-    /// Takes in the next slice.
+    /// Adds the metrics of the next slice.
     pub(super) fn add(&mut self, programs: &[RankProgram], plan: &Plan, metrics: Vec<Metrics>) {
         self.ran += 1;
         let (ranks, values) = (plan.ranks(), plan.values.len());
@@ -45,13 +47,13 @@ impl Record {
             self.busy.iter_mut().zip(busy(programs, &metrics)).for_each(|(sum, more)| sum.add(more));
         }
         let tasks = metrics.iter().map(|rank| rank.tasks.len()).max().unwrap_or(0);
-        // Nothing is kept after a slice that is not.
+        // The kept slices are consecutive: after the first one that is not kept, none is.
         if self.slices.is_empty() || (self.slices.len() + 1 == self.ran && self.ran * tasks * ranks <= MOST_KEPT) {
             self.slices.push(metrics);
         }
     }
 
-    /// Of all slices together, by local rank: as if tasks had taken as long as they did in all of them.
+    /// The metrics of all slices together, by local rank: each task has the total duration that it had in all slices.
     pub(super) fn metrics(&self) -> &[Metrics] {
         match &self.slices[..] {
             [only] if self.sum.is_empty() => only,
@@ -59,7 +61,7 @@ impl Record {
         }
     }
 
-    /// Of all slices together, by local rank.
+    /// The busy times of all slices together, by local rank.
     pub(super) fn busy(&self, programs: &[RankProgram]) -> Vec<Busy> {
         if self.sum.is_empty() { busy(programs, self.metrics()).collect() } else { self.busy.clone() }
     }

@@ -1,20 +1,21 @@
-//! Chooses by which transport the processes of a world reach each other, and remembers what was measured.
+//! Chooses the transport between the processes of a world, and caches its measurements.
 //!
-//! Invariant: all processes choose the same: what rank 0 says. A file of one host is for as many ranks, on as many hosts.
+//! Invariant: all processes make the same choice, that of rank 0. A cache file is valid for one host, one number of
+//! ranks, and one number of ranks on that host.
 
 use crate::comm::mpi::{Communicator, Endpoint, Route, Routes};
 use crate::comm::{CommError, Transport};
 
 use super::{Error, Result, cache, host};
 
-/// Of files, one more whenever they say something else.
+/// Version of the cache format.
 const FORMAT: u32 = 3;
 
-/// The end of this process. Collective. Where processes ask for different transports, something else is wrong with what they were told, and
-/// messages serve until that comes out.
+/// Creates the endpoint of this process. Collective. If processes request different transports, their arguments differ,
+/// which a later check reports; until then they exchange messages.
 ///
 /// # Errors
-/// MPI fails, or what was asked for cannot be had.
+/// MPI fails, or the requested transport is not available.
 pub(super) fn endpoint(communicator: &Communicator, transport: Transport) -> Result<Endpoint> {
     let asked = communicator.all_gather_bytes(&[transport as u8])?;
     let transport = if asked.iter().all(|other| *other == asked[0]) { transport } else { Transport::Message };
@@ -46,7 +47,7 @@ fn auto(communicator: &Communicator) -> Result<Endpoint> {
     }
 }
 
-/// What an earlier world of this host has measured, or a new measurement.
+/// Returns the routes that an earlier world of this host has measured, or measures them. Collective.
 fn remembered(communicator: &Communicator) -> Result<Routes> {
     let hosts = communicator.all_gather_bytes(host::name().as_bytes())?;
     let here = hosts.iter().filter(|name| **name == host::name().as_bytes()).count();

@@ -1,7 +1,8 @@
 //! Whole runs on ranks of this process, in orders of events explored with Shuttle.
 //!
-//! All of a run is there: communication threads, workers, mailboxes, leases, sleeping and waking, the end of a run and its failure. Only
-//! a missing wake can leave a thread asleep, which Shuttle reports as a deadlock. Deliberately absent: links that take time.
+//! The tests cover all of a run: communication threads, workers, mailboxes, leases, sleeping and waking, the end of a
+//! run and its failure. Only a missing wake-up can leave a thread asleep, which Shuttle reports as a deadlock.
+//! Deliberately absent: throttled links.
 
 use ndarray::{ArrayD, ArrayViewD, Axis, Dimension, Ix2, stack};
 
@@ -12,10 +13,10 @@ use crate::machine::Machine;
 use crate::plan::{AlgorithmName, Options, Plan};
 use crate::sync::explore;
 
-/// Of each kind, for each test. A run takes a third of a millisecond.
+/// Orders of each kind (random, or with few thread switches) per test. A run takes a third of a millisecond.
 const ORDERS: usize = 2000;
 
-/// A product of matrices, or several of them, which is what can be cut along a dimension c.
+/// A matrix product; a batch of them for the algorithm that cuts a dimension c.
 fn problem(algorithm: AlgorithmName) -> (&'static str, [Vec<usize>; 2]) {
     match algorithm {
         AlgorithmName::BatchParallel => ("cmk,ckn->cmn", [vec![4, 2, 3], vec![4, 3, 2]]),
@@ -60,7 +61,8 @@ fn succeeds(ranks: usize, algorithm: AlgorithmName, overlap: bool, window: usize
     });
 }
 
-/// A failure of one rank ends all of them in every order, and it is the one reported; the program can run, and fail, again.
+/// In every order, a failure of one rank ends all ranks, and it is the one reported. The program can then run, and
+/// fail, again.
 fn fails(ranks: usize, algorithm: AlgorithmName, fault: Fault) {
     let (plan, operands) = (plan(ranks, algorithm), operands(algorithm));
     let options = RunOptions { injection: Some(Injection { rank: 1, fault, run: 0 }), ..RunOptions::default() };

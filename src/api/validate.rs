@@ -1,4 +1,4 @@
-//! Whether what a user gives fits a plan, and messages where it does not.
+//! Checks that user tensors fit a plan, with error messages if they do not.
 
 use super::error::Rank;
 use super::{DistTensor, Error, Result};
@@ -8,7 +8,7 @@ use crate::machine::MOST_RANKS;
 use crate::memory::OutOfMemory;
 use crate::plan::Value;
 
-/// A tensor of the user's, as messages name it.
+/// A user tensor, as messages name it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Tensor {
     Operand(usize),
@@ -44,7 +44,7 @@ pub(super) fn expect_distribution<T: Element>(name: Tensor, tensor: &DistTensor<
     Err(Error::Usage(format!("{name} lies as {is}, the plan wants {wanted}")))
 }
 
-/// A tensor of this shape can lie so over so many ranks.
+/// Checks that a tensor of this shape can have this distribution over `ranks` ranks.
 pub(super) fn expect_fit(shape: &[usize], distribution: &Distribution, ranks: usize) -> Result<()> {
     if ranks > MOST_RANKS {
         return Err(Error::Usage(format!(
@@ -55,10 +55,11 @@ pub(super) fn expect_fit(shape: &[usize], distribution: &Distribution, ranks: us
     distribution.fits_shape(shape, ranks).map_err(wrong)
 }
 
-/// Bytes from which on it is worth a call to find out whether they can be had.
+/// Minimum size, in bytes, of an array for which a trial allocation is worth its cost.
 const LARGE: usize = 1 << 30;
 
-/// There is memory for an array of this shape: where a large one cannot be had, the process would end.
+/// Checks that there is memory for an array of this shape: the process would end if the allocation of a large one
+/// failed.
 pub(super) fn expect_memory<T: Element>(rank: usize, shape: &[usize]) -> Result<()> {
     let elements = shape.iter().try_fold(1usize, |elements, &extent| elements.checked_mul(extent));
     let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<T>())).unwrap_or(usize::MAX);
@@ -79,7 +80,7 @@ mod tests {
 
     const HUGE: usize = usize::MAX;
 
-    /// Of the tensor [4, 3] on two ranks, with what is said of each.
+    /// Invalid distributions of a tensor of shape [4, 3] on two ranks, with the message for each.
     fn distributions() -> Vec<(Distribution, &'static str)> {
         let axis = |ranks, dim, how| Axis { ranks, role: Role::Cut { dim, how } };
         vec![
@@ -146,7 +147,7 @@ mod tests {
         assert!(many.default_workers().is_err());
     }
 
-    /// A result that nobody has memory for is an error, not the end of the process.
+    /// A result that does not fit into memory is an error, not the end of the process.
     #[test]
     fn results_larger_than_memory() {
         let one = ndarray::arr1(&[1.0f32]);

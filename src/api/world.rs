@@ -25,16 +25,16 @@ use crate::comm::Transport;
 #[cfg(feature = "mpi")]
 use crate::comm::mpi::{Communicator, Mpi};
 
-/// The members of a run. Not `Send`: the thread that makes it communicates while a program runs. Clones are the same
-/// world.
+/// The ranks that run programs. A world is not `Send`: the thread that creates it communicates while a program runs.
+/// Clones refer to the same world.
 ///
 /// | | ranks | threads |
 /// |---|---|---|
 /// | [`World::single`] | 1 | the caller's rayon pool |
-/// | [`World::in_process`] | threads of this process | one that communicates for each rank, and a pool of workers |
-/// | `World::mpi`, `World::from_communicator` (feature `mpi`) | processes | the caller communicates, a pool of workers |
+/// | [`World::in_process`] | threads of this process | per rank, one that communicates and a pool of workers |
+/// | `World::mpi`, `World::from_communicator` (feature `mpi`) | processes | the caller communicates, a pool computes |
 ///
-/// "Collective" means: every process of the world calls it, in the same order.
+/// "Collective" means that every process of the world must make the call, and all collective calls in the same order.
 ///
 /// ```
 /// use einsum_dist::World;
@@ -47,14 +47,14 @@ pub struct World(Rc<Shared>);
 pub(super) struct Shared {
     pub(super) members: Members,
     crews: RefCell<BTreeMap<usize, Rc<Vec<Crew>>>>,
-    /// What [`World::place`] has given to each local rank.
+    /// The placement of the local ranks, once [`World::place`] has chosen it.
     pub(super) placed: RefCell<Option<AgreedPlacement>>,
     pub(super) options: RunOptions,
     moved: Cell<Moved>,
     not_send: PhantomData<*const ()>,
 }
 
-/// Who is in a world.
+/// The members of a world.
 pub(super) enum Members {
     Single,
     InProcess {
@@ -78,7 +78,8 @@ impl World {
     fn of(members: Members, options: RunOptions) -> World {
         #[cfg(feature = "mpi")]
         if let Members::Mpi(members) = &members {
-            // Also where MPI finds out that the run has to end. No file may follow, and no second removal, which would wait.
+            // Also runs when MPI itself decides to end the run. The value is forgotten, so that no thread can create
+            // another file; a second removal would block, so there is none.
             let removed = Cell::new(false);
             members.communicator.before_abort(move || {
                 if !removed.replace(true) {
@@ -96,26 +97,28 @@ impl World {
         }))
     }
 
-    /// This thread alone, in its current rayon pool; no thread and no pool of its own.
+    /// One rank: the calling thread, in its current rayon pool. Starts no threads and no pool.
     pub fn single() -> World {
         World::of(Members::Single, RunOptions::default())
     }
 
-    /// This many ranks inside the process, each with a communication thread and a pool of workers.
+    /// This many ranks, at least 1, inside the process, each with a communication thread and a pool of workers.
     pub fn in_process(ranks: usize) -> World {
         World::of(Members::InProcess { ranks: ranks.max(1), bytes_per_second: None }, RunOptions::default())
     }
 
-    /// As [`World::in_process`], with transfers slowed down to this many bytes per second and pair of ranks; one byte at least.
+    /// As [`World::in_process`], with the transfers between each pair of ranks slowed down to this many bytes per
+    /// second, at least 1.
     pub fn throttled(ranks: usize, bytes_per_second: f64) -> World {
         let members = Members::InProcess { ranks: ranks.max(1), bytes_per_second: Some(bytes_per_second.max(1.0)) };
         World::of(members, RunOptions::default())
     }
 
-    /// The processes that mpirun started; initialises MPI unless the program has, with `MPI_THREAD_FUNNELED`. Collective.
+    /// The processes that mpirun started. Initialises MPI with `MPI_THREAD_FUNNELED` unless the program has already
+    /// done so. Collective.
     ///
     /// # Errors
-    /// No launcher, a launcher of the other MPI, or an MPI initialised without thread support.
+    /// There is no launcher, the launcher belongs to another MPI, or MPI was initialised without thread support.
     #[cfg(feature = "mpi")]
     pub fn mpi() -> Result<World> {
         World::mpi_by(Transport::Auto)
@@ -124,7 +127,7 @@ impl World {
     /// As [`World::mpi`], with this transport. Collective.
     ///
     /// # Errors
-    /// As [`World::mpi`]; also where memory cannot be shared, or no two ranks are on one node, and it is to be.
+    /// As [`World::mpi`]; also for [`Transport::Shared`] if memory cannot be shared or no two ranks are on one node.
     #[cfg(feature = "mpi")]
     pub fn mpi_by(transport: Transport) -> Result<World> {
         let mpi = Mpi::init()?;
@@ -132,7 +135,7 @@ impl World {
         World::of_mpi(mpi, communicator, transport)
     }
 
-    /// The processes of a communicator of the user's, which is duplicated and stays as it is. Collective over it.
+    /// The processes of the user's communicator, which is duplicated and stays unchanged. Collective over it.
     ///
     /// # Errors
     /// As [`World::mpi`].
@@ -152,10 +155,10 @@ impl World {
         Ok(World::of(Members::Mpi(Box::new(members)), RunOptions::default()))
     }
 
-    /// The same world with other ways to run: overlap, transfers in flight, failures for tests.
+    /// Sets how the world runs programs: overlap, transfers in flight, timeout, failures for tests.
     ///
     /// # Panics
-    /// When programs of the world exist already.
+    /// If programs or clones of the world exist already.
     pub fn with(self, options: RunOptions) -> World {
         let shared = Rc::try_unwrap(self.0).unwrap_or_else(|_| panic!("options are set before programs are compiled"));
         #[cfg(feature = "mpi")]
@@ -165,11 +168,12 @@ impl World {
         World(Rc::new(Shared { options, ..shared }))
     }
 
-    /// Gives back the memory that processes share, and ends MPI where this world started it; a world that is dropped does neither, as it
-    /// would wait for the others. Collective; programs and tensors of the world must be gone.
+    /// Releases the memory that processes share, and finalises MPI if this world initialised it. Dropping a world does
+    /// neither, because both wait for the other processes. Collective. All programs, tensors, outputs and clones of the
+    /// world must be dropped first.
     ///
     /// # Errors
-    /// A program or tensor still holds the world, or MPI fails.
+    /// A program, an output or a clone still holds the world, or MPI fails.
     pub fn finish(self) -> Result<()> {
         let shared = Rc::try_unwrap(self.0).map_err(|_| Error::Usage("a program still holds the world".to_owned()))?;
         match shared.members {
@@ -178,8 +182,8 @@ impl World {
             Members::Mpi(members) => {
                 let MpiMembers { endpoint, communicator, mpi, .. } = *members;
                 endpoint.into_inner().map_or(Ok(()), crate::comm::Endpoint::close)?;
-                // Who is first in MPI_Finalize answers nobody any more: without pauses that all make together, one in five runs
-                // between hosts did not end (MPICH 4.0 with UCX over TCP).
+                // The first process in MPI_Finalize stops making progress for the others. Without these common pauses,
+                // one in five runs between hosts did not end (MPICH 4.0 with UCX over TCP).
                 for _ in 0..2 {
                     communicator.barrier()?;
                     std::thread::sleep(Duration::from_millis(1));
@@ -190,7 +194,7 @@ impl World {
         }
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn ranks(&self) -> usize {
         match &self.0.members {
             Members::Single => 1,
@@ -200,7 +204,7 @@ impl World {
         }
     }
 
-    /// The ranks that live in this process.
+    /// The ranks in this process.
     pub fn local_ranks(&self) -> Range<usize> {
         match &self.0.members {
             Members::Single => 0..1,
@@ -210,7 +214,7 @@ impl World {
         }
     }
 
-    /// Whether rank 0 lives here: the one that prints.
+    /// Whether rank 0, the rank that prints, is in this process.
     pub fn is_root(&self) -> bool {
         self.local_ranks().start == 0
     }
@@ -226,7 +230,7 @@ impl World {
         }
     }
 
-    /// Bytes per second of links that are slower than they could be.
+    /// Bytes per second of throttled links; `None` for all others.
     pub(super) fn throttle(&self) -> Option<f64> {
         match &self.0.members {
             Members::InProcess { bytes_per_second, .. } => *bytes_per_second,
@@ -234,7 +238,7 @@ impl World {
         }
     }
 
-    /// What the local ranks have moved in all runs of this world together: contractions, redistributions and gathers.
+    /// Bytes that the local ranks have moved in all runs of this world: contractions, redistributions and gathers.
     pub fn moved(&self) -> Moved {
         self.0.moved.get()
     }
@@ -248,11 +252,13 @@ impl World {
         &self.0
     }
 
-    /// Whether the processes of this world, and their hosts, have the memory that a plan needs, operands and result included; each rank
-    /// needs `beside` bytes for other things, too. Limits of processes and control groups count. Collective.
+    /// Checks that the processes of this world and their hosts have enough memory for a plan, including operands and
+    /// result, plus `beside` bytes on each rank for other purposes. Limits of processes and control groups count.
+    /// Collective.
     ///
     /// # Errors
-    /// The plan is for other ranks, or the ranks of a process or of a host need more than it can get; says how much more.
+    /// The plan is for another number of ranks, or the ranks of a process or host need more memory than is available;
+    /// the error says how much is missing.
     pub fn check_memory(&self, plan: &Plan, beside: u64) -> Result<()> {
         self.agree(self.expect_plan(plan))?;
         let bytes = self.local_ranks().map(|rank| plan.peak_bytes(rank).saturating_add(beside));
@@ -271,8 +277,8 @@ impl World {
         }))
     }
 
-    /// Bytes that every process of this world can get beside what a plan needs on its ranks, before anything of that is allocated: the
-    /// least of all, and `u64::MAX` where nothing limits them. Collective.
+    /// Bytes that every process of this world can allocate in addition to the memory of a plan, of which nothing may be
+    /// allocated yet: the minimum over all processes, or `u64::MAX` without any limit. Collective.
     ///
     /// # Errors
     /// MPI fails.
@@ -286,7 +292,7 @@ impl World {
         Ok(all.iter().filter_map(|bytes| Some(u64::from_le_bytes(*bytes.first_chunk()?))).min().unwrap_or(0))
     }
 
-    /// What the processes of this host need together, and how many these are. Collective.
+    /// The total need of all processes of this host, in bytes, and the number of these processes. Collective.
     fn needed_here(&self, needs: u64) -> Result<(u64, u64)> {
         let mine = format!("{}\n{needs}", host::name());
         let everyone = self.all_gather(mine.as_bytes())?;
@@ -296,7 +302,7 @@ impl World {
         Ok(each.fold((0, 0), |(all, count), bytes| (bytes.saturating_add(all), count + 1)))
     }
 
-    /// The plan is for the ranks of this world.
+    /// Checks that the plan is for as many ranks as this world has.
     pub(super) fn expect_plan(&self, plan: &Plan) -> Result<()> {
         if plan.ranks() == self.ranks() {
             return Ok(());
@@ -304,33 +310,35 @@ impl World {
         Err(Error::Usage(format!("the plan is for {} ranks, the world has {}", plan.ranks(), self.ranks())))
     }
 
-    /// So many workers for each rank of this world are a machine that can be planned for.
+    /// Checks that plans can be made for this world with `workers` workers on each rank.
     pub(super) fn expect_size(&self, workers: usize) -> Result<()> {
         Machine::new(self.ranks(), workers)
             .check()
             .map_err(|why| Error::Usage(format!("a world cannot be that large: {why}")))
     }
 
-    /// Compiles a plan: schedules of the local ranks, kernels, buffers. Collective; compares fingerprints first.
+    /// Compiles a plan: makes the schedules of the local ranks, selects kernels, allocates buffers. Collective; first
+    /// compares the fingerprints of the plans on all processes.
     ///
     /// # Errors
-    /// The plan is for other ranks or another element type, ranks have different plans, or on any rank its kernel is not
-    /// available or memory runs out.
+    /// The plan is for another number of ranks or another element type; processes have different plans; on any rank,
+    /// the kernel is not available, threads cannot be started, or memory runs out.
     pub fn compile<T: Element>(&self, plan: &Plan) -> Result<Program<T>> {
         Program::compile(self, plan)
     }
 
-    /// Whether all processes are well. Collective: every process calls it with its own result, and gets its own value
-    /// back only when nobody failed.
+    /// Makes all processes agree on success. Collective: every process passes its own result, and gets its value back
+    /// only if no process failed.
     ///
     /// # Errors
-    /// The own error, or the first one of another process.
+    /// The error of this process, or else the first error of another process.
     pub fn agree<V>(&self, mine: Result<V>) -> Result<V> {
         match &self.0.members {
             Members::Single | Members::InProcess { .. } => mine,
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => {
-                // The first character says whose fault it is, so that all processes exit alike; then comes the host.
+                // The first character distinguishes input errors from failures, so that all processes exit alike. Then
+                // comes the host.
                 let told = mine.as_ref().map(drop).map_err(|error| {
                     format!("{}{}\n{}", if error.is_input() { 'i' } else { 'r' }, host::name(), error.told())
                 });
@@ -349,7 +357,7 @@ impl World {
         }
     }
 
-    /// Some bytes of every process, by process. Collective.
+    /// Gathers bytes from every process, in order of processes. Collective.
     ///
     /// # Errors
     /// MPI fails.
@@ -361,7 +369,7 @@ impl World {
         }
     }
 
-    /// The name of each rank's host, empty where the system does not tell. Collective.
+    /// The host name of each rank; empty if the system does not provide one. Collective.
     pub(super) fn hosts(&self) -> Result<Vec<String>> {
         let names = self.all_gather(host::name().as_bytes())?;
         let each = self.ranks() / names.len();
@@ -369,15 +377,15 @@ impl World {
         Ok(named.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
-    /// Ends all ranks of an MPI run with a message. Only after a failure that the others cannot know of; elsewhere the
-    /// process itself ends. Output files that are not complete are gone then.
+    /// Ends all ranks of an MPI run, or this process in other worlds, with a message. Meant for failures that the other
+    /// ranks cannot notice. Removes incomplete output files first.
     pub fn abort(&self, message: &str) -> ! {
         match &self.0.members {
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => members.communicator.abort(1, message),
             Members::Single | Members::InProcess { .. } => {
                 let _removed = remove_temporaries();
-                // Where standard error cannot be written, a panic would end the process by another code.
+                // If standard error cannot be written, a panic would end the process with another exit code.
                 let _ = writeln!(std::io::stderr(), "einsum-dist: {message}");
                 std::process::exit(1)
             }
@@ -386,7 +394,7 @@ impl World {
 }
 
 impl Shared {
-    /// Where a local rank computes: the cores of its process, unless it has some of them for itself.
+    /// The placement of a local rank: all cores of its process, unless [`World::place`] has chosen some.
     pub(super) fn place_of(&self, rank: usize) -> RankPlacement {
         if let Some(place) = self.placed.borrow().as_ref().and_then(|placed| placed.places.get(rank)) {
             return place.clone();
@@ -406,17 +414,17 @@ impl Shared {
         placed.iter().flat_map(|placed| &placed.places).any(|place| place.spare || !place.workers.is_empty())
     }
 
-    /// Has something done by the workers of a local rank where [`World::place`] has bound them, else by the caller.
+    /// Runs `work` on the workers of a local rank if [`World::place`] has placed them, else on the caller.
     pub(super) fn by_workers<V: Send>(&self, rank: usize, work: impl FnOnce() -> V + Send) -> V {
         let ready = self.placed.borrow().as_ref().map(|placed| (placed.places.len(), placed.workers));
-        // Without threads the run itself will say so.
+        // If threads cannot be started, the run itself reports it.
         match ready.and_then(|(ranks, workers)| self.crews(ranks, workers).ok()) {
             Some(crews) => crews[rank].pool.install(work),
             None => work(),
         }
     }
 
-    /// One pool per local rank; made once for each number of workers that plans ask for.
+    /// The pools of the local ranks, created once for each number of workers.
     pub(super) fn crews(&self, ranks: usize, workers: usize) -> Result<Rc<Vec<Crew>>> {
         if let Some(crews) = self.crews.borrow().get(&workers) {
             return Ok(crews.clone());

@@ -1,4 +1,4 @@
-//! Failures of a run, and failures made on purpose.
+//! Failures of a run, and failures injected for tests.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub struct RunError {
     pub rank: usize,
     pub task: Option<TaskId>,
     pub message: String,
-    /// Another rank failed first and has said so.
+    /// Whether another rank failed first and reported it.
     pub from_peer: bool,
 }
 
@@ -30,13 +30,13 @@ impl RunError {
         RunError::new(rank, None, error)
     }
 
-    /// Of the transfer that was waited for.
+    /// A communication error; `task` is the transfer that was waited for.
     pub fn comm(rank: usize, task: Option<TaskId>, error: CommError) -> RunError {
         let from_peer = matches!(error, CommError::Peer { .. });
         RunError { from_peer, ..RunError::new(rank, task, error) }
     }
 
-    /// Which task, in words.
+    /// The failed task, in words.
     pub fn place(&self) -> String {
         self.task.map_or_else(|| "communication".to_owned(), |task| format!("task {task}"))
     }
@@ -50,34 +50,35 @@ impl std::fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Seconds; a test that waits for longer is none.
+/// Maximum seconds of an injected silence: no sensible test waits longer.
 const LONGEST_SILENCE: u64 = 3600;
 
-/// What is to go wrong.
+/// A failure to inject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// A worker panics.
     Worker,
     /// The communication thread panics.
     Communication,
-    /// The program's memory cannot be had.
+    /// The allocation of the program's memory fails.
     Allocation,
-    /// The communication thread answers nobody any more, for so many seconds.
+    /// The communication thread stops making progress for this many seconds.
     Silence(u64),
 }
 
-/// A fault of one rank, written `worker@RANK`, `communication@RANK`, `allocation@RANK`, or `silence@RANK`, which is for a minute, and
-/// `silence3@RANK` for three seconds; with `:RUN` behind it, from that run of a program's schedule on (0 is the first one, and each slice is one), not from the first.
+/// A fault of one rank, written `worker@RANK`, `communication@RANK`, `allocation@RANK`, `silence@RANK` (for a minute)
+/// or `silence3@RANK` (for three seconds). With the suffix `:RUN`, it applies from that run of a program's schedule on,
+/// not from the first. Runs count from 0, and each slice is one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injection {
     pub rank: usize,
     pub fault: Fault,
-    /// Of allocations always 0.
+    /// The first run with the fault; always 0 for allocations.
     pub run: usize,
 }
 
 impl Fault {
-    /// Lets it happen, if it is of the communication thread.
+    /// Triggers the fault if it belongs to the communication thread.
     pub(super) fn strike(self) {
         assert!(self != Fault::Communication, "injected for a test");
         if let Fault::Silence(seconds) = self {
@@ -86,7 +87,7 @@ impl Fault {
     }
 }
 
-/// Pauses in front of tasks, to try orders of events that hardly ever come up: up to 200 microseconds, from this seed.
+/// Random pauses before tasks, to test rare orders of events: up to 200 microseconds, drawn from this seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delays(pub u64);
 
@@ -124,7 +125,7 @@ impl FromStr for Injection {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());

@@ -1,4 +1,5 @@
-//! A rank without peers: its tasks in program order, on the caller, in the caller's rayon pool; lanes of a section side by side.
+//! Runs a rank without peers: its tasks in program order, on the calling thread and in its rayon pool. The branches of
+//! a section run side by side.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -45,7 +46,7 @@ impl Run<'_> {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// The lanes of a section; the metrics are of all of its tasks.
+    /// Runs branches of a section side by side; `metrics` are those of all their tasks.
     fn side_by_side(&self, lanes: &[Range<TaskId>], metrics: &mut [TaskMetric]) -> Result<(), RunError> {
         match lanes {
             [] => Ok(()),
@@ -60,7 +61,7 @@ impl Run<'_> {
     }
 
     fn one_by_one(&self, tasks: Range<TaskId>, metrics: &mut [TaskMetric]) -> Result<(), RunError> {
-        // A task begins when the one before it ends: reading the clock takes as long as a small product.
+        // A task begins when the previous one ends, because reading the clock costs as much as a small product.
         let mut now = self.now();
         for (task, metric) in tasks.zip(metrics) {
             if !self.program.is_held(task) {
@@ -75,7 +76,8 @@ impl Run<'_> {
     fn task(&self, task: TaskId) -> Result<(), RunError> {
         let Run { program, store, .. } = self;
         let rank = program.schedule().rank;
-        // Where products are small, waiting for their operands takes longer than they do.
+        // Prefetches the operands of the next product: if products are small, waiting for operands costs more than they
+        // do.
         if let Some(Action::Work(next)) = program.schedule().tasks.get(task + 1).map(|next| &next.action)
             && let Work::Contract { left, right, .. } = next.as_ref()
         {

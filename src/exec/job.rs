@@ -9,7 +9,7 @@ use crate::dims::Label;
 use crate::memory::{LeaseError, ReadLease, Store, WriteLease};
 use crate::schedule::{Accumulate, Factor, TaskId, View, Work};
 
-/// Something to call on a worker; dropped, it gives its leases back.
+/// A work task that is ready to run on a worker. Dropping it releases its leases.
 #[derive(Debug)]
 pub struct Job<'a> {
     program: &'a RankProgram,
@@ -31,7 +31,7 @@ enum Step<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// Leases what a work task needs.
+    /// Leases the views of a work task.
     ///
     /// # Errors
     /// A lease is refused.
@@ -69,10 +69,10 @@ impl<'a> Job<'a> {
         Ok(Job { program, task, step, out: (labels(out), store.write(out.buffer, &out.bounds)?) })
     }
 
-    /// Computes it, on the current rayon pool.
+    /// Runs the task on the current rayon pool.
     ///
     /// # Errors
-    /// There is no memory to pack into.
+    /// There is no memory for packing.
     pub fn run(self) -> Result<(), String> {
         let Job { program, task, step, out: (o, mut out) } = self;
         let kernels = program.kernels();

@@ -1,31 +1,31 @@
-//! From the kernel that a plan names to one that this machine has.
+//! Resolves the kernel that a plan names to one that this machine has.
 //!
-//! Invariant: a [`ResolvedKernel`] runs here, in this build, for the element type that it was resolved for. Deliberately
-//! absent: another kernel in place of one that is missing; whoever forces a kernel wants that one.
+//! Invariant: a [`ResolvedKernel`] runs here, in this build, for the element type that it was resolved for.
+//! Deliberately absent: substitutes for missing kernels, since a user who forces a kernel wants that one.
 
 use crate::dtype::Dtype;
 use crate::kernel::{available, default_family, has_xsmm, target, widest};
 use crate::local_plan::{Family, Isa, Target};
 use crate::plan::KernelChoice;
 
-/// What contracts on this machine.
+/// The kernel that contracts on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResolvedKernel {
     Planned {
         isa: Isa,
         family: Family,
     },
-    /// The slow and obvious einsum.
+    /// The slow, straightforward einsum.
     Reference,
 }
 
-/// A kernel was forced that cannot run.
+/// A forced kernel cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("kernel {} is not available: {why} (available: {})", kernel.name(), names(available))]
 pub struct KernelError {
     pub kernel: KernelChoice,
     pub why: String,
-    /// What can run instead.
+    /// Kernels that can run instead.
     pub available: Vec<KernelChoice>,
 }
 
@@ -34,10 +34,10 @@ fn names(choices: &[KernelChoice]) -> String {
 }
 
 impl ResolvedKernel {
-    /// What a choice becomes on this machine.
+    /// Resolves a choice on this machine.
     ///
     /// # Errors
-    /// It cannot run here, in this build, or for this element type.
+    /// The kernel cannot run here, in this build, or for this element type.
     pub fn resolve(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, KernelError> {
         find(kernel, dtype).map_err(|why| {
             let others = KernelChoice::ALL.into_iter().filter(|&other| find(other, dtype).is_ok());
@@ -54,7 +54,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// The name in reports of what multiplies, given whether anything is left to LIBXSMM, and anything not.
+    /// The name in reports, given whether LIBXSMM runs any contraction, and whether this crate's own kernels run any.
     pub const fn name_of(self, xsmm: bool, own: bool) -> &'static str {
         match self {
             ResolvedKernel::Planned { isa, family: Family::Mixed } if xsmm => match (own, isa) {
@@ -68,7 +68,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// What local plans are made for, on so many threads; `None` for the reference, which plans nothing.
+    /// The target of local plans, on `threads` threads; `None` for the reference, which plans nothing.
     pub fn target(self, threads: usize) -> Option<Target> {
         match self {
             ResolvedKernel::Planned { isa, family } => Some(target(isa, family, threads)),
@@ -76,7 +76,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// The instructions for everything but contractions.
+    /// The instruction set for everything but contractions.
     pub(super) fn isa(self) -> Isa {
         match self {
             ResolvedKernel::Planned { isa, .. } => isa,
@@ -85,7 +85,7 @@ impl ResolvedKernel {
     }
 }
 
-/// The contractor, or why there is none.
+/// The resolved kernel, or the reason why there is none.
 fn find(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, String> {
     let own = |isa| ResolvedKernel::Planned { isa, family: Family::Own };
     let forced = |isa| if available(isa) { Ok(own(isa)) } else { Err(missing(isa)) };
@@ -105,7 +105,7 @@ fn find(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, String> {
     }
 }
 
-/// Why an instruction set is not there.
+/// The reason why an instruction set is missing.
 fn missing(isa: Isa) -> String {
     let (architecture, instructions) = match isa {
         Isa::Avx2 => ("x86_64", "AVX2 with FMA"),

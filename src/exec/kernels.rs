@@ -24,7 +24,7 @@ pub struct Kernels {
     pub add: fn(&ReadLease, &mut WriteLease),
     pub scale: fn(Factor, &mut WriteLease),
     pub fill: fn(&mut WriteLease),
-    /// Makes room for so many elements.
+    /// Reserves workspace for this many elements.
     pub reserve: fn(&mut Workspace, usize) -> Result<(), OutOfMemory>,
 }
 

@@ -1,7 +1,7 @@
-//! What may start next on each lane of a rank.
+//! Determines the task that may start next on each lane of a rank.
 //!
-//! Lanes start in order and complete in order: a transfer that is over before an earlier one of its lane counts as complete
-//! only with it, which is what the verifier's clocks assume.
+//! Invariant: each lane starts and completes its tasks in order. A transfer that finishes before an earlier one of its
+//! lane counts as complete only when the earlier one does, as the verifier's clocks assume.
 
 use crate::schedule::{Lane, Schedule, TaskId};
 
@@ -9,7 +9,7 @@ use crate::schedule::{Lane, Schedule, TaskId};
 enum State {
     Waiting,
     Running,
-    /// Over, but an earlier task of the lane is not.
+    /// Finished, but an earlier task of the lane is not.
     Over,
     Complete,
 }
@@ -19,7 +19,7 @@ pub struct Lanes<'a> {
     schedule: &'a Schedule,
     overlap: bool,
     order: [Vec<TaskId>; 3],
-    /// Per lane: the next to start, and the next to complete.
+    /// By lane: the next to start, and (`completed`) the next to complete.
     next: [usize; 3],
     completed: [usize; 3],
     states: Vec<State>,
@@ -27,7 +27,7 @@ pub struct Lanes<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    /// Tasks that are held count as complete from the beginning.
+    /// Held tasks, whose results are reused, count as complete from the start.
     pub fn new(schedule: &'a Schedule, overlap: bool, is_held: impl Fn(TaskId) -> bool) -> Lanes<'a> {
         let mut order: [Vec<TaskId>; 3] = Default::default();
         let mut states = vec![State::Complete; schedule.tasks.len()];
@@ -47,13 +47,13 @@ impl<'a> Lanes<'a> {
         self.next[lane as usize] - self.completed[lane as usize]
     }
 
-    /// The first task of a lane that is under way.
+    /// The first task of a lane that is in flight.
     pub fn oldest(&self, lane: Lane) -> Option<TaskId> {
         let under_way = &self.order[lane as usize][self.completed[lane as usize]..self.next[lane as usize]];
         under_way.first().copied()
     }
 
-    /// Takes the next task of a lane, if fewer than `window` are under way and its edges let it start.
+    /// Starts the next task of a lane, if fewer than `window` are in flight and its edges allow it.
     pub fn start(&mut self, lane: Lane, window: usize) -> Option<TaskId> {
         let at = self.next[lane as usize];
         let &task = self.order[lane as usize].get(at)?;
@@ -77,7 +77,8 @@ impl<'a> Lanes<'a> {
         })
     }
 
-    /// A task is over; counts it and what waited behind it on its lane as complete.
+    /// Marks a task as finished. Finished tasks at the front of its lane, with no unfinished task before them, become
+    /// complete.
     pub fn finish(&mut self, task: TaskId) {
         self.states[task] = State::Over;
         let lane = self.schedule.tasks[task].action.lane() as usize;

@@ -1,53 +1,53 @@
-//! What a run measured, task by task.
+//! Measurements of a run, task by task.
 
 use std::time::Instant;
 
 use crate::schedule::{Action, Lane, Schedule};
 use crate::timeline::Busy;
 
-/// One task: when it started and ended (seconds from the start of the run), and the bytes that its transport moved. All are 0 of
-/// a task that the run left out.
+/// One task: its start and end (seconds from the start of the run), and the bytes that its transport moved. All are 0
+/// for a task that the run skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TaskMetric {
     /// In seconds.
     pub start: f64,
     /// In seconds.
     pub end: f64,
-    /// Of a transfer.
+    /// Bytes of a transfer.
     pub bytes: u64,
 }
 
-/// One rank's run.
+/// The measurements of one rank's run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metrics {
-    /// From when seconds count.
+    /// The instant from which seconds count.
     pub started: Instant,
     /// In the order of the schedule.
     pub tasks: Vec<TaskMetric>,
-    /// From the first task's chance to start to the last one's end.
+    /// Seconds from when the first task may start to when the last one ends.
     pub seconds: f64,
-    /// Owned buffers and packing space: the most that was live at once.
+    /// Peak bytes of owned buffers and packing space.
     pub owned_bytes: u64,
 }
 
 /// Bytes that ranks have received and sent, as their transports counted them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moved {
-    /// Bytes that came.
+    /// Bytes received.
     pub received: u64,
-    /// Bytes that went.
+    /// Bytes sent.
     pub sent: u64,
 }
 
 impl TaskMetric {
-    /// Whether the run had the task.
+    /// Whether the task ran, as opposed to being skipped.
     pub fn ran(&self) -> bool {
         self.end > 0.0
     }
 }
 
 impl Metrics {
-    /// Adds those of another run of the same schedule, as if its tasks had taken longer.
+    /// Adds the metrics of another run of the same schedule: tasks get the total of their durations and bytes.
     pub fn add(&mut self, more: &Metrics) {
         for (task, more) in self.tasks.iter_mut().zip(&more.tasks) {
             task.end += more.end - more.start;
@@ -77,16 +77,16 @@ impl Metrics {
         received
     }
 
-    /// Bytes received from some of the ranks.
+    /// Bytes received from the ranks for which `counts` returns true.
     pub fn received_from(&self, schedule: &Schedule, counts: impl Fn(usize) -> bool) -> u64 {
         let tasks = schedule.tasks.iter().zip(&self.tasks);
         let from = tasks.filter(|(task, _)| matches!(task.action, Action::Recv { peer, .. } if counts(peer)));
         from.map(|(_, metric)| metric.bytes).sum()
     }
 
-    /// Seconds from when a node's first work begins, or its first transfer is over, to the end of its last task, per node: transfers
-    /// may be posted, and wait for the other rank, long before. Of a node of nothing but transfers they count from their beginning.
-    /// Those of one run: not of a sum.
+    /// Seconds of each node, from the start of its first work or the end of its first transfer, whichever is earlier,
+    /// to the end of its last task. Transfers may be posted long before, and wait for the other rank. For a node
+    /// without work, seconds count from its first posted transfer. Valid for the metrics of one run, not for a sum.
     pub fn node_seconds(&self, schedule: &Schedule, nodes: usize) -> Vec<f64> {
         let mut spans = vec![NodeSpan::default(); nodes];
         for (task, metric) in schedule.tasks.iter().zip(&self.tasks).filter(|(_, metric)| metric.ran()) {
@@ -95,7 +95,7 @@ impl Metrics {
         spans.iter().map(NodeSpan::seconds).collect()
     }
 
-    /// For how long work and receives were under way, and both at once. Cost: that of sorting the tasks.
+    /// The time during which work, receives, and both at once were under way. Cost: that of sorting the tasks.
     pub fn busy(&self, schedule: &Schedule) -> Busy {
         let [work, receives] = [Lane::Work, Lane::Recv].map(|lane| {
             let tasks = schedule.tasks.iter().zip(&self.tasks);

@@ -3,17 +3,19 @@
 //! ```text
 //! communication thread (the caller)                         workers (a rayon pool)
 //!   start every transfer whose edges allow it     ------->    contract, add, permute: one task at a time,
-//!   start the next work task whose edges allow it             all workers in it
+//!   start the next work task whose edges allow it             with all workers
 //!   poll the transport                            <-------    "task 5 is complete"
 //!   sleep when there is nothing to do
 //! ```
 //!
-//! Workers never wait for data: a task reaches them when its inputs are there. Each lane starts and completes in order, as
-//! the verifier assumes. Ranks without peers run in the caller's own rayon pool with no thread of ours (`inline`).
+//! Workers never wait for data: a task reaches them only when its inputs are complete. Each lane starts and completes
+//! its tasks in order, as the verifier assumes. Ranks without peers run in the caller's rayon pool, without other
+//! threads (`inline`).
 //!
-//! Invariants: tasks touch memory through leases only, so a wrong schedule is an error and not a data race; a failure of
-//! any task ends the run of its rank, and the caller ends the others. Deliberately absent: element types (one table of
-//! functions per dtype, in `kernels`), retries, any choice but what `choice` makes of the kernel that a plan names.
+//! Invariants: tasks access memory only through leases, so a wrong schedule is an error and not a data race; a failure
+//! of any task ends the run of its rank, and the caller ends the others. Deliberately absent: element types (one table
+//! of functions per dtype, in `kernels`), retries, choices beyond resolving the kernel that a plan names
+//! (`kernel_selection`).
 
 mod fault;
 mod inline;
@@ -39,28 +41,29 @@ use crate::memory::Slot;
 use crate::schedule::{BufferId, Lane};
 use crate::sync::ThreadPool;
 
-/// One half of a run, to measure what it takes alone: the other half's tasks are over as soon as they may start.
+/// One half of a run, to measure its time alone: tasks of the other half complete as soon as they may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alone {
-    /// No byte moves, and nobody waits for a peer.
+    /// No bytes move, and no rank waits for a peer.
     Work,
     /// Nothing is computed.
     Transfers,
 }
 
-/// How to run.
+/// Options of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunOptions {
-    /// Transfers run while workers compute; without, work and transfers of the program order take turns.
+    /// Transfers run while workers compute. If false, work and transfers take turns, in program order.
     pub overlap: bool,
-    /// Only this half is run, the same on every rank; the result means nothing then.
+    /// Runs only this half, the same one on every rank; the result is then meaningless.
     pub alone: Option<Alone>,
     /// Transfers in flight per lane, at least 1.
     pub window: usize,
-    /// How long transfers may wait while nothing at all moves and this rank computes nothing; then the run fails. Also how long
-    /// processes wait for each other between runs. More than whatever any other rank does without communicating: consecutive tasks of
-    /// its workers, and between runs reading, checking and writing files; and than a gigabyte takes between two ranks. A rank of the
-    /// same process cannot be ended: there the run fails when the silent one returns.
+    /// How long transfers may wait while no bytes move and this rank computes nothing; then the run fails. Also how
+    /// long processes wait for each other between runs. `None` waits forever. The timeout must exceed the longest time
+    /// that any other rank spends without communicating: for consecutive tasks of its workers, and, between runs, for
+    /// reading, checking and writing files. It must also exceed the time to transfer a gigabyte between two ranks. A
+    /// rank of the same process cannot be ended: there, the run fails when the silent rank returns.
     pub timeout: Option<Duration>,
     /// A failure to inject, for tests.
     pub injection: Option<Injection>,
@@ -75,18 +78,18 @@ impl Default for RunOptions {
 }
 
 impl RunOptions {
-    /// Whether tasks of a lane are left out.
+    /// Whether the tasks of a lane are skipped.
     fn skips(&self, lane: Lane) -> bool {
         self.alone.is_some_and(|alone| (alone == Alone::Work) != (lane == Lane::Work))
     }
 }
 
-/// What runs a rank's tasks.
+/// The threads that run a rank's tasks.
 pub enum Team<'a> {
     /// The caller alone, in its current rayon pool; for ranks without peers.
     Inline,
-    /// The caller communicates, the pool computes.
-    /// A failure is told to `on_failure` at once, while a worker may still compute.
+    /// The caller communicates, the pool computes. `on_failure` is called at once after a failure, while a worker may
+    /// still compute.
     Pool { pool: &'a ThreadPool, endpoint: &'a mut Endpoint, on_failure: &'a mut dyn FnMut(&RunError) },
 }
 

@@ -1,9 +1,9 @@
-//! How the tasks of a program are computed: planned once, kept, and planned anew only where tensors lie otherwise than
-//! before, which those of the user may.
+//! Caches the plans of a program's tasks. A task is planned once, and again only if the layout of its tensors changes;
+//! user tensors may change layout.
 //!
-//! Invariant: tasks that look alike share one plan, so that a ring of many steps keeps a few, and plans share what is equal
-//! in their tables. Deliberately absent: sums, copies and factors of whole boxes, whose plans take no longer than a look at
-//! one that is kept.
+//! Invariant: tasks with equal layouts share one plan, so that a ring of many steps has only a few plans, and plans
+//! share equal tables. Deliberately absent: sums, copies and scaling of whole boxes, whose plans cost no more than a
+//! lookup in the cache.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -14,7 +14,7 @@ use crate::kernel::{Workspace, plan_unary, target};
 use crate::local_plan::{Body, Family, Isa, Layout, LocalContract, UnaryPlan, key, plan_contract};
 use crate::schedule::{Schedule, TaskId, Work};
 
-/// The plans of the tasks of one lane of a rank, and the memory that they pack into.
+/// The plans of the tasks of one branch of a rank, and the workspace that they pack into.
 #[derive(Debug)]
 pub struct Planned {
     contractor: ResolvedKernel,
@@ -24,12 +24,12 @@ pub struct Planned {
     pub workspace: Workspace,
 }
 
-/// Plans by task; an empty list until there is a first one, since most programs have no unary steps.
+/// Plans by task. The list is empty until the first plan is made, since most programs have no unary steps.
 #[derive(Debug)]
 struct Kept<P> {
     tasks: usize,
     plans: Vec<Option<Arc<Entry<P>>>>,
-    /// The same plans by what they are for.
+    /// The same plans, by their layouts and number of threads.
     known: HashMap<Vec<isize>, Weak<Entry<P>>>,
 }
 
@@ -43,10 +43,10 @@ struct Entry<P> {
 const SHARES_WITH: usize = 256;
 
 trait Fits {
-    /// Whether a tensor is laid out as this was planned for.
+    /// Whether a tensor has the layout that this plan was made for.
     fn fits(&self, tensor: usize, layout: &Layout) -> bool;
 
-    /// Holds what a kept plan has too where that one does.
+    /// Shares equal tables with a cached plan.
     fn share(&mut self, kept: &Self);
 }
 
@@ -74,8 +74,8 @@ impl<P: Fits> Kept<P> {
         Kept { tasks, plans: Vec::new(), known: HashMap::new() }
     }
 
-    /// The plan of a task for tensors of these layouts: the one that it had, that of a like task, or a new one. A task has
-    /// the same labels in every run.
+    /// Returns the plan of a task for tensors of these layouts: its previous plan, that of another task with equal
+    /// layouts, or a new one. A task has the same labels in every run.
     fn of(&mut self, task: TaskId, layouts: &[Layout], threads: usize, make: impl FnOnce() -> P) -> &P {
         let fits = |entry: &Entry<P>| {
             let mut layouts = layouts.iter().enumerate();
@@ -103,7 +103,7 @@ impl<P: Fits> Kept<P> {
         let mut plan = make();
         self.plans[..task].iter().rev().flatten().take(SHARES_WITH).for_each(|kept| plan.share(&kept.plan));
         let entry = Arc::new(Entry { threads, plan });
-        // Layouts of the user's may change in every run.
+        // Layouts of user tensors may change in every run, so entries without a plan are removed.
         if self.known.len() > 2 * self.tasks {
             self.known.retain(|_, entry| entry.strong_count() > 0);
         }
@@ -112,13 +112,13 @@ impl<P: Fits> Kept<P> {
     }
 }
 
-/// The name of what multiplies in some schedules.
+/// The name of the kernels that run the contractions of some schedules.
 pub fn kernel_name(
     contractor: ResolvedKernel,
     dtype: Dtype,
     schedules: impl Iterator<Item = Schedule>,
 ) -> &'static str {
-    // Of all others the name is known.
+    // All other kernels have a name that does not depend on the schedules.
     if !matches!(contractor, ResolvedKernel::Planned { family: Family::Mixed, .. }) {
         return contractor.name();
     }
@@ -140,8 +140,8 @@ impl Planned {
         Planned { contractor, dtype, contracts, unary, workspace: Workspace::new() }
     }
 
-    /// Plans the tasks of one lane ([`Schedule::lane`]), with operands and output as dense as the other buffers. Returns the
-    /// elements of workspace that this takes.
+    /// Plans the tasks of one branch ([`Schedule::lane`]), as if operands and output were dense like the other buffers.
+    /// Returns the number of workspace elements that the plans need.
     pub fn expect(&mut self, schedule: &Schedule, lane: usize, threads: usize) -> usize {
         let mut elements = 0;
         for (id, task) in schedule.tasks.iter().enumerate().filter(|(id, _)| schedule.lane(*id) == lane) {
@@ -172,7 +172,7 @@ impl Planned {
         Some((self.contracts.of(task, layouts, threads, make), &mut self.workspace))
     }
 
-    /// Whether LIBXSMM multiplies anything that is planned, and whether anything else does.
+    /// Whether LIBXSMM runs any planned contraction, and whether this crate's own kernels run any.
     pub fn families(&self) -> [bool; 2] {
         let plans = self.contracts.plans.iter().flatten().map(|entry| &entry.plan);
         let multiply = plans.filter(|plan| !matches!(plan.body(), Body::Nothing | Body::Scale));
@@ -180,7 +180,7 @@ impl Planned {
         [families.contains(&Family::Xsmm), families.contains(&Family::Own)]
     }
 
-    /// The plan of a unary step, and the instructions to run it with.
+    /// The plan of a unary step, and the instruction set to run it with.
     pub fn unary(&mut self, task: TaskId, layouts: &[Layout; 2], threads: usize) -> (&UnaryPlan, Isa) {
         let [input, out] = layouts;
         let bytes = self.dtype.size();

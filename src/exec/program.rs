@@ -1,4 +1,4 @@
-//! A compiled schedule: kernels chosen, tasks planned, buffers allocated, ready to run many times.
+//! A compiled schedule, with selected kernels, planned tasks and allocated buffers, ready to run many times.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -12,7 +12,7 @@ use crate::memory::{Aligned, Footprint, OutOfMemory, Slot, Store};
 use crate::schedule::verify::{Facts, Verified};
 use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
 
-/// The numbers that a run is given.
+/// The factors of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Factors {
     pub alpha: Complex<f64>,
@@ -25,26 +25,26 @@ pub struct RankProgram {
     verified: Arc<Verified>,
     kernels: Kernels,
     footprint: Arc<Footprint>,
-    /// The buffers that are not the user's, between runs.
+    /// Between runs, the buffers that do not belong to the user.
     slots: Vec<Option<Slot>>,
-    /// By lane of those that run side by side.
+    /// Plans of the tasks, by branch of those that run side by side.
     planned: Vec<Mutex<Planned>>,
-    /// By value of the plan: its contractions apply alpha.
+    /// By value of the plan, whether its contractions apply alpha.
     is_result: Vec<bool>,
-    /// What lasts at least as long has been computed before, and the next run leaves it out.
+    /// Values of this reuse scope or a longer one are already computed; the next run skips them.
     holds: Option<ReuseScope>,
-    /// The longest that anything lasts.
+    /// The longest reuse scope of any value.
     longest: ReuseScope,
     left_behind: Option<Arc<Store>>,
-    /// Runs that have begun.
+    /// The number of runs that have begun.
     runs: usize,
 }
 
 impl RankProgram {
-    /// Allocates the buffers of a schedule that are not the user's, and plans its tasks for a number of threads.
+    /// Allocates the buffers of a schedule that do not belong to the user, and plans its tasks for `threads` threads.
     ///
     /// # Errors
-    /// [`OutOfMemory`] where the system refuses.
+    /// [`OutOfMemory`] if the system refuses an allocation.
     pub fn compile(
         verified: Verified,
         facts: &Facts,
@@ -85,18 +85,18 @@ impl RankProgram {
         self.verified.schedule()
     }
 
-    /// The schedule, to keep beside a run that borrows the program.
+    /// A shared handle of the schedule, for use while a run borrows the program.
     pub fn verified(&self) -> Arc<Verified> {
         self.verified.clone()
     }
 
-    /// Says that the last run of this program went well, and that what lasts so long or longer holds still; with `None` the next
-    /// run computes everything.
+    /// Declares that the last run succeeded, and that values of this reuse scope or a longer one are still valid. With
+    /// `None`, the next run computes everything.
     pub fn hold(&mut self, lasts: Option<ReuseScope>) {
         self.holds = lasts.filter(|&lasts| lasts <= self.longest);
     }
 
-    /// Whether a task is left out, as what it computes is there already.
+    /// Whether a task is skipped because its value is still valid.
     pub(super) fn is_held(&self, task: TaskId) -> bool {
         let schedule = self.schedule();
         self.holds.is_some_and(|holds| schedule.lasts(schedule.tasks[task].node) >= holds)
@@ -108,7 +108,7 @@ impl RankProgram {
         (self.footprint.peak() + workspaces) as u64
     }
 
-    /// The store of a run: `bound` has the user's memory for operand and output buffers.
+    /// Opens the store of a run. `bound` has the user's memory for the buffers of operands and output.
     pub(super) fn open(&mut self, bound: Vec<(BufferId, Slot)>) -> Result<Arc<Store>, RunError> {
         self.runs += 1;
         let mut slots = std::mem::take(&mut self.slots);
@@ -131,17 +131,17 @@ impl RankProgram {
         Ok(store)
     }
 
-    /// Ends the store of a run that is over.
+    /// Closes the store of a finished run and takes its buffers back.
     pub(super) fn close(&mut self, store: Arc<Store>) {
         self.slots = store.close();
     }
 
-    /// Keeps the store of a failed run: transfers may still hold leases of it.
+    /// Keeps the store of a failed run, as transfers may still hold leases of it.
     pub(super) fn leave(&mut self, store: Arc<Store>) {
         self.left_behind = Some(store);
     }
 
-    /// Ends what a failed run left behind, once no transfer is under way any more.
+    /// Closes the store that a failed run left behind. Call it when no transfer is in flight any more.
     pub fn recover(&mut self) {
         if let Some(store) = self.left_behind.take() {
             self.close(store);
@@ -152,13 +152,13 @@ impl RankProgram {
         self.kernels
     }
 
-    /// Whether LIBXSMM multiplies anything that is planned, and whether anything else does.
+    /// Whether LIBXSMM runs any planned contraction, and whether this crate's own kernels run any.
     pub fn families(&self) -> [bool; 2] {
         let either = |[a, b]: [bool; 2], [c, d]: [bool; 2]| [a || c, b || d];
         self.lanes().map(|planned| planned.families()).fold([false; 2], either)
     }
 
-    /// The plans of a task's lane. Tasks of one lane run one after another, so nobody waits here.
+    /// The plans of a task's branch. Tasks of one branch run one after another, so the lock never blocks.
     pub(super) fn planned(&self, task: TaskId) -> MutexGuard<'_, Planned> {
         lock(&self.planned[self.schedule().lane(task)])
     }
@@ -172,7 +172,7 @@ impl RankProgram {
         self.is_result[value]
     }
 
-    /// What is to go wrong here in this run, for tests.
+    /// The fault to inject on this rank in this run, for tests.
     pub(super) fn injected(&self, injection: Option<Injection>) -> Option<Fault> {
         let here = |injection: &Injection| injection.rank == self.schedule().rank && injection.run < self.runs;
         injection.filter(here).map(|injection| injection.fault)
@@ -180,6 +180,6 @@ impl RankProgram {
 }
 
 fn lock(planned: &Mutex<Planned>) -> MutexGuard<'_, Planned> {
-    // What a panic leaves behind is whole: plans are put in place by one assignment each.
+    // A panic leaves no partial state behind: each plan is stored by a single assignment.
     planned.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

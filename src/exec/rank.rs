@@ -14,10 +14,10 @@ use crate::memory::Store;
 use crate::schedule::{Action, Lane, TaskId};
 use crate::sync::{Mutex, Scope, ThreadPool};
 
-/// The longest sleep when nothing is under way that could wake the thread earlier.
+/// The longest sleep if nothing in flight can wake the thread earlier.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
-/// What workers report: the task, how it went, and when it began and ended.
+/// Reports of workers: the task, its outcome, and its start and end in seconds of the run.
 type Finished = Mutex<Vec<(TaskId, Result<(), String>, f64, f64)>>;
 
 pub fn run(
@@ -47,7 +47,7 @@ pub fn run(
         let outcome = catch_unwind(AssertUnwindSafe(|| thread.run(&finished, scope)));
         let outcome = outcome
             .unwrap_or_else(|panic| Err(RunError::new(schedule.rank, thread.waiting(), panic_message(panic.as_ref()))));
-        // The scope waits for the worker's task, which may take long; the others must not.
+        // The scope waits for the worker's task, which may take long; the other ranks must not wait for it.
         outcome.inspect_err(|error| on_failure(error))
     })?;
     let (started, tasks) = (thread.started, thread.metrics);
@@ -65,7 +65,7 @@ struct Thread<'a> {
     lanes: Lanes<'a>,
     metrics: Vec<TaskMetric>,
     started: Instant,
-    /// When anything happened.
+    /// The time of the last progress.
     last: Instant,
     completions: Vec<Completion>,
 }
@@ -106,7 +106,7 @@ impl<'a> Thread<'a> {
         Ok(())
     }
 
-    /// Fails when nothing has moved for longer than may be.
+    /// Fails if nothing has moved for longer than the timeout.
     fn check_time(&self) -> Result<(), RunError> {
         let Some(timeout) = self.options.timeout.filter(|timeout| self.last.elapsed() > *timeout) else {
             return Ok(());
@@ -119,7 +119,7 @@ impl<'a> Thread<'a> {
         Err(RunError::new(schedule.rank, waiting, message))
     }
 
-    /// The transfer that has been under way for longest.
+    /// The oldest receive in flight, or else the oldest send.
     fn waiting(&self) -> Option<TaskId> {
         [Lane::Recv, Lane::Send].into_iter().find_map(|lane| self.lanes.oldest(lane))
     }
@@ -128,7 +128,7 @@ impl<'a> Thread<'a> {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Takes in what workers have finished.
+    /// Collects the finished tasks of workers; returns whether there were any.
     fn collect(&mut self, finished: &Finished) -> Result<bool, RunError> {
         let over = std::mem::take(&mut *finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
         let any = !over.is_empty();

@@ -1,4 +1,4 @@
-//! How far a contraction computed in floating point may be from the exact one.
+//! Bounds the rounding error of a contraction in floating point.
 //!
 //! N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002. Section 3.1: a sum of n products,
 //! in any order, fused or not, is off by at most gamma_n = n u / (1 - n u) times the sum of the absolute products, with
@@ -6,15 +6,16 @@
 //! complex products are real sums of 2 n products each (compare section 3.6): twice as many roundings, and sqrt(2) for
 //! putting the two parts together.
 //!
-//! What counts is how many additions a term goes through. One after the other, that is the number of terms; sums of this crate are
-//! in blocks, and [`crate::local_plan::longest_chain`] has how many it is in them.
+//! The n that counts is the number of additions that a term goes through. If terms are added one after the other, this
+//! is the number of terms. The kernels of this crate sum in blocks, and [`crate::local_plan::longest_chain`] has the
+//! number for them.
 
 use crate::dtype::Dtype;
 
 /// Largest |got - want| / (sum of |products|) for a sum of `terms` products of `factors` operands each.
 ///
-/// For alpha left right + beta out, count alpha as a factor and beta out as a term. For sums of this crate's kernels, `terms`
-/// may be the [`longest_chain`](crate::local_plan::longest_chain) of so many.
+/// For alpha left right + beta out, count alpha as a factor and beta out as a term. For sums by this crate's kernels,
+/// `terms` may be the [`longest_chain`](crate::local_plan::longest_chain) of the number of terms.
 ///
 /// ```
 /// use einsum_dist::{dtype::Dtype, kernel::error_bound};
@@ -28,6 +29,6 @@ pub fn error_bound(dtype: Dtype, terms: u64, factors: u32) -> f64 {
     };
     let complex = if dtype.is_complex() { 2.0 * std::f64::consts::SQRT_2 } else { 1.0 };
     let nu = complex * (terms as f64 + f64::from(factors)) * roundoff;
-    // For so many terms that gamma has a pole, the bound says nothing.
+    // At nu = 1, gamma has a pole; from there on, there is no bound.
     if nu < 1.0 { nu / (1.0 - nu) } else { f64::INFINITY }
 }

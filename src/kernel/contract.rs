@@ -1,7 +1,8 @@
-//! Contracts two strided tensors as a [`LocalContract`] says.
+//! Contracts two strided tensors as planned by a [`LocalContract`].
 //!
-//! Blocks of out and of partial sums are shared among threads in a fixed way. Each share packs into its own part of the workspace and keeps
-//! a packed block for as long as the loops stay on it; within one call only, so new data is never mistaken for old.
+//! Blocks of out and of partial sums are distributed over threads in a fixed way. Each share packs into its own part of
+//! the workspace, and reuses a packed block for as long as the loops stay on it. No packed block is reused in another
+//! call, so new data is never mistaken for old.
 
 use super::elementwise::scale_strided;
 use super::pointer::{Const, Mut};
@@ -12,13 +13,13 @@ use crate::dims::Label;
 use crate::local_plan::{Body, Family, Layout, LocalContract, Target, plan_contract};
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
-/// out = alpha left right + beta out; with beta 0, out is not read. A sum over nothing is zero.
+/// Computes out = alpha left right + beta out. With beta 0, out is not read. An empty sum is zero.
 ///
 /// # Errors
-/// If there is no memory for packing; out is untouched then.
+/// If there is no memory for packing; out is unchanged then.
 ///
 /// # Panics
-/// If the labels are no binary contraction of tensors with these extents.
+/// If the labels do not describe a binary contraction of tensors with these extents.
 pub fn contract<T: Element>(
     alpha: T,
     left: (&[Label], ArrayViewD<T>),
@@ -31,7 +32,7 @@ pub fn contract<T: Element>(
     contract_planned(&plan, alpha, left.1, right.1, beta, out.1, workspace)
 }
 
-/// The plan that [`contract`] follows for these tensors, if the target is [`host`].
+/// Plans the contraction of these tensors. With the target [`host`], this is the plan that [`contract`] follows.
 ///
 /// # Panics
 /// As [`contract`].
@@ -48,7 +49,7 @@ pub fn plan<T: Element>(
     plan_contract(&layout(left), &layout(right), &layout(out), T::DTYPE, target)
 }
 
-/// [`contract`] with a plan made before, for tensors of the same layouts.
+/// [`contract`] with an existing plan for tensors of the same layouts.
 ///
 /// # Errors
 /// As [`contract`].
@@ -67,7 +68,7 @@ pub fn contract_planned<T: Element>(
     contract_strided(plan, alpha, (&left).into(), (&right).into(), beta, (&mut out).into(), workspace)
 }
 
-/// [`contract_planned`] for tensors that are no `ndarray` views.
+/// [`contract_planned`] for tensors that are not `ndarray` views.
 ///
 /// # Errors
 /// As [`contract`].
@@ -96,8 +97,8 @@ pub fn contract_strided<T: Element>(
         Body::Loops(body) => {
             let partials = workspace.slice(plan.workspace_elements())?;
             let operands = [left.as_ptr(), right.as_ptr()];
-            // SAFETY: the plan's loops visit the indices of three tensors with the layouts checked above; out is borrowed
-            // mutably, so its elements are distinct and nobody else's.
+            // SAFETY: the plan's loops visit the indices of three tensors with the layouts checked above; out is
+            // borrowed mutably, so its elements are distinct and no other code accesses them.
             unsafe { loops::run(body, isa, alpha, operands, beta, out.as_mut_ptr(), partials) }
         }
         Body::Gemm(body) => {
@@ -105,7 +106,7 @@ pub fn contract_strided<T: Element>(
             let operands = ordered([Const(left.as_ptr()), Const(right.as_ptr())], body.swapped);
             let arguments = gemm::Arguments { operands, out: Mut(out.as_mut_ptr()), alpha, beta };
             // SAFETY: the plan is for three tensors with the layouts, element type and instructions checked above; out
-            // is borrowed mutably, and the workspace is as large as the plan says.
+            // is borrowed mutably, and the workspace is as large as the plan requires.
             unsafe { gemm::run(body, isa, family, arguments, packed) }
         }
         #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -113,7 +114,7 @@ pub fn contract_strided<T: Element>(
             let buffers = workspace.slice(plan.workspace_elements())?;
             let operands = ordered([Const(left.as_ptr()), Const(right.as_ptr())], body.swapped);
             let arguments = gemm::Arguments { operands, out: Mut(out.as_mut_ptr()), alpha, beta };
-            // SAFETY: as above; there are such plans for real types only.
+            // SAFETY: as above; such plans exist for real types only.
             unsafe { products::run(body, arguments, buffers) }
         }
         #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
@@ -122,7 +123,7 @@ pub fn contract_strided<T: Element>(
     Ok(())
 }
 
-/// The operands in the order of a plan.
+/// The operands in the order of the plan.
 fn ordered<T>([left, right]: [Const<T>; 2], swapped: bool) -> [Const<T>; 2] {
     if swapped { [right, left] } else { [left, right] }
 }

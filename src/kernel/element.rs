@@ -1,7 +1,7 @@
 //! The element types that kernels are compiled for.
 //!
 //! Invariant: [`Element`] is sealed, so every implementor is plain data without padding for which all bit patterns,
-//! zero among them, are values. Workspace and GEMM rely on that.
+//! zero included, are valid values. Workspace and GEMM rely on this.
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -33,7 +33,7 @@ pub trait Element:
     + MulAssign
     + 'static
 {
-    /// The type as a value.
+    /// The element type as a [`Dtype`].
     const DTYPE: Dtype;
     /// The number 0.
     const ZERO: Self;
@@ -46,8 +46,8 @@ pub trait Element:
     /// The same number in double precision.
     fn to_c64(self) -> Complex<f64>;
 
-    /// Alpha or beta times this. A factor without imaginary part multiplies both parts by themselves: as a complex product,
-    /// 1 times infinity has an imaginary part that is no number.
+    /// Multiplies by alpha or beta. A factor without an imaginary part scales the real and the imaginary part
+    /// separately: as a complex product, 1 times infinity would have an imaginary part of NaN.
     ///
     /// ```
     /// use einsum_dist::Element;

@@ -23,7 +23,7 @@ pub fn add<T: Element>(input: ArrayViewD<T>, out: ArrayViewMutD<T>) {
     combine(input, out, Factors::PLUS);
 }
 
-/// Every element of out = value; out is not read.
+/// Sets every element of out to `value`; out is not read.
 pub fn fill<T: Element>(value: T, mut out: ArrayViewMutD<T>) {
     broadcast(value, (&mut out).into(), Factors::PUT);
 }
@@ -33,7 +33,7 @@ pub fn scale<T: Element>(factor: T, mut out: ArrayViewMutD<T>) {
     scale_strided(factor, (&mut out).into());
 }
 
-/// [`scale`] for a tensor that is no `ndarray` view.
+/// [`scale`] for a tensor that is not an `ndarray` view.
 pub(super) fn scale_strided<T: Element>(factor: T, out: TensorMut<T>) {
     if factor == T::ZERO {
         broadcast(T::ZERO, out, Factors::PUT);
@@ -49,8 +49,8 @@ fn combine<T: Element>(input: ArrayViewD<T>, mut out: ArrayViewMutD<T>, factors:
     let dims = out.shape().iter().zip(strides);
     let dims: Loops<2> = dims.map(|(&extent, (&from, &to))| Dim { extent, strides: [from, to] }).collect();
     let plan = Permute::new(&dims, size_of::<T>(), threads_for(out.len()));
-    // SAFETY: the loops visit the indices of both views, which have one shape; out is borrowed mutably, so its elements
-    // are distinct and nobody else's.
+    // SAFETY: the loops visit the indices of both views, which have the same shape; out is borrowed mutably, so its
+    // elements are distinct and no other code accesses them.
     unsafe { permute(&plan, widest(), input.as_ptr(), out.as_mut_ptr(), factors) }
 }
 
@@ -58,6 +58,7 @@ fn broadcast<T: Element>(value: T, mut out: TensorMut<T>, factors: Factors<T>) {
     let dims = out.extents.iter().zip(out.strides);
     let dims: Loops<2> = dims.map(|(&extent, &to)| Dim { extent, strides: [0, to] }).collect();
     let plan = Permute::new(&dims, size_of::<T>(), threads_for(out.extents.iter().product()));
-    // SAFETY: the source stays at `value`; the loops visit the indices of out, which is borrowed mutably.
+    // SAFETY: all source strides are 0, so only `value` is read; the loops visit the indices of out, which is borrowed
+    // mutably.
     unsafe { permute(&plan, widest(), &value, out.as_mut_ptr(), factors) }
 }

@@ -1,4 +1,4 @@
-//! What this machine offers to a local contraction.
+//! The target of local contractions on this machine: instruction set, family of micro-kernels, caches and threads.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -6,17 +6,19 @@ use std::sync::OnceLock;
 use super::simd::widest;
 use crate::local_plan::{Caches, Family, Isa, Target};
 
-/// The widest instructions, the default family, the caches, and the threads of the current rayon pool.
+/// Returns the target with the widest instruction set, the default family, this machine's caches, and the threads of
+/// the current rayon pool.
 pub fn host() -> Target {
     target(widest(), default_family(), rayon::current_num_threads())
 }
 
-/// What multiplies if nobody asks for anything else.
+/// The family of micro-kernels that multiplies by default.
 pub fn default_family() -> Family {
     if generates() { Family::Mixed } else { Family::Own }
 }
 
-/// Whether LIBXSMM generates code here for every way that small products may lie: it may be kept from it at run time.
+/// Whether LIBXSMM generates code here for both real types and both layouts of right. Code generation may be disabled
+/// at run time.
 fn generates() -> bool {
     #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
@@ -32,13 +34,14 @@ fn generates() -> bool {
     false
 }
 
-/// This machine's caches, with instructions, a family and threads of the caller's choice. Starts no thread pool.
+/// Returns a target with this machine's caches, and the caller's instruction set, family and threads. Starts no thread
+/// pool.
 pub fn target(isa: Isa, family: Family, threads: usize) -> Target {
     static CACHES: OnceLock<Caches> = OnceLock::new();
     Target { isa, family, caches: *CACHES.get_or_init(caches), threads }
 }
 
-/// Whether this build and this processor can run what LIBXSMM generates.
+/// Whether this build and this processor can run the code that LIBXSMM generates.
 pub fn has_xsmm() -> bool {
     #[cfg(all(feature = "libxsmm", target_arch = "x86_64"))]
     return is_x86_feature_detected!("avx");
@@ -46,7 +49,8 @@ pub fn has_xsmm() -> bool {
     return cfg!(all(feature = "libxsmm", target_arch = "aarch64"));
 }
 
-/// Linux tells sizes and who shares them; elsewhere the default has to do.
+/// Reads from Linux the sizes of caches and the number of cores that share the second-level one. Other systems get the
+/// default.
 fn caches() -> Caches {
     let mut caches = Caches::default();
     for index in 0..8 {
@@ -67,7 +71,7 @@ fn caches() -> Caches {
     caches
 }
 
-/// How many cores a list such as `0-3,8` names; threads of one core count as cores.
+/// The number of cores in a list such as `0-3,8`, limited to 1 to 4; hardware threads of a core count as cores.
 fn sharers(list: Option<&str>) -> usize {
     let count = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

@@ -1,15 +1,18 @@
-//! Huge pages for large buffers, where the system leaves it to programs to ask (`madvise`).
+//! Requests huge pages for large buffers, on systems where programs have to request them (`madvise`).
 //!
-//! Fewer pages mean fewer misses of the translation buffer when a kernel walks over large strides. Asking changes neither contents
-//! nor who touches a page first. Deliberately absent: buffers that start at a huge page, which would take up to 2 MiB more than is planned
-//! and save one page each; reserved pages (hugetlbfs), which somebody has to set aside.
+//! Fewer pages mean fewer TLB misses when a kernel accesses memory with large strides. A request changes neither the
+//! contents nor the thread that touches a page first. Deliberately absent: aligning buffers to huge pages, which would
+//! need up to 2 MiB more than planned and save one page per buffer; reserved pages (hugetlbfs), which an administrator
+//! has to set aside.
 
 use std::mem::MaybeUninit;
 
-/// Bytes of a huge page on x86-64, and on AArch64 with pages of 4 KiB. Where they are larger, asking does nothing.
+/// Bytes of a huge page on x86-64, and on AArch64 with pages of 4 KiB. Where huge pages are larger, a request has no
+/// effect.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Asks for huge pages for whatever consists of whole ones; does nothing where the system has none, or gives them to everybody.
+/// Requests huge pages for the part of `memory` that consists of whole ones. Does nothing if the system has none, or
+/// provides them without a request.
 pub fn ask_for_huge_pages<T>(memory: &mut [MaybeUninit<T>]) {
     let start = memory.as_mut_ptr().cast::<u8>();
     let before = start.align_offset(HUGE_PAGE);
@@ -34,8 +37,8 @@ mod system {
     }
 
     pub fn ask(start: *mut u8, bytes: usize) {
-        // SAFETY: the caller borrows the memory exclusively; this advice changes the size of pages and nothing in them. A system that
-        // refuses leaves small pages, which serve as well.
+        // SAFETY: the caller borrows the memory exclusively; this advice changes the size of pages and not their
+        // contents. If the system refuses, the pages stay small, which works as well.
         let _ = unsafe { madvise(start.cast(), bytes, Advice::LinuxHugepage) };
     }
 }
@@ -64,7 +67,7 @@ mod tests {
         }
     }
 
-    /// Memory of which a page is touched has a huge page then, where these are to be had.
+    /// Large memory has the flag of a request for huge pages (`hg`), on systems where programs have to request them.
     #[test]
     #[cfg(target_os = "linux")]
     fn large_memory_has_huge_pages() {

@@ -1,26 +1,26 @@
 //! Computes on strided tensors of a Rust element type, on the current rayon pool.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `element` | the four element types |
 //! | `contract` | out = alpha left right + beta out, as planned by [`crate::local_plan`] |
-//! | `loops`, `gemm`, `products` | its innermost parts: plain loops, matrix products, batches of small ones by LIBXSMM |
+//! | `loops`, `gemm`, `products` | its kernels: plain loops, matrix products, batches of small products by LIBXSMM |
 //! | `unary` | permute, diagonal, sum |
-//! | `permute`, `sum` | what carries these out, and every other copy |
-//! | `simd` | vectors of every instruction set |
-//! | `micro` | products of a few rows and columns, held in registers |
+//! | `permute`, `sum` | the kernels of `unary` and of every other copy |
+//! | `simd` | SIMD vectors of every instruction set |
+//! | `micro` | micro-kernels: products of a few rows and columns, held in registers |
 //! | `xsmm` | small products by LIBXSMM, with the feature `libxsmm` on x86-64 and AArch64 |
 //! | `elementwise` | fill, scale, copy, add |
 //! | `host` | instructions and caches of this machine |
 //! | `tensor` | a strided tensor: pointer, extents, strides |
-//! | `workspace`, `zeroed` | memory to pack into |
-//! | `reporting` | an allocator that ends a program with a message |
-//! | `reference`, `bound` | the slow and obvious einsum, and how far a quick one may be off |
+//! | `workspace`, `zeroed` | memory for packing |
+//! | `reporting` | an allocator that ends a program with a message when memory runs out |
+//! | `reference`, `bound` | the slow and obviously correct einsum, and the error bound of fast ones |
 //!
 //! Invariants: labels, extents and strides are checked before any pointer moves; a destination with factor 0 is never
-//! read, so that NaN in fresh memory cannot leak; the same call on the same number of threads gives the same bits.
-//! Complex numbers are never conjugated. Deliberately absent: choosing among ways to contract, which is
-//! [`crate::local_plan`], and anything that knows of ranks.
+//! read, so that NaN in fresh memory cannot propagate; the same call on the same number of threads gives bitwise
+//! identical results. Complex numbers are never conjugated. Deliberately absent: the choice of a kernel, which
+//! [`crate::local_plan`] makes, and any knowledge of ranks.
 
 mod bound;
 mod contract;

@@ -1,8 +1,8 @@
-//! Pointers that go to worker threads.
+//! Pointers that are passed to worker threads.
 //!
-//! A wrapper and nothing else: every dereference states its own reason.
+//! Mere wrappers: each dereference gives its own safety argument.
 
-/// A pointer into a tensor that some thread borrows for the time of the parallel call.
+/// A pointer into a tensor that is borrowed by some thread for the duration of the parallel call.
 #[derive(Debug)]
 pub(super) struct Const<T>(pub *const T);
 
@@ -30,20 +30,20 @@ impl<T> Copy for Mut<T> {}
 unsafe impl<T: Sync> Send for Const<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Const<T> {}
-// SAFETY: moving a pointer is harmless; whoever writes through it states why no other thread touches those elements.
+// SAFETY: moving a pointer is harmless; each write through it states why no other thread accesses those elements.
 unsafe impl<T: Send> Send for Mut<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Mut<T> {}
 
 impl<T> Const<T> {
-    /// Moves by elements; staying inside the tensor matters only when the result is dereferenced.
+    /// Offsets the pointer by a number of elements. The result must be inside the tensor only if it is dereferenced.
     pub fn at(self, offset: isize) -> *const T {
         self.0.wrapping_offset(offset)
     }
 }
 
 impl<T> Mut<T> {
-    /// Moves by elements; staying inside the tensor matters only when the result is dereferenced.
+    /// Offsets the pointer by a number of elements. The result must be inside the tensor only if it is dereferenced.
     pub fn at(self, offset: isize) -> *mut T {
         self.0.wrapping_offset(offset)
     }

@@ -1,7 +1,7 @@
-//! Carries out a [`ProductsPlan`] by LIBXSMM's code for the size.
+//! Executes a [`ProductsPlan`] with code that LIBXSMM generates for its size.
 //!
-//! That code writes over out; what is scaled or added goes through a buffer. Where LIBXSMM has no code, plain
-//! loops multiply, so that every plan runs.
+//! Generated code overwrites out, so products that are scaled or added go through a buffer. If LIBXSMM has no code for
+//! the size, plain loops multiply, so every plan can run.
 //!
 //! Invariants: shares write disjoint products of out and each has a buffer of its own; with beta 0, out is not read.
 
@@ -13,9 +13,9 @@ use super::xsmm::Tile;
 use crate::local_plan::ProductsPlan;
 
 /// # Safety
-/// The plan is for tensors of which `arguments` holds the first elements: all its offsets may be read in the operands and
-/// written in out, which nobody else touches and which holds values unless beta is 0. `workspace` has as many elements as
-/// the plan asks for. The element type is real.
+/// The plan is for the tensors to whose first elements `arguments` points: all its offsets may be read in the operands
+/// and written in out. No other code accesses out, and out is initialised unless beta is 0. `workspace` has as many
+/// elements as the plan requires. The element type is real.
 pub(super) unsafe fn run<T: Element>(plan: &ProductsPlan, arguments: Arguments<T>, workspace: &mut [T]) {
     let direct = arguments.alpha == T::ONE && arguments.beta == T::ZERO;
     let adds = arguments.alpha == T::ONE && arguments.beta == T::ONE;
@@ -65,7 +65,7 @@ pub(super) unsafe fn run<T: Element>(plan: &ProductsPlan, arguments: Arguments<T
 /// One element of a product.
 ///
 /// # Safety
-/// The product's elements may be read.
+/// All elements of the product's operands may be read.
 unsafe fn sum<T: Element>(plan: &ProductsPlan, a: *const T, b: *const T, row: usize, column: usize) -> T {
     let [left, right, _] = plan.leads;
     let across = if plan.right_by_rows { [right, 1] } else { [1, right] };
@@ -74,10 +74,10 @@ unsafe fn sum<T: Element>(plan: &ProductsPlan, a: *const T, b: *const T, row: us
     (0..plan.extents[2]).fold(T::ZERO, |sum, k| sum + term(k))
 }
 
-/// out = product + out, for products in a buffer: plain enough for vectors.
+/// out = product + out, for a product in a buffer: a loop simple enough for the compiler to vectorise.
 ///
 /// # Safety
-/// As for [`merge`]; out holds values.
+/// As for [`merge`]; out is initialised.
 unsafe fn add<T: Element>(plan: &ProductsPlan, product: &[T], out: *mut T, lead: usize) {
     for (column, values) in product.chunks_exact(plan.extents[0]).enumerate() {
         for (row, &value) in values.iter().enumerate() {
@@ -90,7 +90,7 @@ unsafe fn add<T: Element>(plan: &ProductsPlan, product: &[T], out: *mut T, lead:
 /// out = alpha product + beta out; with beta 0, out is not read.
 ///
 /// # Safety
-/// Out's elements, in columns `lead` apart, may be written, and hold values unless beta is 0.
+/// Out's elements, in columns `lead` apart, may be written, and are initialised unless beta is 0.
 unsafe fn merge<T: Element>(
     plan: &ProductsPlan,
     arguments: &Arguments<T>,

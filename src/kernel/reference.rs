@@ -1,6 +1,7 @@
-//! The einsum that is obviously right: one loop over the whole index space, in double precision.
+//! The obviously correct einsum: one loop over the whole index space, in double precision.
 //!
-//! Deliberately slow: nothing here is folded, blocked or parallel, so that it shares no mistake with what it checks.
+//! Deliberately slow: nothing here is folded, blocked or parallel, so that it shares no mistake with the code that it
+//! checks.
 
 use ndarray::{ArrayViewD, ArrayViewMutD, Dimension, IxDyn};
 use num_complex::Complex;
@@ -12,16 +13,16 @@ use crate::dims::Label;
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Checked {
     pub value: Complex<f64>,
-    /// Sum of the absolute values of the products: what [`super::error_bound`] is relative to.
+    /// Sum of the absolute values of the products; [`super::error_bound`] is relative to it.
     pub magnitude: f64,
-    /// How many products were summed.
+    /// The number of products in the sum.
     pub terms: u64,
 }
 
-/// Contracts any number of operands; repeated labels are diagonals, labels that out lacks are summed.
+/// Contracts any number of operands; repeated labels are diagonals, labels missing from out are summed.
 ///
 /// # Panics
-/// If a label has different extents, or one of out is repeated or in no operand.
+/// If a label has different extents, or a label of out is repeated or is in no operand.
 pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Label], ArrayViewMutD<Checked>)) {
     let (labels, mut out) = out;
     for (index, element) in out.indexed_iter_mut() {
@@ -32,7 +33,7 @@ pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Lab
 /// One element of [`reference()`], for checking samples of a result too large to compute twice.
 ///
 /// # Panics
-/// As [`reference()`], or if the index is outside.
+/// As [`reference()`], or if the index is out of bounds.
 pub fn reference_element<T: Element>(
     operands: &[(&[Label], ArrayViewD<T>)],
     out: &[Label],
@@ -89,7 +90,8 @@ pub fn contract_slowly<T: Element>(
     }
 }
 
-/// The product of two elements of type T: of real ones no imaginary part, which would be NaN where one is infinite.
+/// The product of two elements of type T. For a real T, the imaginary part is set to 0: a complex product would make it
+/// NaN if a factor is infinite.
 fn times<T: Element>(a: Complex<f64>, b: Complex<f64>) -> Complex<f64> {
     if T::DTYPE.is_complex() { a * b } else { Complex::new(a.re * b.re, 0.0) }
 }
@@ -99,7 +101,7 @@ fn value_of(values: &[(Label, usize)], label: Label) -> usize {
     found.expect("every label of an operand is fixed or summed").1
 }
 
-/// The extent of a label, the same wherever it occurs.
+/// The extent of a label, which is checked to be the same wherever the label occurs.
 fn extent_of<T>(operands: &[(&[Label], ArrayViewD<T>)], label: Label) -> Option<usize> {
     let all = operands.iter().flat_map(|(labels, view)| labels.iter().zip(view.shape()));
     let mut extents = all.filter(|&(&l, _)| l == label).map(|(_, &extent)| extent);

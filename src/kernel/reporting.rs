@@ -1,14 +1,15 @@
-//! An allocator for programs that end with a message where memory runs out, not with a signal.
+//! An allocator for programs that should end with a message when memory runs out, not with a signal.
 //!
 //! ```text
-//! fallible(|| alloc(..))    refused: null, and whoever asked makes an error of it
-//! alloc(..) elsewhere       refused: the report of the program, which says how many bytes are missing and ends it
+//! fallible(|| alloc(..))    refused: null, which the caller turns into an error
+//! alloc(..) elsewhere       refused: the program's report, which states the missing bytes and ends the program
 //! ```
 //!
-//! Rust's containers end the process (SIGABRT) where they cannot grow. Whatever has a size that input decides is asked for inside
-//! [`fallible`]; the rest is small, and a program that has no memory for it has none to go on.
+//! Rust's containers abort the process (SIGABRT) if they cannot grow. Memory whose size depends on input is allocated
+//! inside [`fallible`]. All other allocations are small, and a program without memory for them cannot continue.
 //!
-//! Invariant: allocates as the system does; without a report it changes nothing. Deliberately absent: memory of C libraries.
+//! Invariant: the allocator allocates as the system's does; without a report it changes nothing. Deliberately absent:
+//! memory of C libraries.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -16,48 +17,48 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Called where memory runs out, with the bytes that were asked for, by one thread of a process. Where it has to allocate
-/// and there is nothing, the process ends at that place.
+/// Called when memory runs out, with the number of bytes requested, by one thread of a process. If the report has to
+/// allocate and cannot, the process ends there.
 type Report = fn(usize) -> !;
 
 static REPORT: OnceLock<Report> = OnceLock::new();
 
-/// The thread that reports, as [`this_thread`] names it; 0 while none does.
+/// The reporting thread, as identified by [`this_thread`]; 0 if there is none.
 static REPORTING: AtomicUsize = AtomicUsize::new(0);
 
-/// The exit code where the report itself finds no memory.
+/// The exit code if the report itself cannot allocate.
 const NO_REPORT: i32 = 1;
 
 thread_local! {
-    /// Whether whoever asks for memory takes a refusal.
+    /// Whether the current code handles a refused allocation.
     static FALLIBLE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The system's allocator, as `#[global_allocator]` of a program that has called [`report_with`].
+/// The system's allocator, for use as the `#[global_allocator]` of a program that has called [`report_with`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReportingAllocator;
 
-/// Says what is called where memory runs out; the first call counts.
+/// Sets the function that is called when memory runs out. Only the first call has an effect.
 pub fn report_with(report: Report) {
-    // Whoever came first has said it.
+    // An error means that an earlier call has set it.
     let _ = REPORT.set(report);
 }
 
-/// Where addresses are limited (`ulimit -v`), has all threads take small memory from one place. Elsewhere each of them sets addresses
-/// aside for itself, 64 MiB and more, which leaves none for the stacks of others: some of these end the process by a signal.
-/// Before there are threads.
+/// If the address space is limited (`ulimit -v`), makes all threads allocate small blocks from one arena. By default
+/// each thread reserves addresses for an arena of its own, 64 MiB or more, which leaves none for the stacks of other
+/// threads: some of these end the process with a signal. Must be called before threads start.
 pub fn share_few_addresses() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         use rustix::process::{Resource, getrlimit};
         if getrlimit(Resource::As).current.is_some() {
-            // SAFETY: a number that the allocator looks at when it makes a place for a thread.
+            // SAFETY: sets a number that the allocator reads when it creates an arena for a thread.
             let _ = unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
         }
     }
 }
 
-/// Calls `ask`, in which memory may be refused.
+/// Calls `ask`. An allocation that is refused inside it returns null, without a report.
 pub fn fallible<V>(ask: impl FnOnce() -> V) -> V {
     struct Before(bool);
     impl Drop for Before {
@@ -69,7 +70,7 @@ pub fn fallible<V>(ask: impl FnOnce() -> V) -> V {
     ask()
 }
 
-/// What the system has given, unless it has refused somebody who cannot take that.
+/// Passes on the system's allocation; reports if the system refused it to code that cannot handle a refusal.
 fn given(start: *mut u8, bytes: usize) -> *mut u8 {
     if start.is_null()
         && FALLIBLE.try_with(|fallible| !fallible.get()).unwrap_or(true)
@@ -80,7 +81,7 @@ fn given(start: *mut u8, bytes: usize) -> *mut u8 {
     start
 }
 
-/// Has the first thread that comes report. The others wait for the end, which its report brings.
+/// Lets the first thread report. The others wait until its report ends the process.
 fn refused(bytes: usize, report: Report) -> ! {
     match REPORTING.compare_exchange(0, this_thread(), Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => report(bytes),
@@ -92,18 +93,18 @@ fn refused(bytes: usize, report: Report) -> ! {
     }
 }
 
-/// A number that no other living thread has, found without memory.
+/// A number that is unique among living threads, found without allocating.
 fn this_thread() -> usize {
     FALLIBLE.try_with(|fallible| std::ptr::from_ref(fallible).addr()).unwrap_or(usize::MAX)
 }
 
-/// Ends the process as it is: without what libraries and the program want to be called at its end, which may need memory.
+/// Ends the process immediately: without the exit handlers of libraries and of the program, which may need memory.
 pub fn end_at_once(code: i32) -> ! {
-    // SAFETY: it touches nothing of this process and does not return.
+    // SAFETY: it accesses no memory of this process and does not return.
     unsafe { libc::_exit(code) }
 }
 
-// SAFETY: every call goes to the system's allocator as it came, and its answer back.
+// SAFETY: every call is forwarded unchanged to the system's allocator, and its result is returned.
 unsafe impl GlobalAlloc for ReportingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.

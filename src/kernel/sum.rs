@@ -1,9 +1,10 @@
-//! Sums over dimensions of one tensor, as a [`Sum`] plan says.
+//! Sums one tensor over some of its dimensions, as planned by a [`Sum`].
 //!
-//! Complex numbers are summed as the reals that they are made of. Long sums are pairwise sums of blocks, so that rounding
-//! errors grow with the length of a block and the logarithm of the number of blocks (N. J. Higham, Accuracy and Stability
-//! of Numerical Algorithms, 2nd edition, section 4.2). Invariants: out is written once and never read; steps are added in
-//! an order that depends on the plan only; no chain of additions is longer than [`crate::local_plan::longest_chain`] says.
+//! Complex numbers are summed as the real numbers that they consist of. Long sums are pairwise sums of blocks, so that
+//! rounding errors grow with the length of a block and the logarithm of the number of blocks (N. J. Higham, Accuracy
+//! and Stability of Numerical Algorithms, 2nd edition, section 4.2). Invariants: out is written once and never read;
+//! steps are added in an order that depends on the plan only; no chain of additions is longer than
+//! [`crate::local_plan::longest_chain`] allows.
 
 use rayon::prelude::*;
 
@@ -13,33 +14,33 @@ use super::simd::{Real, RealBody, Simd};
 use crate::dtype::Dtype;
 use crate::local_plan::{Isa, Sum, UNIT};
 
-/// The reals of a unit of complex numbers.
+/// Most reals in a unit of complex numbers.
 const REALS: usize = 2 * UNIT;
-/// Fewest steps of a unit that are worth a thread.
+/// Fewest steps of a unit that are worth splitting among threads.
 const WORTH_SPLITTING: usize = 2;
-/// Lines side by side that are added one after the other.
+/// Lines along out that a block adds one after the other.
 const BLOCK_LINES: usize = 128;
-/// Bytes along the sum that make up a block, of neighbours and of elements far apart.
+/// Bytes of a block along the sum: of contiguous elements, and of strided ones.
 const BLOCK_BYTES: usize = 256 << 10;
 const FAR_BLOCK_BYTES: usize = 128 << 10;
-/// Vectors that are added one after the other.
+/// Vectors that a chain adds one after the other.
 const CHAIN: usize = 64;
-/// Vectors that are added at once, each to a sum of its own.
+/// Chains that run side by side, each with a sum of its own.
 const CHAINS: usize = 4;
-/// Reals far apart that are added one after the other, in eight chains.
+/// Strided reals in a piece, which is added in eight chains.
 const FAR_PIECE: usize = 512;
-/// Sums of chains of vectors, or of pieces far apart, that are added one after the other.
+/// Sums of vector chains, or of strided pieces, that a block adds one after the other.
 const BLOCK_SUMS: usize = 128;
 /// Bytes of the shortest vector of any instruction set.
 const SHORTEST_VECTOR: usize = 16;
-/// The reals of a small unit.
+/// Most reals in a small unit.
 const FEW: usize = 32;
 
 /// # Safety
-/// The instruction set is available. From `from`, every offset of the plan's loops may be read; from `to`, every offset
-/// of those over out may be written and no other thread touches it.
+/// The instruction set is available. Relative to `from`, every offset of the plan's loops may be read; relative to
+/// `to`, every offset of the loops over out may be written, and no other thread accesses it.
 pub(super) unsafe fn sum<T: Element>(plan: &Sum, isa: Isa, from: *const T, to: *mut T) {
-    // SAFETY: the caller's promise: an element is one or two reals of the type that its dtype says.
+    // SAFETY: the caller's promise; an element consists of one or two reals of the type that its dtype names.
     unsafe {
         match T::DTYPE {
             Dtype::Float32 => {
@@ -72,7 +73,7 @@ impl<R: Real> SumShare<'_, R> {
     unsafe fn run(&self) {
         let (units, threads) = (self.plan.units(), self.plan.threads);
         let shares = if units >= threads { threads } else { 1 };
-        // SAFETY: units are disjoint, and so are the shares of them.
+        // SAFETY: units are disjoint, and so are the shares' ranges of units.
         let range = |share: usize| unsafe {
             for unit in units * share / shares..units * (share + 1) / shares {
                 self.unit(unit, threads / shares);
@@ -97,7 +98,7 @@ impl<R: Real> SumShare<'_, R> {
         }
     }
 
-    /// A unit of at most `N` reals.
+    /// Sums a unit of at most `N` reals.
     ///
     /// # Safety
     /// As [`sum`] for one unit.
@@ -109,14 +110,14 @@ impl<R: Real> SumShare<'_, R> {
         for (i, element) in total[..count * parts].chunks_exact(parts).enumerate() {
             let to = self.to.at((target + i as isize * self.plan.line.strides[1]) * parts as isize);
             for (part, &real) in element.iter().enumerate() {
-                // SAFETY: an element of this unit of out.
+                // SAFETY: `to` points to an element of this unit of out.
                 unsafe { to.add(part).write(real) };
             }
         }
     }
 
-    /// Steps that are added one after the other: so many bytes, but no more additions than the chains may have. Lines that are
-    /// shorter than a vector, or than a piece, take an addition each all the same.
+    /// The number of steps in a block, which are added one after the other: limited in bytes, and to the additions that
+    /// a chain may have. A line shorter than a vector, or than a piece, still costs one addition.
     fn block(&self) -> usize {
         if !self.plan.inside {
             return BLOCK_LINES;
@@ -130,7 +131,8 @@ impl<R: Real> SumShare<'_, R> {
         (bytes / (line * size_of::<R>())).min(most).max(1)
     }
 
-    /// Adds some steps onto `total`: halves of whole blocks, on threads as long as there are any.
+    /// Adds a range of steps onto `total`. Splits the range into halves: among threads while there are several, then at
+    /// multiples of a block.
     ///
     /// # Safety
     /// As [`sum`] for one unit.
@@ -152,7 +154,7 @@ impl<R: Real> SumShare<'_, R> {
         let half = threads / 2;
         let middle = range.start + if forks { len * half / threads } else { len.div_ceil(block) / 2 * block };
         let mut second = [R::ZERO; N];
-        // SAFETY: reading, and each into a buffer of its own.
+        // SAFETY: both halves only read the tensor, and each adds into a buffer of its own.
         unsafe {
             if forks {
                 rayon::join(
@@ -168,7 +170,7 @@ impl<R: Real> SumShare<'_, R> {
     }
 }
 
-/// Some steps of a unit.
+/// A range of steps of a unit.
 struct Steps<'a, R> {
     share: &'a SumShare<'a, R>,
     from: *const R,
@@ -181,7 +183,7 @@ impl<R: Real> RealBody<R> for Steps<'_, R> {
     type Output = ();
 
     /// # Safety
-    /// The instructions exist, and the source of the steps may be read.
+    /// The instruction set is available, and the source of the steps may be read.
     #[inline(always)]
     unsafe fn run<S: Simd<R>>(self) {
         let Steps { share: &SumShare { plan, parts, .. }, from, count, range, total } = self;
@@ -193,7 +195,7 @@ impl<R: Real> RealBody<R> for Steps<'_, R> {
                 along::<S, R>(plan, parts, from, range, total);
             } else if stride == 1 {
                 let mut step = range.start;
-                // Four lines at a time, so that the buffer is read and written a fourth as often.
+                // Four lines at a time, so that the buffer is read and written a quarter as often.
                 while step + 4 <= range.end {
                     add::<S, R, 4>([at(step), at(step + 1), at(step + 2), at(step + 3)], count * parts, total);
                     step += 4;
@@ -216,7 +218,7 @@ impl<R: Real> RealBody<R> for Steps<'_, R> {
 /// Adds lines onto the total, real by real.
 ///
 /// # Safety
-/// The instructions exist; `count` reals of each line may be read.
+/// The instruction set is available; `count` reals of each line may be read.
 #[inline(always)]
 unsafe fn add<S: Simd<R>, R: Real, const N: usize>(lines: [*const R; N], count: usize, total: &mut [R]) {
     assert!(count <= total.len(), "a unit larger than its buffer");
@@ -239,8 +241,8 @@ unsafe fn add<S: Simd<R>, R: Real, const N: usize>(lines: [*const R; N], count: 
     }
 }
 
-/// How many additions a line of so many reals is at most for vectors of `lanes` and of more: some vectors at once, then those
-/// that are left, the last of which may not be full.
+/// The most additions per chain for a line of `reals` reals, with vectors of `lanes` reals or longer: [`CHAINS`]
+/// vectors at once, then the remaining ones one by one, the last of which may be partial.
 fn additions(reals: usize, lanes: usize) -> usize {
     reals.div_ceil(lanes).min(reals / (CHAINS * lanes) + CHAINS)
 }
@@ -258,7 +260,8 @@ unsafe fn along<S: Simd<R>, R: Real>(
     total: &mut [R],
 ) {
     let stride = plan.line.strides[0] * parts as isize;
-    // SAFETY: the caller's promise; lanes hold real and imaginary parts in turn, as no vector has an odd number.
+    // SAFETY: the caller's promise; lanes hold real and imaginary parts alternately, as no vector has an odd number of
+    // lanes.
     unsafe {
         let (mut ended, mut sums, mut added) = (S::zero(), [S::zero(); CHAINS], 0);
         for (start, count) in range.map(|step| plan.step(step)) {
@@ -315,7 +318,8 @@ unsafe fn far<R: Real>(line: *const R, stride: isize, [count, parts]: [usize; 2]
     }
 }
 
-/// Adds lanes, of which `parts` make up an element, onto the first element of the total: halves onto halves.
+/// Adds lanes, `parts` of which form an element, onto the first element of the total: repeatedly the upper half onto
+/// the lower.
 #[inline(always)]
 fn across<R: Real>(lanes: &mut [R], parts: usize, total: &mut [R]) {
     let mut width = lanes.len();

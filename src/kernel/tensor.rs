@@ -1,8 +1,9 @@
-//! A strided tensor as kernels see it: where it begins, extents and strides.
+//! A strided tensor as kernels see it: pointer, extents and strides.
 //!
-//! What an `ndarray` view is, without its costs: a run of thousands of small contractions makes three of these for each.
-//! Invariants: every index within the extents reaches an element that holds a value and that nobody else writes while the
-//! tensor is borrowed; of a [`TensorMut`] distinct indices reach distinct elements, and nobody else touches them.
+//! Like an `ndarray` view, but cheaper to create: a run of thousands of small contractions creates three for each.
+//! Invariants: every index within the extents refers to an initialised element, which no other code writes while the
+//! tensor is borrowed; in a [`TensorMut`], distinct indices refer to distinct elements, and no other code accesses
+//! them.
 
 use std::marker::PhantomData;
 
@@ -28,8 +29,8 @@ pub struct TensorMut<'a, T> {
 
 impl<'a, T> Tensor<'a, T> {
     /// # Safety
-    /// For `'a`, every index within the extents reaches a `T` behind the pointer, with a value, that nobody writes. The slices
-    /// have one length.
+    /// For `'a`, every index within the extents refers, relative to the pointer, to an initialised `T` that no code
+    /// writes. The slices have the same length.
     pub unsafe fn new(pointer: *const T, extents: &'a [usize], strides: &'a [isize]) -> Self {
         Tensor { pointer, extents, strides, elements: PhantomData }
     }
@@ -41,8 +42,8 @@ impl<'a, T> Tensor<'a, T> {
 
 impl<'a, T> TensorMut<'a, T> {
     /// # Safety
-    /// For `'a`, every index within the extents reaches a `T` behind the pointer, with a value, another one for every index,
-    /// that nobody else reads or writes. The slices have one length.
+    /// For `'a`, every index within the extents refers, relative to the pointer, to an initialised `T`: a different one
+    /// for each index, which no other code reads or writes. The slices have the same length.
     pub unsafe fn new(pointer: *mut T, extents: &'a [usize], strides: &'a [isize]) -> Self {
         TensorMut { pointer, extents, strides, elements: PhantomData }
     }
@@ -54,7 +55,7 @@ impl<'a, T> TensorMut<'a, T> {
 
 impl<'a, T> From<&'a ArrayViewD<'_, T>> for Tensor<'a, T> {
     fn from(view: &'a ArrayViewD<'_, T>) -> Self {
-        // SAFETY: this is what a view promises for as long as it is borrowed.
+        // SAFETY: a view guarantees this for as long as it is borrowed.
         unsafe { Tensor::new(view.as_ptr(), view.shape(), view.strides()) }
     }
 }
@@ -62,7 +63,7 @@ impl<'a, T> From<&'a ArrayViewD<'_, T>> for Tensor<'a, T> {
 impl<'a, T> From<&'a mut ArrayViewMutD<'_, T>> for TensorMut<'a, T> {
     fn from(view: &'a mut ArrayViewMutD<'_, T>) -> Self {
         let pointer = view.as_mut_ptr();
-        // SAFETY: this is what a mutable view promises for as long as it is borrowed alone.
+        // SAFETY: a mutable view guarantees this for as long as it is borrowed exclusively.
         unsafe { TensorMut::new(pointer, view.shape(), view.strides()) }
     }
 }

@@ -1,4 +1,4 @@
-//! One tensor in, one out: permute, take diagonals, sum.
+//! Operations with one input and one output tensor: permutation, diagonals, sums.
 
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
@@ -9,7 +9,8 @@ use super::{Element, Tensor, TensorMut, available, widest};
 use crate::dims::Label;
 use crate::local_plan::{self, Isa, Layout, UnaryBody, UnaryPlan};
 
-/// out = input, with repeated labels of the input as diagonals, labels that out lacks summed, in the order of out.
+/// Computes out = input: repeated labels of the input are diagonals, labels missing from out are summed, and dimensions
+/// are in the order of out.
 ///
 /// # Panics
 /// If a label of out is repeated or not in the input, or one label has different extents.
@@ -22,7 +23,7 @@ pub fn unary<T: Element>(input: (&[Label], ArrayViewD<T>), out: (&[Label], Array
     unary_planned(&plan, widest(), input, out);
 }
 
-/// The plan that [`unary`] follows for these layouts where there are so many threads.
+/// Returns the plan that [`unary`] follows for these layouts on `threads` threads.
 ///
 /// # Panics
 /// As [`unary`].
@@ -31,15 +32,15 @@ pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: u
     local_plan::plan_unary(input, out, element_bytes, worth(threads, elements(input).max(elements(out))))
 }
 
-/// [`unary`] with a plan made before, for tensors of the same layouts, on one instruction set.
+/// [`unary`] with an existing plan for tensors of the same layouts, on the given instruction set.
 ///
 /// # Panics
-/// If the plan is for other extents, strides or sizes of elements, or the machine lacks the instruction set.
+/// If the plan is for other extents, strides or element sizes, or the machine lacks the instruction set.
 pub fn unary_planned<T: Element>(plan: &UnaryPlan, isa: Isa, input: ArrayViewD<T>, mut out: ArrayViewMutD<T>) {
     unary_strided(plan, isa, (&input).into(), (&mut out).into());
 }
 
-/// [`unary_planned`] for tensors that are no `ndarray` views.
+/// [`unary_planned`] for tensors that are not `ndarray` views.
 ///
 /// # Panics
 /// As [`unary_planned`].
@@ -49,8 +50,9 @@ pub fn unary_strided<T: Element>(plan: &UnaryPlan, isa: Isa, input: Tensor<T>, m
         assert!(plan.fits(tensor, extents, strides), "a plan for tensors of another layout");
     }
     assert!(available(isa), "no {} on this machine", isa.name());
-    // SAFETY: the instruction set is there; the plan's loops visit the indices of out, which is borrowed mutably, and
-    // diagonals and rows of the input, as both have the layouts it was made for; element sizes are checked by `permute`.
+    // SAFETY: the instruction set is available; both tensors have the layouts that the plan was made for, so its loops
+    // visit the indices of out, which is borrowed mutably, and diagonals and rows of the input; `permute` checks
+    // element sizes.
     unsafe {
         match plan.body() {
             UnaryBody::Permute(plan) => permute(plan, isa, input.as_ptr(), out.as_mut_ptr(), Factors::PUT),

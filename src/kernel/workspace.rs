@@ -1,13 +1,14 @@
 //! Memory for packed blocks, kept between calls.
 //!
-//! Invariants: aligned for any element type and vector register; grows, never shrinks before [`Workspace::clear`];
-//! running out is an error and not an abort. Fresh pages come zeroed from the operating system and untouched, so the
-//! thread that packs first places them. Contents mean nothing between two calls.
+//! Invariants: memory is aligned for any element type and vector register; it grows, and never shrinks before
+//! [`Workspace::clear`], unless growing fails; running out of memory is an error and not an abort. Fresh pages are
+//! zeroed by the operating system and untouched, so the thread that packs first decides their NUMA node. Contents are
+//! meaningless between two calls.
 
 use super::Element;
 use super::zeroed::Zeroed;
 
-/// A page: wide enough for every vector register, and packed blocks do not share pages with strangers.
+/// A page: aligned for every vector register, and no other data precedes packed blocks on their first page.
 const ALIGN: usize = 4096;
 
 /// A buffer that a contraction packs into, reusable with any element type.
@@ -16,7 +17,7 @@ pub struct Workspace {
     memory: Option<Zeroed>,
 }
 
-/// There was no memory to pack into.
+/// There was no memory for packing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no memory for a workspace of {bytes} bytes")]
 pub struct OutOfMemory {
@@ -36,28 +37,28 @@ impl Workspace {
         }
     }
 
-    /// Gives the memory back.
+    /// Frees the memory.
     pub fn clear(&mut self) {
         self.memory = None;
     }
 
-    /// Makes sure that a later call that needs so many elements succeeds.
+    /// Makes sure that a later call that needs at most `elements` elements succeeds.
     ///
     /// # Errors
-    /// If there is no memory; what was held is gone then.
+    /// If there is no memory; the memory held before is freed then.
     pub fn reserve<T: Element>(&mut self, elements: usize) -> Result<(), OutOfMemory> {
         self.slice::<T>(elements).map(|_| ())
     }
 
-    /// So many elements of unspecified values.
+    /// Returns `elements` elements with unspecified values.
     pub(super) fn slice<T: Element>(&mut self, elements: usize) -> Result<&mut [T], OutOfMemory> {
         let bytes = elements.saturating_mul(size_of::<T>());
         if bytes > self.bytes() {
             self.grow(bytes)?;
         }
         Ok(match &self.memory {
-            // SAFETY: memory starts at a page and holds at least `bytes` initialised bytes, any of which form a T (Element
-            // is sealed); &mut self excludes other users.
+            // SAFETY: memory starts at a page and holds at least `bytes` initialised bytes, any of which form a T
+            // (Element is sealed); &mut self excludes other users.
             Some(memory) => unsafe { std::slice::from_raw_parts_mut(memory.start().as_ptr().cast(), elements) },
             None => &mut [],
         })
@@ -97,7 +98,7 @@ mod tests {
     #[test]
     fn too_much_is_an_error() {
         let mut workspace = Workspace::new();
-        // An allocation that nobody looks at may be optimised away, and then it succeeds.
+        // An unused allocation may be optimised away, and then it succeeds.
         let workspace = std::hint::black_box(&mut workspace);
         let wanted = usize::MAX / 16;
         assert_eq!(workspace.reserve::<f32>(wanted), Err(OutOfMemory { bytes: wanted * 4 }));

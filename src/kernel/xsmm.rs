@@ -1,21 +1,21 @@
-//! Small matrix products by LIBXSMM, which generates code for one shape when it is first asked for it.
+//! Small matrix products by LIBXSMM, which generates code for a shape when it is first requested.
 //!
-//! Invariants: a [`Tile`] is only made of code that exists and whose instructions this machine has, for extents of at
-//! least 1 and leading dimensions that hold them; generated code lives as long as the program. On x86-64 the upper
-//! halves of the vector registers are clean after every call, as other code expects them.
+//! Invariants: a [`Tile`] has code, this machine has the instructions for it, its extents are at least 1, and its
+//! leading dimensions are large enough for them; generated code lives as long as the program. On x86-64 the upper
+//! halves of the vector registers are clean after every call, as other code expects.
 //!
-//! Deliberately absent: adding onto out, since such code begins its sums with what out holds, which then goes through one
-//! addition for every term and not through one in all; factors; a transposed left (LIBXSMM 1.17 has none, 2.x copies it at every
-//! call), prefetching, blocking, and packing, which are the callers'. Columns come first: a row-major product
-//! is the column-major one with left and right exchanged.
+//! Deliberately absent: adding onto out, since such code starts its sums with out's values, which then go through one
+//! addition per term instead of a single one; factors; a transposed left (LIBXSMM 1.17 has none, 2.x copies it at every
+//! call); prefetching, blocking, and packing, which are left to the callers. Matrices are column-major: a row-major
+//! product is the column-major one with left and right exchanged.
 
 /// A real type that LIBXSMM generates code for.
 pub trait Real: Copy {
-    /// Code for checked extents; none if LIBXSMM has none.
+    /// Generates code for checked extents; `None` if LIBXSMM has none.
     fn generate(shape: Shape) -> Option<Code<Self>>;
 }
 
-/// A product of m x k and k x n, all in the library's integers.
+/// The shape of a product of m x k and k x n, in the library's integer type.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     extents: [libxsmm_sys::libxsmm_blasint; 3],
@@ -30,13 +30,14 @@ pub(super) struct Tile<R> {
 }
 
 impl<R: Real> Tile<R> {
-    /// c (m x n, columns `ldc` apart) = a (m x k, columns `lda` apart) b (k x n, columns `ldb` apart; with `transpose_b` each of
-    /// the k rows is contiguous and they are `ldb` apart).
+    /// c (m x n, columns `ldc` apart) = a (m x k, columns `lda` apart) b (k x n, columns `ldb` apart; with
+    /// `transpose_b`, each of the k rows is contiguous and they are `ldb` apart).
     ///
-    /// LIBXSMM keeps what it has generated, so asking again is a look-up; it is still worth keeping the tile. None if
-    /// LIBXSMM has no code for the shape, extents are 0 or leading dimensions are too small, or the machine lacks AVX.
+    /// LIBXSMM caches generated code, so a repeated request is a look-up; keeping the tile is still worth it. Returns
+    /// `None` if LIBXSMM has no code for the shape, an extent or leading dimension is 0, too small or at least 2^24, or
+    /// an x86-64 machine lacks AVX.
     pub(super) fn get([m, n, k]: [usize; 3], [lda, ldb, ldc]: [usize; 3], transpose_b: bool) -> Option<Tile<R>> {
-        // Far from where sizes in bytes, which generated code counts in 32 bits, could overflow.
+        // A limit that keeps sizes in bytes, which generated code counts in 32 bits, far from overflow.
         let fits = |value: &usize| (1..1 << 24).contains(value);
         let rows_b = if transpose_b { n } else { k };
         if ![m, n, k, lda, ldb, ldc].iter().all(fits) || lda < m || ldb < rows_b || ldc < m || !usable() {
@@ -53,9 +54,8 @@ impl<R: Real> Tile<R> {
     /// Computes the product; c is not read.
     ///
     /// # Safety
-    /// All of a and b may be read and holds values, all of c may be written; c
-    /// overlaps neither of them, and nothing else writes what is read or touches c meanwhile. Rows between m and a
-    /// leading dimension are not touched.
+    /// All of a and b may be read and is initialised, and all of c may be written. c overlaps neither a nor b. During
+    /// the call, no other code writes a or b, or accesses c. Rows between m and a leading dimension are not accessed.
     #[inline(always)]
     pub(super) unsafe fn call(&self, a: *const R, b: *const R, c: *mut R) {
         // SAFETY: code for this shape exists (`get`), and the caller promises the memory.
@@ -64,7 +64,7 @@ impl<R: Real> Tile<R> {
     }
 }
 
-/// Whether generated code may be run: [`clean`] is an AVX instruction.
+/// Whether generated code can run: [`clean`] is an AVX instruction.
 fn usable() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx");
@@ -72,12 +72,13 @@ fn usable() -> bool {
     return true;
 }
 
-/// Generated code leaves the upper halves of vector registers dirty, which slows down every SSE instruction after it.
+/// Clears the upper halves of vector registers. Generated code leaves them dirty, which slows down every SSE
+/// instruction after it.
 #[inline(always)]
 fn clean() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: tiles are made on machines with AVX only. All vector registers are declared as overwritten, and nothing
-    // else is touched.
+    // else is changed.
     unsafe {
         std::arch::asm!("vzeroupper", clobber_abi("C"), options(nomem, nostack, preserves_flags));
     }
@@ -105,7 +106,7 @@ mod first {
                     let [lda, ldb, ldc] = &shape.strides;
                     let flags = if shape.transpose_b { LIBXSMM_GEMM_FLAG_TRANS_B } else { LIBXSMM_GEMM_FLAG_NONE };
                     let none = LIBXSMM_GEMM_PREFETCH_NONE;
-                    // SAFETY: all pointers are to values that outlive the call, which may come from any thread.
+                    // SAFETY: all pointers refer to values that outlive the call, and any thread may make the call.
                     unsafe { $dispatch(m, n, k, lda, ldb, ldc, &1.0, &0.0, &flags, &none) }
                 }
             }
@@ -134,7 +135,7 @@ mod second {
 
     use super::{Real, Shape};
 
-    /// The code takes pointers without types.
+    /// Generated code, which takes untyped pointers.
     pub struct Code<R> {
         function: libxsmm_gemmfunction,
         of: PhantomData<fn(R)>,
@@ -158,7 +159,7 @@ mod second {
                     let shape_of =
                         libxsmm_gemm_shape { m, n, k, lda, ldb, ldc, a_in_type, b_in_type, out_type, comp_type };
                     let transpose = if shape.transpose_b { LIBXSMM_GEMM_FLAG_TRANS_B } else { LIBXSMM_GEMM_FLAG_NONE };
-                    // SAFETY: arguments are values, and the call may come from any thread.
+                    // SAFETY: arguments are passed by value, and any thread may make the call.
                     let function = unsafe {
                         libxsmm_dispatch_gemm(
                             shape_of,
@@ -202,7 +203,7 @@ mod second {
             b: matrix(b.cast_mut().cast()),
             c: matrix(c.cast()),
         };
-        // SAFETY: the caller's promise; of a and b the code only reads.
+        // SAFETY: the caller's promise; the code only reads a and b.
         unsafe { (code.function)(&parameters) }
     }
 }
@@ -211,7 +212,7 @@ mod second {
 mod tests {
     use super::*;
 
-    /// Numbers for whose sums of products the order of additions makes no difference.
+    /// A real type, for tests with numbers whose sums of products do not depend on the order of additions.
     trait Exact: Real + PartialEq + std::fmt::Debug + From<i8> {
         const NAN: Self;
         fn mul_add(self, b: Self, c: Self) -> Self;
@@ -234,13 +235,13 @@ mod tests {
         (0..length).map(|i| R::from(((i * 37 + seed * 11) % 17) as i8 - 8)).collect()
     }
 
-    /// Compares with the plain loops; elements between columns and beyond the end must keep what they held.
+    /// Compares with plain loops; elements between columns and beyond the end must keep their values.
     fn check<R: Exact>(extents: [usize; 3], gap: usize, transpose_b: bool) {
         let [m, n, k] = extents;
         let (rows_b, columns_b) = if transpose_b { (n, k) } else { (k, n) };
         let strides @ [lda, ldb, ldc] = [m + gap, rows_b + 2 * gap, m + 3 * gap];
         let tile = Tile::<R>::get(extents, strides, transpose_b).expect("code for a small shape");
-        // Exactly as long as the matrices are.
+        // Exactly as long as the matrices.
         let left: Vec<R> = filled(lda * (k - 1) + m, m);
         let right: Vec<R> = filled(ldb * (columns_b - 1) + rows_b, n);
         let mut out: Vec<R> = filled(ldc * n + 16, k);
@@ -296,7 +297,7 @@ mod tests {
             for thread in 0..6 {
                 scope.spawn(move || {
                     for side in 9..60 {
-                        // Some shapes for all threads, some for each.
+                        // Some shapes are common to all threads, others differ between threads.
                         check::<f32>([side, 9, 23], 4, false);
                         check::<f64>([side, 70 + thread, 11], 5, true);
                     }

@@ -1,9 +1,8 @@
-//! Zeroed memory that nobody has touched: the first write to a page decides where it lies.
+//! Zeroed memory that has not been touched: the first write to a page decides its NUMA node.
 //!
-//! Invariant: what is given out starts at the alignment asked for. It is asked of the system at the alignment that every
-//! allocation has, with room to move up: for more alignment than that Rust's allocator clears the bytes itself, which
-//! touches every page on the thread that allocates. Huge pages
-//! are asked for where they fit.
+//! Invariant: the memory starts at the requested alignment. The system is asked only for the alignment that every
+//! allocation has, with room to move the start up: for a larger alignment, Rust's allocator clears the bytes itself,
+//! which touches every page on the allocating thread. Huge pages are requested where they fit.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::MaybeUninit;
@@ -12,7 +11,7 @@ use std::ptr::NonNull;
 use super::huge_pages::ask_for_huge_pages;
 use super::reporting::fallible;
 
-/// What the system's allocator aligns to anyway.
+/// The alignment of every allocation by the system's allocator.
 const COMMON: usize = 16;
 
 /// Zeroed bytes, freed when dropped.
@@ -30,7 +29,8 @@ unsafe impl Send for Zeroed {}
 unsafe impl Sync for Zeroed {}
 
 impl Zeroed {
-    /// So many zeroed bytes from a multiple of `align` on, which is a power of 2; `None` where the system refuses.
+    /// Allocates `bytes` zeroed bytes that start at a multiple of `align`, a power of 2. Returns `None` if the system
+    /// refuses.
     pub fn new(bytes: usize, align: usize) -> Option<Zeroed> {
         let layout = Layout::from_size_align(bytes.checked_add(align)?, COMMON).ok()?;
         // SAFETY: the layout has at least `align` bytes.
@@ -38,7 +38,7 @@ impl Zeroed {
         let up = base.as_ptr().align_offset(align);
         // SAFETY: `up` is less than `align`, and the allocation has `align` bytes more than `bytes`.
         let start = unsafe { base.add(up) };
-        // SAFETY: the bytes are there, and nobody else knows of them yet.
+        // SAFETY: the bytes are allocated, and no other code has a pointer to them yet.
         ask_for_huge_pages(unsafe { std::slice::from_raw_parts_mut(start.as_ptr().cast::<MaybeUninit<u8>>(), bytes) });
         Some(Zeroed { base, layout, start, bytes })
     }
@@ -47,7 +47,7 @@ impl Zeroed {
         self.start
     }
 
-    /// Bytes from the start on.
+    /// The number of bytes from the start on.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -69,7 +69,7 @@ mod tests {
         for (bytes, align) in [(0, 64), (1, 4096), (100_000, 64), (1 << 20, 4096)] {
             let memory = Zeroed::new(bytes, align).unwrap();
             assert_eq!((memory.start().as_ptr() as usize % align, memory.bytes()), (0, bytes));
-            // SAFETY: the bytes are there and initialised.
+            // SAFETY: the bytes are allocated and initialised.
             let all = unsafe { std::slice::from_raw_parts(memory.start().as_ptr(), bytes) };
             assert!(all.iter().all(|&byte| byte == 0));
         }

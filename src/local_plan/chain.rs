@@ -1,36 +1,36 @@
-//! How many additions an element of a sum goes through, at most, on one process.
+//! Bounds the number of additions that a term of a sum goes through on one process.
 //!
-//! A sum of n terms in blocks of at most b, of which pairs are added, pairs of these and so on, has chains of
-//! b + log2(n / b) additions; one of its terms is rounded that often and no more (N. J. Higham, Accuracy and Stability of
-//! Numerical Algorithms, 2nd edition, 2002, sections 4.2 and 4.3). Every kernel of this crate sums like this; they differ in
-//! the length of a block, which for kernels that keep sums in vectors counts vectors:
+//! A sum of n terms in blocks of at most b terms, whose sums are added in pairs, pairs of these and so on, has chains
+//! of b + log2(n / b) additions; no term is rounded more often (N. J. Higham, Accuracy and Stability of Numerical
+//! Algorithms, 2nd edition, 2002, sections 4.2 and 4.3). Every kernel of this crate sums this way. Kernels differ in
+//! the length of a block, which is counted in vectors for kernels that keep sums in vectors:
 //!
-//! | sum | a block | added one after the other, at most |
+//! | sum | block | most additions one after the other |
 //! |---|---|---|
-//! | of one tensor ([`super::Sum`]) | 128 lines side by side, or up to 256 KB along the sum in 128 chains of 64 | 64 + 128 + lanes |
+//! | of one tensor ([`super::Sum`]) | 128 lines along out, or up to 256 KB along the sum in 128 chains of 64 | 64 + 128 + lanes |
 //! | one number from two tensors ([`super::SumBlocks`]) | up to 128 KB in 128 chains of 64, or 128 stretches | 64 + 128 + lanes |
-//! | other loops | 512 terms of a line, 256 single ones | 350 |
+//! | other loops | 512 terms of a line, or 256 single terms | 350 |
 //! | matrix products over one dimension | up to 128 boxes of up to 512 steps | 512 + 128 |
-//! | matrix products over several | the same of up to 896 steps | 896 + 128 |
+//! | matrix products over several dimensions | up to 128 boxes of up to 896 steps | 896 + 128 |
 //!
-//! Invariant: the lengths hold for every instruction set. Deliberately absent: parts of a sum that other threads or ranks
-//! have, which callers add.
+//! Invariant: the lengths hold for every instruction set. Deliberately absent: parts of a sum on other threads or
+//! ranks, for which callers add additions of their own.
 
-/// Of sums of one tensor, and of sums of products that are one number.
+/// The longest chain within a block: for sums of one tensor, and for contractions whose result is one number.
 const NUMBER: u64 = 224;
-/// Of vectors and scalars, which are never computed as matrix products.
+/// For contractions with vectors and scalars, which are never computed as matrix products.
 const LOOPS: u64 = 384;
-/// Of all others, over one dimension and over several.
+/// For all other contractions, over one dimension and over several.
 const PRODUCTS: u64 = 640;
 const CROSSED: u64 = 1024;
 
-/// Terms of a line from which it is summed in blocks, at most.
+/// Plain loops sum more terms than this in blocks.
 const LONGEST_LINE: u64 = 512;
-/// Steps of the shallowest boxes that are not the last, and how many boxes follow each other.
+/// Fewest steps of a depth box that is not the last, and the most boxes that are added one after the other.
 const SHALLOW: u64 = 256;
 const BOXES: u64 = 128;
 
-/// What a sum is part of.
+/// The kind of operation that a sum belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SumOf {
     /// Sums over one tensor, or a contraction whose result is one number.
@@ -39,11 +39,11 @@ pub enum SumOf {
     Loops,
     /// Any other contraction over one dimension.
     Products,
-    /// Any other contraction over several.
+    /// Any other contraction over several dimensions.
     Crossed,
 }
 
-/// Most additions that a term of a sum goes through before it reaches out, on one thread. Cost: constant.
+/// The most additions that a term of a sum goes through before the sum is added to out, on one thread. Cost: constant.
 ///
 /// ```
 /// use einsum_dist::local_plan::{SumOf, longest_chain};
@@ -57,13 +57,13 @@ pub fn longest_chain(terms: u64, of: SumOf) -> u64 {
         SumOf::Products => PRODUCTS,
         SumOf::Crossed => CROSSED,
     };
-    // Blocks may be as short as a quarter of the longest one's terms, or halves uneven: two more levels.
+    // A block may have only a quarter of the longest one's terms, or halves may be uneven: two more levels.
     let levels = |terms: u64| u64::from(terms.div_ceil(block).next_power_of_two().trailing_zeros()) + 2;
     if terms <= block { terms } else { block + levels(terms) }
 }
 
-/// Most additions that out goes through where a sum of so many terms, from the fewest to the most, is added onto it on one
-/// thread: blocks of long sums meet before they reach out, terms of short ones may not. Cost: constant.
+/// The most additions onto an element of out if a sum of `fewest` to `most` terms is added to it, on one thread: blocks
+/// of long sums are combined before they are added to out, terms of short sums may not be. Cost: constant.
 ///
 /// ```
 /// use einsum_dist::local_plan::{SumOf, longest_visits};
@@ -76,7 +76,7 @@ pub fn longest_visits(fewest: u64, most: u64, of: SumOf) -> u64 {
         SumOf::Number => 1,
         SumOf::Loops if fewest > LONGEST_LINE => 1,
         SumOf::Loops => most.clamp(1, LOOPS),
-        // One for each box that is as shallow as boxes are.
+        // One addition per box, if all boxes are as shallow as boxes can be.
         SumOf::Products | SumOf::Crossed => most.div_ceil(SHALLOW).clamp(1, BOXES),
     }
 }

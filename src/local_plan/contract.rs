@@ -1,8 +1,8 @@
 //! The plan of one local contraction.
 //!
-//! Invariants: every index of the index space is visited exactly once; shares of a plan write disjoint elements of out or
-//! of partial sums, so it does not matter for the bits which thread does which share; a plan depends on layouts, element
-//! type and target only.
+//! Invariants: every index of the index space is visited exactly once; shares of a plan write disjoint elements of out
+//! or of partial sums, so results are bitwise identical whichever thread runs which share; a plan depends on layouts,
+//! element type and target only.
 
 use super::gemm::{plan_gemm, price_gemm};
 use super::{Dim, Family, GemmPlan, Layout, LoopPlan, ProductsPlan, Target, fold, plan_loops};
@@ -24,23 +24,23 @@ pub struct LocalContract {
     body: Body,
 }
 
-/// What is left to do after looking at the extents.
+/// The computation that remains once extents are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
     /// Out has no elements.
     Nothing,
-    /// A sum over nothing: out is only scaled.
+    /// The sum is empty: out is only scaled.
     Scale,
     Loops(LoopPlan),
     Gemm(Box<GemmPlan>),
-    /// For LIBXSMM only: whoever carries it out has to have that.
+    /// For LIBXSMM only; the build that executes it must include LIBXSMM.
     Products(ProductsPlan),
 }
 
 /// Plans `left, right -> out`.
 ///
 /// # Panics
-/// If the labels are no binary contraction, or a label has different extents.
+/// If the labels do not describe a binary contraction, or a label has different extents.
 pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> LocalContract {
     // LIBXSMM has no complex types.
     let family = if dtype.is_complex() { Family::Own } else { target.family };
@@ -63,15 +63,16 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
     }
 }
 
-/// What a contraction costs: it ranks contractions of one size, and promises nothing.
+/// The estimated cost of a contraction. It ranks contractions of one size, and is not a prediction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
     pub nanoseconds: f64,
-    /// What is packed lies in runs and out is written where it belongs. Other ways have been off by half.
+    /// Whether packed operands are contiguous in runs and out is written in place. Other estimates have been off by
+    /// half.
     pub sure: bool,
 }
 
-/// The price of `left, right -> out`. Takes a part of the time that a plan takes.
+/// Estimates the cost of `left, right -> out`, in a fraction of the time needed to plan it.
 ///
 /// # Panics
 /// As [`plan_contract`].
@@ -90,7 +91,7 @@ pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype,
     if gemm.nanoseconds < loops.nanoseconds { gemm } else { loops }
 }
 
-/// The dimensions of kinds c, m, n and k with their strides.
+/// The dimensions of kinds c, m, n and k, with their strides.
 fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     let [left, right, out] = tensors;
     let kinds = match classify(left.labels, right.labels, out.labels) {
@@ -100,7 +101,7 @@ fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     let mut dims: [Vec<Dim<3>>; 4] = Default::default();
     for (label, kind) in kinds.iter() {
         let dim = Dim { extent: agreed_extent(label, tensors), strides: tensors.map(|t| t.stride(label)) };
-        // A dimension that an operand only repeats belongs to the other operand alone.
+        // A dimension along which one operand is only repeated (stride 0) belongs to the other operand alone.
         let kind = match (kind, dim.strides) {
             (Kind::C, [l, 0, _]) if l != 0 => Kind::M,
             (Kind::C, [0, r, _]) if r != 0 => Kind::N,
@@ -111,7 +112,7 @@ fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     dims
 }
 
-/// What there is to do where there is nothing to multiply.
+/// The body if there is nothing to multiply; `None` otherwise.
 fn idle(dims: &[Vec<Dim<3>>; 4]) -> Option<Body> {
     let empty = |kinds: &[Kind]| kinds.iter().any(|&kind| dims[kind as usize].iter().any(|d| d.extent == 0));
     if empty(&[Kind::C, Kind::M, Kind::N]) {
@@ -135,13 +136,13 @@ impl LocalContract {
         &self.body
     }
 
-    /// The element type and the machine's part that it was planned for; the family is [`Family::Own`] or [`Family::Xsmm`],
-    /// whichever multiplies.
+    /// The element type and the target of the plan; its family is the one that multiplies, [`Family::Own`] or
+    /// [`Family::Xsmm`].
     pub fn kernel(&self) -> (Dtype, Target) {
         (self.dtype, self.target)
     }
 
-    /// Elements of workspace that running it takes.
+    /// Elements of workspace that execution needs.
     pub fn workspace_elements(&self) -> usize {
         match &self.body {
             Body::Gemm(plan) => plan.workspace_elements(),
@@ -151,32 +152,33 @@ impl LocalContract {
         }
     }
 
-    /// Holds the lists of offsets that another plan has too where that one does.
+    /// Shares lists of offsets that are equal to another plan's.
     pub fn share(&mut self, other: &LocalContract) {
         if let (Body::Gemm(plan), Body::Gemm(other)) = (&mut self.body, &other.body) {
             plan.share(other);
         }
     }
 
-    /// Whether a tensor (0 left, 1 right, 2 out) is laid out as this was planned for.
+    /// Whether a tensor (0 left, 1 right, 2 out) has the layout that this was planned for.
     pub fn fits(&self, tensor: usize, extents: &[usize], strides: &[isize]) -> bool {
-        // Not by slices: comparing the memory of empty ones, which is nowhere, can take hundreds of nanoseconds.
+        // Not as slices: comparing empty ones, whose pointers dangle, can cost hundreds of nanoseconds.
         self.extents[tensor].iter().eq(extents) && self.strides[tensor].iter().eq(strides)
     }
 }
 
-/// Multiply-adds, and how many threads loops are worth.
+/// The number of multiply-adds, and the number of threads that are worth using for loops.
 fn size(dims: &[Vec<Dim<3>>; 4], target: &Target) -> (f64, usize) {
     let multiply_adds: f64 = dims.iter().flatten().map(|d| d.extent as f64).product();
     (multiply_adds, if multiply_adds < LOOPS_WORTH_THREADS { 1 } else { target.threads.max(1) })
 }
 
-/// Without rows, columns or a sum there is nothing that a matrix product would use twice.
+/// Whether only loops are considered: for tiny contractions, and for those without rows, columns or a sum, where a
+/// matrix product would have nothing to reuse.
 fn is_for_loops(dims: &[Vec<Dim<3>>; 4], multiply_adds: f64) -> bool {
     multiply_adds <= TINY || dims[1..].iter().any(Vec::is_empty)
 }
 
-/// Dimensions are folded and none is empty.
+/// Plans the computation. Dimensions are folded, and none is empty.
 fn plan_body(dims: [Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Body {
     let (multiply_adds, threads) = size(&dims, target);
     if target.family != Family::Own

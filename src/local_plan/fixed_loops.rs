@@ -1,4 +1,4 @@
-//! A list of loops that needs no heap as long as there are few.
+//! A list of loops that needs no heap allocation while it is short.
 //!
 //! Invariant: `many` is empty unless there are more than [`FEW`] loops, and then it holds all of them.
 
@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 
 use super::Dim;
 
-/// Loops that are held without a heap allocation.
+/// Most loops that are held without a heap allocation.
 const FEW: usize = 8;
 
 /// A list of loops.

@@ -1,8 +1,8 @@
-//! Loops over several tensors at once, and fusing two of them into one where every tensor allows it.
+//! Loops over several tensors at once, and the fusion of two loops into one if the strides of every tensor allow it.
 //!
-//! Invariant: [`fold`] keeps the set of visited offset tuples; it changes the order of the visits at most.
+//! Invariant: [`fold`] keeps the set of visited offset tuples; it changes at most the order of the visits.
 
-/// One loop: its extent and the step that it takes in each of `N` tensors.
+/// One loop: its extent, and its stride in each of `N` tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dim<const N: usize> {
     pub extent: usize,
@@ -10,13 +10,13 @@ pub struct Dim<const N: usize> {
 }
 
 impl<const N: usize> Dim<N> {
-    /// Whether this loop around `inner` is the same as one longer loop with the step of `inner`.
+    /// Whether this loop around `inner` is equivalent to one longer loop with the strides of `inner`.
     fn continues(&self, inner: &Self) -> bool {
         (0..N).all(|t| self.strides[t] == inner.strides[t] * inner.extent as isize)
     }
 }
 
-/// Fuses loops until no two can be fused; loops of extent 1 vanish.
+/// Fuses loops until no two can be fused; loops of extent 1 are removed.
 ///
 /// ```
 /// use einsum_dist::local_plan::{Dim, fold};

@@ -1,6 +1,6 @@
-//! Instruction sets that vector code is compiled for: what a plan must know of them.
+//! The instruction sets that vector code is compiled for, with the properties that a plan needs.
 //!
-//! Deliberately absent: which of them this machine has, which [`crate::kernel`] finds out.
+//! Deliberately absent: detecting the instruction sets of this machine, which [`crate::kernel`] does.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Isa {
-    /// Whatever the compiler makes of plain code for the target.
+    /// Plain code, as the compiler vectorises it for the target.
     Generic,
     /// AVX2 with FMA.
     Avx2,

@@ -1,10 +1,10 @@
-//! Where the elements of one tensor lie: labels, extents and strides, without the tensor.
+//! The layout of one tensor: labels, extents and strides, without the tensor.
 //!
-//! Invariant: the three slices have one length. Strides count elements and may be negative or zero.
+//! Invariant: the three slices have the same length. Strides count elements and may be negative or zero.
 
 use crate::dims::Label;
 
-/// The shape of one tensor as a contraction sees it.
+/// The labels, extents and strides of one tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout<'a> {
     pub labels: &'a [Label],
@@ -31,7 +31,7 @@ impl<'a> Layout<'a> {
         self.position(label).map(|at| self.extents[at])
     }
 
-    /// Stride of a label; 0 if the tensor lacks it, as if it were broadcast along it.
+    /// Stride of a label; 0 if the tensor lacks it, as if the tensor were broadcast along it.
     pub fn stride(&self, label: Label) -> isize {
         self.position(label).map_or(0, |at| self.strides[at])
     }
@@ -52,7 +52,8 @@ pub fn row_major(extents: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// Layouts as one list, the same for those that are planned alike: a label counts as where it came first.
+/// Encodes layouts as one list, which is equal for layouts that get equal plans: each label is replaced by the order of
+/// its first occurrence.
 pub fn key(layouts: &[Layout]) -> Vec<isize> {
     let mut seen: Vec<Label> = Vec::new();
     let mut key = Vec::new();

@@ -1,13 +1,13 @@
-//! The plan of a copy between two strided tensors of one shape.
+//! Plans copies between two strided tensors of one shape.
 //!
-//! A block of indices is moved at a time. Where the dimension of stride 1 in the source is another than that of the
-//! destination, a block is a matrix: its columns are a stretch that lies densely in the source, its rows one that lies
-//! densely in the destination, each of as many dimensions as it takes to fill some cache lines. Blocks of a large
-//! destination pass through a buffer, so that each of its stretches is written as whole lines, past the caches.
+//! Indices are moved block by block. If the source's dimension of stride 1 is not the destination's, a block is a
+//! matrix: its columns are a contiguous stretch of the source, its rows a contiguous stretch of the destination, each
+//! over as many dimensions as needed to fill several cache lines. Blocks of a large destination pass through a buffer,
+//! so that each of its stretches is written as whole cache lines, past the caches.
 //!
-//! Invariants: every index belongs to exactly one block; shares of consecutive blocks meet in few cache lines of the
-//! destination, at the ends of stretches; the plan depends on the arguments only. Deliberately absent: what is done to the
-//! elements, and the instruction set.
+//! Invariants: every index belongs to exactly one block; shares are consecutive blocks, and have few cache lines of the
+//! destination in common, at the ends of stretches; the plan depends on the arguments only. Deliberately absent: the
+//! operation on the elements, and the instruction set.
 
 use super::{CACHE_LINE, Dim, Loops};
 
@@ -15,23 +15,23 @@ use super::{CACHE_LINE, Dim, Loops};
 const FROM: usize = 0;
 const TO: usize = 1;
 
-/// Bytes that a block reads and writes at a stretch, where the buffer is used and where it is not.
+/// Bytes of the contiguous stretches that a block reads and writes, with the buffer and without it.
 const STRETCH: [usize; 2] = [512, 1024];
 const STRETCH_DIRECT: [usize; 2] = [256, 256];
-/// The buffer of a block, with room between columns that keeps them from falling onto the same cache lines.
+/// Bytes of the buffer of a block, with padding between columns so that they do not compete for the same cache lines.
 pub const BUFFER_BYTES: usize = STRETCH[FROM] * (STRETCH[TO] + CACHE_LINE) / 4;
-/// Most rows or columns of a block: elements of 4 bytes.
+/// Most rows or columns of a block, reached by elements of 4 bytes.
 pub const LONGEST: usize = STRETCH[TO] / 4;
-/// Destinations from this size on are written past the caches: what is written first would be gone from a
-/// second-level cache before all is written.
+/// Destinations of at least this many bytes are written past the caches: their first bytes would be evicted from a
+/// second-level cache before the last are written.
 const LARGE: usize = 4 << 20;
-/// Bytes of a stretch of the destination that make the detour worth while.
+/// Bytes of the shortest stretch of the destination that is worth the detour through the buffer.
 const WORTH_BUFFER: usize = 256;
-/// Longest piece of a line, and how many bytes of lines make a block.
+/// Bytes of the longest piece of a line, and of the lines in a block.
 const LINE_BYTES: usize = 32 << 10;
 /// Side of a block that is moved element by element.
 const SQUARE: usize = 32;
-/// Fewest elements on the side of a block that is cut for the sake of threads.
+/// Fewest elements on a side for which a block is still made smaller to give all threads work.
 const LEAST: usize = 16;
 /// Elements below which a second thread costs more than it gains.
 const WORTH_THREADS: usize = 1 << 15;
@@ -73,32 +73,34 @@ pub struct Blocks {
 /// The columns or the rows of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Side {
-    /// Loops inside a block, innermost first. Of the last one a block takes at most as many indices as it has here.
+    /// Loops inside a block, innermost first. The extent of the last one is the most of its indices that a block has.
     pub loops: Loops<2>,
-    /// Indices of the loops before the last.
+    /// The number of indices of all loops but the last.
     pub inner: usize,
-    /// All indices of the last loop.
+    /// The full extent of the last loop.
     pub extent: usize,
-    /// Which outer loop steps through the last one.
+    /// The index of the outer loop that steps through the last one.
     pub outer: usize,
 }
 
 impl Side {
-    /// Indices of the last loop that a block takes.
+    /// The most indices of the last loop in a block.
     pub fn block(&self) -> usize {
         self.loops.last().map_or(1, |d| d.extent)
     }
 
-    /// Columns or rows of the block that is `index` steps of the outer loop away from the first.
+    /// The number of columns or rows of the block that is `index` steps of the outer loop away from the first.
     pub fn count(&self, index: usize) -> usize {
         self.inner * self.block().min(self.extent - index * self.block())
     }
 }
 
 impl Permute {
-    /// Plans to copy elements of `element_bytes` along loops with strides in source and destination, on `threads`.
+    /// Plans to copy elements of `element_bytes` bytes along loops with strides in source and destination, on `threads`
+    /// threads.
     ///
-    /// Loops of any extent, stride and order; no two indices lead to the same element of the destination.
+    /// Loops may have any extent, stride and order, but no two indices may refer to the same element of the
+    /// destination.
     pub fn new(dims: &[Dim<2>], element_bytes: usize, threads: usize) -> Permute {
         let elements = dims.iter().fold(1usize, |product, d| product.saturating_mul(d.extent));
         let mut start = [0; 2];
@@ -163,22 +165,22 @@ impl Permute {
         Permute { start, elements, element_bytes, widened, blocks, body, shares }
     }
 
-    /// How many elements it moves.
+    /// The number of elements to move.
     pub fn elements(&self) -> usize {
         self.elements
     }
 
-    /// Bytes of an element that the plan was made for.
+    /// Bytes of the elements that the plan was made for.
     pub fn element_bytes(&self) -> usize {
         self.element_bytes
     }
 
-    /// How many adjacent elements are moved as one; strides of the blocks count these.
+    /// The number of adjacent elements that are moved as one; strides of the blocks count these.
     pub fn widened(&self) -> usize {
         self.widened
     }
 
-    /// Offsets of the first block in elements, which differ from 0 where a loop was turned around.
+    /// Offsets of the first block, in elements. They differ from 0 if a loop was reversed.
     pub fn start(&self) -> [isize; 2] {
         self.start
     }
@@ -191,7 +193,7 @@ impl Permute {
         &self.blocks
     }
 
-    /// How many threads take part.
+    /// The number of shares, one per thread.
     pub fn shares(&self) -> usize {
         self.shares
     }
@@ -204,7 +206,7 @@ impl Permute {
 }
 
 impl Blocks {
-    /// How many there are.
+    /// The number of blocks.
     pub fn count(&self) -> usize {
         self.outer.iter().map(|d| d.extent).product()
     }
@@ -255,8 +257,8 @@ impl Blocks {
         rows.outer = insert(&mut outer, row_step);
         cols.outer += usize::from(rows.outer <= cols.outer);
         if let Moves::Tiles { buffered: true } = body {
-            // From one block to the next along the source: measured up to twice as fast as along the destination, whose
-            // stretches are whole lines by then.
+            // Steps from block to block along the source: measured up to twice as fast as along the destination, whose
+            // stretches are whole cache lines anyway.
             let step = outer.remove(cols.outer);
             outer.push(step);
             rows.outer -= usize::from(rows.outer > cols.outer);
@@ -266,7 +268,7 @@ impl Blocks {
     }
 }
 
-/// Puts a loop where it belongs by its stride in the destination, the largest first; returns where that is.
+/// Inserts a loop by its stride in the destination, the largest first; returns its index.
 fn insert(outer: &mut Loops<2>, dim: Dim<2>) -> usize {
     let larger = |d: &&Dim<2>| d.strides[TO].unsigned_abs() >= dim.strides[TO].unsigned_abs();
     let at = outer.iter().take_while(larger).count();
@@ -275,7 +277,7 @@ fn insert(outer: &mut Loops<2>, dim: Dim<2>) -> usize {
     at
 }
 
-/// Takes loops that continue a dense stretch of a tensor until it is long enough.
+/// Moves loops that continue a contiguous stretch of a tensor from `dims` to `side`, until the stretch is long enough.
 fn extend(side: &mut Loops<2>, dims: &mut Loops<2>, tensor: usize, stretch: usize) {
     loop {
         let dense: usize = side.iter().map(|d| d.extent).product();
@@ -287,8 +289,8 @@ fn extend(side: &mut Loops<2>, dims: &mut Loops<2>, tensor: usize, stretch: usiz
     }
 }
 
-/// Loops of more than one index, with positive strides in the destination, fused where both tensors allow it, the
-/// destination's nearest first.
+/// Returns the loops of extents other than 1, with positive strides in the destination, fused where both tensors allow
+/// it, the smallest stride in the destination first.
 fn folded(dims: &[Dim<2>], start: &mut [isize; 2]) -> Loops<2> {
     let mut loops: Loops<2> = dims.iter().copied().filter(|d| d.extent != 1).collect();
     for dim in loops.iter_mut().filter(|d| d.strides[TO] < 0) {
@@ -308,7 +310,7 @@ fn folded(dims: &[Dim<2>], start: &mut [isize; 2]) -> Loops<2> {
     loops
 }
 
-/// Runs a loop backwards.
+/// Reverses a loop.
 fn flip(dim: &mut Dim<2>, start: &mut [isize; 2]) {
     for (start, stride) in start.iter_mut().zip(&mut dim.strides) {
         *start += *stride * (dim.extent as isize - 1);
@@ -316,7 +318,7 @@ fn flip(dim: &mut Dim<2>, start: &mut [isize; 2]) {
     }
 }
 
-/// Makes one element of two or four that lie side by side in both tensors; returns how many.
+/// Merges two or four elements that are adjacent in both tensors into one; returns how many, or 1 if there are none.
 fn widen(dims: &mut Loops<2>, element_bytes: usize) -> usize {
     let Some(at) = dims.iter().position(|d| d.strides == [1, 1]) else { return 1 };
     let count = dims[at].extent;

@@ -1,9 +1,10 @@
-//! Many products of one small size that are read and written where they lie, each computed whole by code that is generated
-//! for the size.
+//! Plans batches of small products of one size that are read and written in place, each computed whole by code
+//! generated for the size.
 //!
-//! Invariants: each of m, n and k is one dimension; the leading dimensions hold the extents, as generated code asks for, and
-//! are in its range; no two products have an element of out in common, as no two elements of a tensor are the same.
-//! Deliberately absent: packing, cutting, products beyond the sizes that generated code is good at, and whether there is code.
+//! Invariants: each of m, n and k is one dimension; the leading dimensions are large enough for the extents, as
+//! generated code requires, and within its range; no two products have an element of out in common, as the elements of
+//! a tensor are distinct. Deliberately absent: packing, blocking, products beyond the sizes that generated code is good
+//! at, and checking that code exists.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -11,33 +12,35 @@ use std::ops::Range;
 use super::Dim;
 use super::target::WORTH_THREADS;
 
-/// LIBXSMM is made for products up to this in every direction.
+/// LIBXSMM is designed for products up to this extent in every direction.
 const LARGEST: usize = 64;
-/// Below this many multiply-adds a call takes longer than the product.
+/// Below this many multiply-adds, a call costs more than the product.
 const SMALLEST: usize = 256;
-/// Fewer are no batch.
+/// Fewer products than this are not a batch.
 const FEWEST: usize = 4;
-/// Generated code counts bytes in 32 bits; there is none for leading dimensions beyond this.
+/// Largest leading dimension for which there is code: generated code counts bytes in 32 bits.
 const FARTHEST: usize = (1 << 24) - 1;
 
-/// Column-major products, out = left right. Strides of three tensors are in the order left, right, out.
+/// Column-major products, out = left right. Strides of the three tensors are in the order left, right, out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProductsPlan {
-    /// Whether left is the contraction's right: a row-major product is the column-major one with its operands exchanged.
+    /// Whether left is the contraction's right: a row-major product is the column-major one with its operands
+    /// exchanged.
     pub swapped: bool,
-    /// Rows, columns, terms of the sum.
+    /// The numbers of rows, of columns, and of terms of the sum.
     pub extents: [usize; 3],
-    /// From one column to the next of left, of right and of out. If right is stored by rows: from one row to the next.
+    /// Leading dimensions: the strides from one column to the next in left, right and out. If right is stored by rows,
+    /// its stride from one row to the next.
     pub leads: [usize; 3],
     pub right_by_rows: bool,
     /// Loops over the products, outermost first.
     pub batch: Vec<Dim<3>>,
-    /// Parts that threads may take.
+    /// The number of parts into which the batch is divided for threads.
     pub shares: usize,
 }
 
 impl ProductsPlan {
-    /// The plan, if these dimensions of kind c, m, n and k are such a batch.
+    /// Returns the plan if these dimensions of kinds c, m, n and k form such a batch.
     pub(super) fn new(dims: &[Vec<Dim<3>>; 4], threads: usize) -> Option<ProductsPlan> {
         let [batch, m, n, k] = dims;
         let (&[m], &[n], &[k]) = (m.as_slice(), n.as_slice(), k.as_slice()) else { return None };
@@ -81,7 +84,7 @@ impl ProductsPlan {
         })
     }
 
-    /// How many products there are.
+    /// The number of products.
     pub fn products(&self) -> usize {
         self.batch.iter().map(|d| d.extent).product()
     }
@@ -92,7 +95,8 @@ impl ProductsPlan {
         count * number / self.shares..count * (number + 1) / self.shares
     }
 
-    /// Where a product lies in left, right and out, how many from it on lie evenly apart, and how far apart.
+    /// The offsets of a product in left, right and out, the number of products from it on that are evenly spaced, and
+    /// their strides.
     pub fn run(&self, product: usize) -> ([isize; 3], usize, [isize; 3]) {
         let (mut start, mut rest) = ([0; 3], product);
         for dim in self.batch.iter().rev() {
@@ -105,12 +109,12 @@ impl ProductsPlan {
         }
     }
 
-    /// Elements of a product that is kept until it is scaled or added.
+    /// Elements of a buffer that holds a product until it is scaled or added.
     pub fn share_elements(&self) -> usize {
         self.extents[0] * self.extents[1]
     }
 
-    /// Elements of workspace that all shares take.
+    /// Elements of workspace for all shares.
     pub fn workspace_elements(&self) -> usize {
         self.shares * self.share_elements()
     }

@@ -1,19 +1,19 @@
-//! The plan of a sum over some dimensions of one tensor.
+//! Plans sums over some dimensions of one tensor.
 //!
-//! Out is cut into units: single elements where the sum runs along the source's nearest dimension, stretches of
-//! elements where a kept dimension lies nearest. Each unit is summed in a buffer and written once. The sum itself is a
-//! list of steps: lines, or pieces of long ones.
+//! Out is divided into units: single elements if the source's dimension of smallest stride is summed, stretches of
+//! elements if it is kept. Each unit is summed in a buffer and written once. The sum itself is a list of steps: lines,
+//! or pieces of long ones.
 //!
-//! Invariants: units partition out, steps the sum; threads share units, or the steps of each unit where units are
-//! fewer, and halves are added in a fixed order. Deliberately absent: the elements.
+//! Invariants: units partition out, and steps partition the sum; threads share the units, or the steps of each unit if
+//! there are fewer units than threads; halves are added in a fixed order. Deliberately absent: access to the elements.
 
 use super::{Dim, Loops};
 
 /// Most elements of a unit.
 pub const UNIT: usize = 512;
-/// Elements of a step along the sum.
+/// Most elements of a step along the sum.
 const STEP: usize = 1 << 13;
-/// A sum along fewer elements than these does not repay starting a line.
+/// A sum along fewer elements than this does not repay the cost of starting a line.
 const WORTH_LINE: usize = 16;
 /// Elements below which a second thread costs more than it gains.
 const WORTH_THREADS: usize = 1 << 15;
@@ -21,19 +21,20 @@ const WORTH_THREADS: usize = 1 << 15;
 /// How to sum a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
-    /// Loops over out with strides in source and out, and their number of indices.
+    /// Loops over out with strides in source and out, then loops over the sum.
     pub kept: Loops<2>,
     pub sums: Loops<1>,
     /// The innermost loop: of the sum (then its stride in out is 0), or of out.
     pub line: Dim<2>,
     pub inside: bool,
-    /// Elements of the line that a unit or a step takes at most.
+    /// Most elements of the line in a unit or a step.
     pub piece: usize,
     pub threads: usize,
 }
 
 impl Sum {
-    /// Plans for loops over out (strides in source and out) and over the sum, on so many threads.
+    /// Plans a sum for loops over out (strides in source and out) and loops over the summed dimensions, on `threads`
+    /// threads.
     pub fn new(kept: &[Dim<2>], sums: &[Dim<1>], threads: usize) -> Sum {
         let longer = |extent: usize| extent != 1;
         let mut kept: Loops<2> = kept.iter().copied().filter(|d| longer(d.extent)).collect();
@@ -68,22 +69,23 @@ impl Sum {
         self.line.extent.div_ceil(self.piece)
     }
 
-    /// Units of out.
+    /// The number of units of out.
     pub fn units(&self) -> usize {
         self.kept.iter().map(|d| d.extent).product::<usize>() * if self.inside { 1 } else { self.pieces() }
     }
 
-    /// Steps of the sum of each unit.
+    /// The number of steps in the sum of each unit.
     pub fn steps(&self) -> usize {
         self.sums.iter().map(|d| d.extent).product::<usize>() * if self.inside { self.pieces() } else { 1 }
     }
 
-    /// Where a unit starts in source and out, and how many elements it has.
+    /// The start of a unit in source and out, and its number of elements.
     pub fn unit(&self, unit: usize) -> ([isize; 2], usize) {
         if self.inside { (offset(&self.kept, unit), 1) } else { self.piece_of(&self.kept, unit) }
     }
 
-    /// Where a step starts, from the start of its unit, and how many elements of the line it takes.
+    /// The start of a step, relative to the start of its unit, and its number of elements of the line (0 if the line is
+    /// a loop of out).
     pub fn step(&self, step: usize) -> (isize, usize) {
         if self.inside {
             let (piece, rest) = (step % self.pieces(), step / self.pieces());
@@ -104,7 +106,7 @@ impl Sum {
     }
 }
 
-/// The offset of the loops' indices with the given number, the last loop running fastest.
+/// The offsets of the loops' indices with the given number; the last loop runs fastest.
 fn offset<const N: usize>(loops: &[Dim<N>], mut number: usize) -> [isize; N] {
     let mut offset = [0; N];
     for dim in loops.iter().rev() {
@@ -115,7 +117,7 @@ fn offset<const N: usize>(loops: &[Dim<N>], mut number: usize) -> [isize; N] {
     offset
 }
 
-/// Makes neighbours one loop where every tensor allows it; the order is outermost first.
+/// Fuses adjacent loops where every tensor allows it; the order is outermost first.
 fn fuse<const N: usize>(loops: &mut Loops<N>) {
     let mut at = 1;
     while at < loops.len() {

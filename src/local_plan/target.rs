@@ -1,19 +1,19 @@
-//! What a local contraction is planned for: instructions, caches, threads.
+//! The target of a local plan: instruction set, family of micro-kernels, caches, threads.
 
 use serde::{Deserialize, Serialize};
 
 use super::Isa;
 use crate::dtype::Dtype;
 
-/// Whose micro-kernels multiply.
+/// The origin of the micro-kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
-    /// Those of this crate.
+    /// This crate's.
     Own,
-    /// Those that LIBXSMM generates for each size.
+    /// LIBXSMM's, generated for each size.
     Xsmm,
-    /// LIBXSMM's for batches of small products, and those of this crate for all else.
+    /// LIBXSMM's for batches of small products, and this crate's for everything else.
     Mixed,
 }
 
@@ -23,7 +23,7 @@ pub const CACHE_LINE: usize = 64;
 /// Below this many multiply-adds, waking a second thread for products costs more than it gains.
 pub(crate) const WORTH_THREADS: f64 = 400_000.0;
 
-/// Bytes of out from which on it may go past the caches: none keeps so much until it is read.
+/// From this many bytes on, out may be written past the caches: no cache keeps that much until it is read.
 pub(super) const FAR_BYTES: usize = 16 << 20;
 
 /// Bytes of data cache that one core can count on.
@@ -34,13 +34,13 @@ pub struct Caches {
 }
 
 impl Default for Caches {
-    /// What most present cores have at least.
+    /// Sizes that most present-day cores have at least.
     fn default() -> Caches {
         Caches { l1: 32 << 10, l2: 512 << 10 }
     }
 }
 
-/// A machine's part that one contraction may use.
+/// The part of a machine that one contraction may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Target {
     pub isa: Isa,
@@ -50,7 +50,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Elements of a vector register.
+    /// Elements per vector register, at least 1.
     pub const fn lanes(&self, dtype: Dtype) -> usize {
         let lanes = self.isa.vector_bytes() / dtype.size();
         if lanes == 0 { 1 } else { lanes }

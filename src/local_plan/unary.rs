@@ -1,10 +1,10 @@
-//! The plan of one tensor in, one out: labels and layouts to a [`Permute`] or a [`Sum`].
+//! Plans operations with one input and one output tensor: turns labels and layouts into a [`Permute`] or a [`Sum`].
 //!
-//! A diagonal is a dimension whose stride is the sum of those of its repeated label, so it costs nothing by itself.
+//! A diagonal is a dimension whose stride is the sum of the strides of its repeated label, so it costs nothing extra.
 
 use super::{Dim, Layout, Loops, Permute, Sum};
 
-/// How to permute, take diagonals of and sum a tensor of a given layout.
+/// How to permute a tensor of a given layout, take its diagonals and sum it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnaryPlan {
     extents: [Vec<usize>; 2],
@@ -12,7 +12,7 @@ pub struct UnaryPlan {
     body: UnaryBody,
 }
 
-/// What is left to do after looking at the labels.
+/// The operation that remains once labels are resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "a plan holds one, and a box would be an allocation")]
 pub enum UnaryBody {
@@ -20,7 +20,8 @@ pub enum UnaryBody {
     Sum(Sum),
 }
 
-/// Plans out = input, with repeated labels of the input as diagonals, labels that out lacks summed, in the order of out.
+/// Plans out = input: repeated labels of the input are diagonals, labels missing from out are summed, and dimensions
+/// are in the order of out.
 ///
 /// # Panics
 /// If a label of out is repeated or not in the input, or one label has different extents.
@@ -54,12 +55,12 @@ pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: u
 }
 
 impl UnaryPlan {
-    /// Read-only, as kernels trust it to stay inside the tensors it was planned for.
+    /// The operation. Read-only, as kernels rely on it to stay inside the tensors it was planned for.
     pub fn body(&self) -> &UnaryBody {
         &self.body
     }
 
-    /// Whether a tensor (0 input, 1 out) is laid out as this was planned for.
+    /// Whether a tensor (0 input, 1 out) has the layout that this was planned for.
     pub fn fits(&self, tensor: usize, extents: &[usize], strides: &[isize]) -> bool {
         self.extents[tensor] == extents && self.strides[tensor] == strides
     }

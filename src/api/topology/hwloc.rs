@@ -1,6 +1,7 @@
-//! Topologies by hwloc.
+//! The topology from hwloc.
 //!
-//! Invariant: nothing of hwloc leaves this file. Deliberately absent: binding by hwloc, since threads are bound one by one anyway.
+//! Invariant: no type of hwloc leaves this file. Deliberately absent: binding by hwloc, since threads are bound one by
+//! one anyway.
 
 use hwlocality::Topology as Hwloc;
 use hwlocality::cpu::cpuset::CpuSet;
@@ -10,7 +11,7 @@ use hwlocality::object::types::ObjectType;
 
 use crate::machine::{Cache, Domain, Topology};
 
-/// The host, without what the system keeps from this process; `None` if hwloc fails or finds no cores.
+/// The part of the host that the system allows this process; `None` if hwloc fails or finds no cores.
 pub fn probed() -> Option<Topology> {
     Some(topology(&Hwloc::new().ok()?)).filter(|topology| topology.cores() > 0)
 }
@@ -22,7 +23,7 @@ fn topology(hwloc: &Hwloc) -> Topology {
     };
     for node in hwloc.objects_with_type(ObjectType::NUMANode) {
         let Some(set) = node.cpuset().map(|set| set.clone_target()) else { continue };
-        // Some memories have no processor.
+        // Some NUMA nodes have memory but no processor.
         let mut cores: Vec<Vec<usize>> = inside(ObjectType::Core, &set).into_iter().map(units).collect();
         if cores.is_empty() {
             cores = inside(ObjectType::PU, &set).into_iter().map(units).collect();
@@ -50,8 +51,8 @@ fn topology(hwloc: &Hwloc) -> Topology {
     Topology { domains, caches: first.filter_map(cache).collect() }
 }
 
-/// Without those whose cores others have: a processor may have several memories, of which the first is the common one, and a memory of
-/// no processor is said to be near all of several.
+/// Removes domains whose cores belong to another domain, too. A processor may have several memories, of which the first
+/// is its main memory. A memory without processors is reported as local to all cores of several domains.
 fn disjoint(domains: Vec<Domain>) -> Vec<Domain> {
     let mut by_size: Vec<(usize, Domain)> = domains.into_iter().enumerate().collect();
     by_size.sort_by_key(|(_, domain)| domain.cores.len());
@@ -65,7 +66,7 @@ fn disjoint(domains: Vec<Domain>) -> Vec<Domain> {
     kept.into_iter().map(|(_, domain)| domain).collect()
 }
 
-/// The processing units of an object, as the system counts them.
+/// The processing units of an object, in the system's numbering.
 fn units(object: &TopologyObject) -> Vec<usize> {
     object.cpuset().map(|set| set.iter_set().map(usize::from).collect()).unwrap_or_default()
 }
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
     use crate::machine::Synthetic;
 
-    /// Our own reading of a text, and hwloc's.
+    /// The topology of a text, as parsed by this crate and by hwloc.
     fn both(text: &str) -> [Topology; 2] {
         let hwloc = Hwloc::builder().from_synthetic(text).unwrap().build().unwrap();
         [text.parse::<Synthetic>().unwrap().topology(), topology(&hwloc)]
@@ -104,7 +105,7 @@ mod tests {
             let [ours, theirs] = both(text);
             assert_eq!(ours, theirs, "{text}");
         }
-        // What a text does not say hwloc makes up: sizes of caches, and of memory.
+        // hwloc invents sizes of caches and memory if a text does not give them.
         for text in ["pack:2 numa:1 core:72 pu:1", "pack:2 numa:4 core:3 pu:2", "core:1 pu:1", "pack:2 core:2 pu:2"] {
             let [ours, theirs] = both(text);
             let cores = |host: &Topology| {
@@ -114,7 +115,7 @@ mod tests {
         }
     }
 
-    /// The placements by hwloc's own topologies, as those of the texts.
+    /// Placements on topologies from hwloc are the same as on those from the texts.
     #[test]
     fn placements_by_hwloc() {
         for (text, says) in [

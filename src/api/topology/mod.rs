@@ -1,8 +1,9 @@
-//! What this host is made of, found out once: by hwloc where the build has it, else from Linux, else all cores alike.
+//! The topology of this host, detected once: by hwloc if the build has it, else from the files of Linux, else as a flat
+//! list of cores.
 //!
-//! `EINSUM_DIST_TOPOLOGY` says it instead, as text that [`Synthetic`] reads: for systems that do not tell, or tell wrong, and for
-//! tests. Invariant: whoever found it out, cores and domains are numbered as the system numbers them. Deliberately absent: distances,
-//! devices, and memory that is no processor's own.
+//! `EINSUM_DIST_TOPOLOGY` overrides it with a text that [`Synthetic`] parses: for tests, and for systems that report no
+//! topology or a wrong one. Invariant: cores and domains have the system's numbers, whatever the source. Deliberately
+//! absent: distances, devices, and memory without processors.
 
 #[cfg(feature = "hwloc")]
 mod hwloc;
@@ -14,11 +15,11 @@ use std::sync::OnceLock;
 use super::{Error, Result, host};
 use crate::machine::{Synthetic, Topology};
 
-/// The cores of this host that its system lets this process have, whatever the affinity mask says. Cost: tens of milliseconds for the
-/// first caller.
+/// The topology of this host, with all cores that the system allows this process, regardless of its affinity mask.
+/// Cost: tens of milliseconds for the first call.
 ///
 /// # Errors
-/// `EINSUM_DIST_TOPOLOGY` is no topology.
+/// `EINSUM_DIST_TOPOLOGY` is not a topology.
 pub fn topology() -> Result<&'static Topology> {
     static TOPOLOGY: OnceLock<std::result::Result<Topology, String>> = OnceLock::new();
     let found = TOPOLOGY.get_or_init(|| match std::env::var("EINSUM_DIST_TOPOLOGY") {
@@ -31,7 +32,7 @@ pub fn topology() -> Result<&'static Topology> {
     found.as_ref().map_err(|error| Error::Usage(error.clone()))
 }
 
-/// What the affinity mask of this process leaves of it; all of it where the system has no such masks.
+/// The topology restricted to the affinity mask of this process; unrestricted if the system has no such masks.
 ///
 /// # Errors
 /// As [`topology`].
@@ -69,7 +70,7 @@ mod tests {
         assert!(cpus.is_empty() || units.len() == cpus.len(), "{units:?} of {cpus:?}");
     }
 
-    /// Both ways of asking Linux come to the same.
+    /// Both sources of the topology agree.
     #[test]
     #[cfg(all(feature = "hwloc", target_os = "linux"))]
     fn hwloc_and_linux_agree() {

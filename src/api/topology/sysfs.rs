@@ -1,13 +1,13 @@
-//! The topology as Linux tells it in files.
+//! The topology from the files of Linux.
 //!
-//! | file below `/` | what |
+//! | file below `/` | content |
 //! |---|---|
-//! | `sys/devices/system/cpu/online` | the processing units, less what the control group keeps from this process |
-//! | `sys/devices/system/cpu/cpuN/topology/` | which of them are one core, and of which socket |
-//! | `sys/devices/system/cpu/cpuN/cache/` | caches, those of the first unit for all |
+//! | `sys/devices/system/cpu/online` | the processing units, of which the control group may allow only some |
+//! | `sys/devices/system/cpu/cpuN/topology/` | the core and the socket of each unit |
+//! | `sys/devices/system/cpu/cpuN/cache/` | the caches; those of the first unit stand for all |
 //! | `sys/devices/system/node/nodeN/` | the units of a NUMA domain, and its memory |
 //!
-//! Invariant: a file that is missing, as in some containers, costs what it says and nothing else.
+//! Invariant: if a file is missing, as in some containers, only its own information is lost.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use std::path::Path;
 use super::super::host::ranges;
 use crate::machine::{Cache, Domain, Topology};
 
-/// The host whose root is there; `None` where the system does not even tell how many units there are.
+/// The topology of the host with this root directory; `None` if the list of online units is missing.
 pub fn probed(root: &Path) -> Option<Topology> {
     let read = |file: &str| Some(std::fs::read_to_string(root.join(file)).ok()?.trim().to_owned());
     let mut units = ranges(&read("sys/devices/system/cpu/online")?);
@@ -29,7 +29,7 @@ pub fn probed(root: &Path) -> Option<Topology> {
         let mut cores: Vec<Vec<usize>> = Vec::new();
         let mut known: BTreeMap<usize, usize> = BTreeMap::new();
         for &unit in units {
-            // A core is called by its first unit, whether that may be used or not.
+            // A core is identified by its first unit, even if this process may not use that unit.
             let first =
                 of(unit, "thread_siblings_list").and_then(|list| ranges(&list).into_iter().min()).unwrap_or(unit);
             let place = *known.entry(first).or_insert(cores.len());
@@ -64,13 +64,13 @@ pub fn probed(root: &Path) -> Option<Topology> {
     Some(Topology { caches: caches.collect(), domains })
 }
 
-/// Bytes of a NUMA node: `Node 0 MemTotal:  32657784 kB`.
+/// Bytes of memory of a NUMA node, from a line such as `Node 0 MemTotal:  32657784 kB`.
 fn total(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find(|line| line.contains("MemTotal:"))?;
     Some(line.split_whitespace().rev().nth(1)?.parse::<u64>().ok()? * 1024)
 }
 
-/// The units that this process's control group has, or the next one above that says.
+/// The units of this process's control group, or of its nearest ancestor that lists units.
 fn control_group(root: &Path) -> Option<Vec<usize>> {
     let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    /// A root directory with some files, gone at the end.
+    /// A root directory with some files, removed at the end.
     struct Root(PathBuf);
 
     impl Root {
@@ -107,7 +107,7 @@ mod tests {
         }
     }
 
-    /// Two sockets of two cores of two threads; threads of a core are four apart. The last unit is another group's.
+    /// Two sockets of two cores with two threads each, numbered four apart. The last unit belongs to another group.
     #[test]
     fn two_domains_of_hardware_threads() {
         let mut files: Vec<(String, String)> = vec![
@@ -128,7 +128,7 @@ mod tests {
         ];
         for unit in 0..8_usize {
             let folder = format!("sys/devices/system/cpu/cpu{unit}/topology");
-            // Sockets in the other order than domains.
+            // Sockets are numbered in the opposite order of domains.
             files.push((format!("{folder}/physical_package_id"), (unit % 4 / 2).to_string()));
             files.push((format!("{folder}/core_id"), (unit % 2).to_string()));
             files.push((format!("{folder}/thread_siblings_list"), format!("{},{}", unit % 4, unit % 4 + 4)));

@@ -1,4 +1,4 @@
-//! Many small products of one size, read and written where they lie: what is the same for all is found out once.
+//! Many small products of one size, read and written in place: everything that they have in common is set up once.
 
 use super::super::Element;
 use super::super::micro::{Call, Kernel};
@@ -6,16 +6,16 @@ use super::Arguments;
 use super::multiply::Own;
 use crate::local_plan::{Access, Axis, GemmPlan, OutAccess, RowLayout, Spot, Table};
 
-/// Most register tiles of a product; larger products do not notice what it takes to start one.
+/// Most register tiles of a product; for larger products the cost of starting one is negligible.
 const MOST: usize = 24;
-/// Most tiles of all products that are computed together, and of the product after them.
+/// Most tiles of the products that are computed together, plus those of the product after them.
 const SPOTS: usize = 64;
 /// Most products whose tiles are computed with one call.
 const TOGETHER: usize = 16;
-/// Bytes of the products that stay in the first cache from one tile to the next, if they have several.
+/// Bytes of the products that stay in the first-level cache from one tile to the next, if products have several tiles.
 const NEAR: usize = 24 << 10;
 
-/// One register tile of each product: the call for the first, and the code.
+/// The register tile at one place in each product: the call for the first product, and the kernel.
 #[derive(Clone, Copy)]
 struct Tile<R> {
     call: Call<R>,
@@ -26,15 +26,16 @@ struct Tile<R> {
 pub(super) struct Batch<T: Element> {
     tiles: [Option<Tile<T::Real>>; MOST],
     count: usize,
-    /// Where those of each product lie, and of the one after: all of the first tile, then all of the second.
+    /// The offsets of the tiles, of `together` products and the one after: those of the first tile, then those of the
+    /// second, and so on.
     spots: [Spot; SPOTS],
-    /// How many products to compute together.
+    /// The number of products to compute together.
     pub together: usize,
 }
 
 impl<T: Element> Batch<T> {
-    /// None if products are not read and written in place, are more than one box or [`MOST`] tiles, or are fewer than 4.
-    /// `inner`: from one product to the next.
+    /// Returns `None` if products are not read and written in place, have more than one box or [`MOST`] tiles, or are
+    /// fewer than 4, or if rows do not form vectors in out. `inner`: the strides from one product to the next.
     pub fn new(plan: &GemmPlan, own: &mut Own<T>, arguments: Arguments<T>, inner: [isize; 3]) -> Option<Self> {
         let in_place = plan.access == [Access::InPlace; 2] && plan.out == OutAccess::Direct && plan.slab.size == 1;
         let one_box = [&plan.rows, &plan.cols, &plan.depth].iter().all(|axis| axis.boxes() == 1);
@@ -87,11 +88,12 @@ impl<T: Element> Batch<T> {
         Some(batch)
     }
 
-    /// Some products, the first at so many elements from the first of all.
+    /// Computes `count` products. The offsets lead from the first elements of the tensors to those of the first
+    /// product.
     ///
     /// # Safety
-    /// The offsets are those of a product of the batch that the plan has, and the others follow it; at most
-    /// [`Batch::together`].
+    /// The offsets are those of one of the plan's products, and the other `count - 1` products follow it at the inner
+    /// strides; `count` is at most [`Batch::together`].
     #[inline(always)]
     pub unsafe fn run(&mut self, [left, right, out]: [isize; 3], count: usize) {
         let parts = T::PARTS as isize;
@@ -101,12 +103,13 @@ impl<T: Element> Batch<T> {
             let call = Call {
                 left: tile.call.left.wrapping_offset(left * parts),
                 right,
-                // What the next product reads.
+                // Prefetches the next product's right operand.
                 next: right.wrapping_offset(spots[1].right),
                 out: tile.call.out.wrapping_offset(out * parts),
                 ..tile.call
             };
-            // SAFETY: the caller's promise, for the first product moved to others; the plan outlives the batch.
+            // SAFETY: the caller's promise, as the call for the first product is offset to the others; the plan
+            // outlives the batch.
             unsafe { (tile.kernel)(&call, &spots[..count]) };
         }
     }

@@ -1,8 +1,9 @@
 //! Register tiles by LIBXSMM, which multiplies column-major matrices.
 //!
-//! What is added onto out goes through a register tile: LIBXSMM would begin its sums with what out holds, and chains of
-//! additions would go on from one box of the depth to the next, however many there are.
-//! What it cannot take (strides below the extents, none at all) is multiplied by plain loops, so that every plan runs.
+//! Products that are added onto out go through a register tile in memory: LIBXSMM would start its sums with out's
+//! values, so chains of additions would continue from one box of the depth to the next, without limit. Plain loops
+//! multiply tiles that LIBXSMM cannot (a leading dimension below its extent, no unit stride in right, no code for the
+//! shape), so every plan can run.
 
 use super::super::Element;
 use super::super::micro::Call;
@@ -11,10 +12,10 @@ use super::super::xsmm::Tile;
 /// Sizes of a product and its three leading dimensions, and whether right is stored by rows.
 type Shape = ([usize; 3], [usize; 3], bool);
 
-/// A shape, and its code if LIBXSMM has one.
+/// A shape, and its code, if LIBXSMM has any.
 type Kept<R> = (Shape, Option<Tile<R>>);
 
-/// Codes for the shapes that came last.
+/// A cache of the code for the most recent shapes.
 pub(super) struct Generated<T: Element> {
     packed: bool,
     kept: [Option<Kept<T::Real>>; 4],
@@ -26,11 +27,11 @@ impl<T: Element> Generated<T> {
         Generated { packed, kept: [None; 4], next: 0 }
     }
 
-    /// The code for a call with columns of out `lead` apart.
+    /// The code for a call whose columns of out are `lead` apart.
     #[inline(always)]
     fn get(&mut self, call: &Call<T::Real>, columns: usize, lead: usize) -> Option<Tile<T::Real>> {
         let column = if self.packed { 1 } else { call.right_column };
-        // Right is read by columns where their elements lie side by side, by rows where those of a row do.
+        // Right is column-major if the elements of a column are contiguous, row-major if those of a row are.
         let (by_rows, right) = if call.right_step == 1 && !self.packed {
             (false, if columns == 1 { call.depth as isize } else { column })
         } else if column == 1 || columns == 1 {
@@ -52,10 +53,10 @@ impl<T: Element> Generated<T> {
         tile
     }
 
-    /// Writes a tile to its place in out, if factors and strides allow.
+    /// Writes a tile to out. Returns false, without doing anything, if factors or strides do not allow it.
     ///
     /// # Safety
-    /// As [`Call`] says, for so many columns, with vectors side by side.
+    /// As for [`Call`], with `columns` columns and contiguous vectors.
     pub unsafe fn direct(&mut self, call: &Call<T::Real>, columns: usize) -> bool {
         if call.alpha[0] != T::ONE.parts()[0] || call.beta[0] != T::ZERO.parts()[0] {
             return false;
@@ -77,7 +78,7 @@ impl<T: Element> Generated<T> {
     /// Writes a tile to a dense buffer whose columns are `lead` apart.
     ///
     /// # Safety
-    /// As [`Call`] says, for so many columns, with beta 0.
+    /// As for [`Call`], with `columns` columns and beta 0.
     pub unsafe fn tile(&mut self, call: &Call<T::Real>, columns: usize, lead: usize) {
         let out = call.out;
         let alpha = call.alpha[0];

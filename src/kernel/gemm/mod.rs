@@ -1,7 +1,8 @@
-//! Contracts as matrix products: packs boxes, multiplies panels, stores tiles, as a [`GemmPlan`] says.
+//! Executes contractions as matrix products: packs boxes, multiplies panels and stores tiles, as planned by a
+//! [`GemmPlan`].
 //!
-//! Shares of the grid write disjoint boxes of out, or of partial sums that are added to it in a fixed order at the end. Each
-//! packs into its own part of the workspace and waits for nobody.
+//! Shares of the grid write disjoint boxes of out, or of partial sums that are added to out in a fixed order at the
+//! end. Each share packs into its own part of the workspace and waits for no other share.
 
 mod batch;
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -22,7 +23,7 @@ use super::pointer::{Const, Mut};
 use crate::local_plan::{Family, GemmPlan, Isa};
 use share::GemmShare;
 
-/// The tensors and factors of one run, in the order of the plan: rows' operand, columns' operand, out.
+/// The tensors and factors of one run, in the plan's order: rows' operand, columns' operand, out.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments<T> {
     pub operands: [Const<T>; 2],
@@ -32,9 +33,9 @@ pub(super) struct Arguments<T> {
 }
 
 /// # Safety
-/// The plan is for tensors of which `arguments` holds the first elements: all its offsets may be read in the operands and
-/// written in out, which nobody else touches and which holds values unless beta is 0. `workspace` has as many elements as
-/// the plan asks for. The instruction set and the family are available, and those of the plan.
+/// The plan is for the tensors to whose first elements `arguments` points: all its offsets may be read in the operands
+/// and written in out. No other code accesses out, and out is initialised unless beta is 0. `workspace` has as many
+/// elements as the plan requires. The instruction set and the kernel family are available, and those of the plan.
 pub(super) unsafe fn run<T: Element>(
     plan: &GemmPlan,
     isa: Isa,
@@ -46,12 +47,13 @@ pub(super) unsafe fn run<T: Element>(
     let each: usize = plan.share_elements().iter().sum();
     let (workspace, partials) = workspace.split_at_mut(shares * each);
     let deep = Deep { plan, isa, family, arguments, partials: Mut(partials.as_mut_ptr()) };
-    // SAFETY: the caller's promise; there is room for all partial sums.
+    // SAFETY: the caller's promise; the workspace has room for all partial sums.
     unsafe { deep.run(0..plan.depth.boxes(), 0, workspace) };
 }
 
-/// A sum of depth boxes: halves of it until few are left, which are added one after the other. So rounding errors grow with
-/// the logarithm of their number (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
+/// A sum over depth boxes. The range is halved until few boxes are left, which are added one after the other. So
+/// rounding errors grow with the logarithm of the number of boxes (N. J. Higham, Accuracy and Stability of Numerical
+/// Algorithms, 2nd edition, section 4.2).
 struct Deep<'a, T: Element> {
     plan: &'a GemmPlan,
     isa: Isa,
@@ -61,12 +63,13 @@ struct Deep<'a, T: Element> {
 }
 
 impl<T: Element> Deep<'_, T> {
-    /// Where out's first element has its counterpart in a partial sum.
+    /// The element of a partial sum that corresponds to out's first element.
     fn partial(&self, number: usize) -> *mut T {
         self.partials.at((number * self.plan.partial_elements() + self.plan.partial.first) as isize)
     }
 
-    /// Out, or the partial sum of a level that is not the first, and what becomes of its values.
+    /// The destination of a level and its beta: out for level 0; for the others, the level's partial sum, which is
+    /// overwritten.
     fn target(&self, level: usize) -> (*mut T, T) {
         match level {
             0 => (self.arguments.out.at(0), self.arguments.beta),
@@ -75,7 +78,7 @@ impl<T: Element> Deep<'_, T> {
     }
 
     /// # Safety
-    /// As [`run`], for depth boxes of the plan and a level that it has.
+    /// As for [`run`], with depth boxes of the plan and a level that it has.
     unsafe fn run(&self, depth: Range<usize>, level: usize, workspace: &mut [T]) {
         if depth.len() <= self.plan.leaf {
             // SAFETY: the caller's promise.
@@ -91,7 +94,7 @@ impl<T: Element> Deep<'_, T> {
     }
 
     /// # Safety
-    /// As [`Deep::run`].
+    /// As for [`Deep::run`].
     unsafe fn leaf(&self, depth: &Range<usize>, level: usize, workspace: &mut [T]) {
         let Deep { plan, isa, family, arguments, .. } = *self;
         let (out, beta) = self.target(level);
@@ -101,8 +104,8 @@ impl<T: Element> Deep<'_, T> {
                 0 => Arguments { out: target, beta, ..arguments },
                 part => Arguments { out: Mut(self.partial(part - 1)), beta: T::ZERO, ..arguments },
             };
-            // SAFETY: the caller's promise; shares are disjoint in out or in a partial sum, which has room for all that lies
-            // as out does, and each has its part of the workspace.
+            // SAFETY: the caller's promise; shares write disjoint elements of out or of a partial sum, which has room
+            // for all of out's layout, and each share has its own part of the workspace.
             unsafe { GemmShare::new(plan, isa, family, arguments, workspace).run(number, depth) }
         };
         let shares = plan.grid.shares();
@@ -113,15 +116,16 @@ impl<T: Element> Deep<'_, T> {
             parts.enumerate().for_each(|(number, workspace)| share(number, workspace));
         }
         for part in 1..plan.grid.parts[3] {
-            // SAFETY: all shares have ended; every element of the partial sum that has a counterpart in out was written.
+            // SAFETY: all shares have ended; every element of the partial sum that corresponds to an element of out was
+            // written.
             unsafe { self.merge(self.partial(part - 1), target.at(0)) };
         }
     }
 
-    /// Adds a partial sum onto out or another one.
+    /// Adds a partial sum onto out or onto another partial sum.
     ///
     /// # Safety
-    /// Both hold values, and no thread touches them.
+    /// Both are initialised, and no other thread accesses them.
     unsafe fn merge(&self, from: *mut T, to: *mut T) {
         if let Some(merge) = &self.plan.merge {
             // SAFETY: the caller's promise.

@@ -1,20 +1,21 @@
-//! Packs a box of an operand into panels: so many rows side by side for each step of the sum.
+//! Packs a box of an operand into panels. A panel has a fixed number of rows, which are contiguous for each step of the
+//! sum.
 //!
-//! Before, a 3 x 2 box with rows 10 apart and steps of the sum side by side; after, panels of 2 rows:
+//! Before: a 3 x 2 box with a row stride of 10 and contiguous steps of the sum. After: panels of 2 rows.
 //! ```text
 //! 0 1 | 10 11 | 20 21   ->   0 10 | 1 11    20 _ | 21 _
 //! ```
-//! Invariant: reads the elements of the box and no other. Rows that fill up a panel are 0.
+//! Invariant: only elements of the box are read. Rows that pad a panel are 0.
 
 use super::super::Element;
 use super::super::simd::{Body, Both, prefetch, transpose_tile};
 use super::run::copy_run;
 use crate::local_plan::{CACHE_LINE, PackBy, Table};
 
-/// Cache lines to ask for before they are needed.
+/// The prefetch distance in cache lines.
 const LINES_AHEAD: usize = 24;
 
-/// What to pack, and where.
+/// A box to pack, and its destination.
 #[derive(Clone, Copy)]
 pub(super) struct Pack<'a, T> {
     pub by: PackBy,
@@ -23,12 +24,13 @@ pub(super) struct Pack<'a, T> {
     /// Offsets of the rows (columns, for the columns' operand).
     pub rows: &'a Table,
     pub depth: &'a Table,
-    /// Which of the two tensors of the depth's table this is.
+    /// The index of this operand among the two tensors of the depth's table.
     pub operand: usize,
-    /// Rows of a panel.
+    /// Rows in a panel.
     pub panel: usize,
     pub to: *mut T,
-    /// Boxes beside this one: how many, how far apart in the tensor, and as panels.
+    /// The number of boxes, one per index of the slab; then the distance from one to the next, in the tensor and in the
+    /// panels.
     pub slabs: usize,
     pub slab_stride: isize,
     pub slab_panels: usize,
@@ -38,7 +40,8 @@ impl<T: Element> Body for Pack<'_, T> {
     type Output = ();
 
     /// # Safety
-    /// All offsets of the tables and slabs may be read from `from`; `to` has room for whole panels of each slab.
+    /// All offsets of the tables and slabs may be read, relative to `from`; `to` has room for whole panels of each
+    /// slab.
     #[inline(always)]
     unsafe fn run<S: Both>(self) {
         // SAFETY: the caller's promise.
@@ -63,16 +66,16 @@ impl<T: Element> Body for Pack<'_, T> {
 }
 
 impl<T: Element> Pack<'_, T> {
-    /// Where a row's element for a step of the sum goes.
+    /// The offset in the panels of a row's element for a step of the sum.
     #[inline(always)]
     fn place(&self, row: usize, step: usize) -> usize {
         let (panel, lane) = self.rows.panel_of(row, self.panel);
         (panel.number * self.depth.len() + step) * self.panel + lane
     }
 
-    /// How many rows from one on lie evenly apart and in one panel, and how far apart.
+    /// The number of rows from `row` on that are evenly spaced and in one panel, and their stride.
     ///
-    /// A function and not a closure around what is done to them: vector code inside closures is compiled without the
+    /// This is a function rather than a loop that calls a closure: vector code inside closures is compiled without the
     /// instruction set.
     #[inline(always)]
     fn piece(&self, row: usize) -> (usize, isize) {
@@ -81,7 +84,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for the whole, of one slab.
+    /// As for `run`, with one slab.
     #[inline(always)]
     unsafe fn runs<S: Both>(self) {
         let steps = &self.depth.offsets[self.operand];
@@ -105,17 +108,17 @@ impl<T: Element> Pack<'_, T> {
         }
     }
 
-    /// How many whole panels from a row on have all their rows side by side.
+    /// The number of whole panels, from a row on, whose rows are all contiguous.
     #[inline(always)]
     fn dense_panels(&self, row: usize) -> usize {
         let (len, stride) = self.rows.run(0, row, self.rows.run - row % self.rows.run);
         if stride == 1 { len / self.panel } else { 0 }
     }
 
-    /// Each step's rows of several panels at once, which are read in one stretch.
+    /// Packs several panels at once: for each step, their rows are one contiguous stretch.
     ///
     /// # Safety
-    /// As for the whole, with so many whole panels whose rows lie side by side.
+    /// As for `run`, with `panels` whole panels whose rows are contiguous.
     #[inline(always)]
     unsafe fn panels_of_rows<S: Both>(&self, steps: &[isize], from: *const T, to: *mut T, panels: usize) {
         let apart = steps.len() * self.panel;
@@ -123,7 +126,7 @@ impl<T: Element> Pack<'_, T> {
         macro_rules! copy {
             ($copy:path, $len:expr) => {
                 for (step, &offset) in steps.iter().enumerate() {
-                    // Steps are far apart, where nobody else asks for them ahead.
+                    // Steps are too far apart for the hardware prefetcher.
                     let ahead = steps[(step + 1).min(steps.len() - 1)] - offset;
                     for panel in 0..panels {
                         let from = from.wrapping_offset(offset).wrapping_add(panel * self.panel);
@@ -154,7 +157,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for the whole, with `len` rows of one panel, `stride` apart.
+    /// As for `run`, with `len` rows of one panel, `stride` apart.
     #[inline(always)]
     unsafe fn run_of_rows<S: Both>(&self, steps: &[isize], from: *const T, to: *mut T, len: usize, stride: isize) {
         // SAFETY: the caller's promise.
@@ -196,12 +199,12 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for the whole, of one slab.
+    /// As for `run`, with one slab.
     #[inline(always)]
     unsafe fn depth<S: Both>(self) {
         let Some((apart, neighbours)) = self.depth.unit[self.operand] else { return };
         let steps = &self.depth.offsets[self.operand];
-        // The tiles of some rows, each of so many neighbours: where they begin.
+        // Each tile has `neighbours` contiguous steps, of which `begin` is the first.
         let tiles = self.depth.len() / neighbours;
         let begin = |tile: usize| tile / apart * apart * neighbours + tile % apart;
         let mut next = 0;
@@ -210,7 +213,7 @@ impl<T: Element> Pack<'_, T> {
             let (len, stride) = self.piece(row);
             next += len;
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
-            // Rows without gaps of lines are one stretch of them.
+            // Rows that leave out no cache line between them are prefetched as one stretch.
             let line = CACHE_LINE / size_of::<T>();
             let dense = stride.unsigned_abs() <= neighbours.max(line);
             let (stretches, length) =
@@ -220,13 +223,13 @@ impl<T: Element> Pack<'_, T> {
             let ahead = LINES_AHEAD.div_ceil(lines);
             for tile in 0..tiles {
                 let step = begin(tile);
-                // They are far apart, where nobody else asks for them ahead.
+                // Tiles are too far apart for the hardware prefetcher.
                 if tile + ahead < tiles {
                     let soon = from.wrapping_offset(steps[begin(tile + ahead)] + below);
                     for stretch in 0..stretches {
                         let start = soon.wrapping_offset(stretch as isize * stride);
                         (0..length - 1).step_by(line).for_each(|at| prefetch(start.wrapping_add(at)));
-                        // Which begins one more line where the first is not whole.
+                        // The last element is on one more line if the stretch does not start at a line.
                         prefetch(start.wrapping_add(length - 1));
                     }
                 }
@@ -240,13 +243,13 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for the whole, of one slab.
+    /// As for `run`, with one slab.
     #[inline(always)]
     unsafe fn across<S: Both>(self) {
         const SIDE: usize = 16;
         let Some((apart, neighbours)) = self.rows.unit[0] else { return };
         let steps = &self.depth.offsets[self.operand];
-        // Neighbours are whole panels apart, or panels of all rows end between them.
+        // Neighbours have the same lane: they are whole runs apart, or whole panels of the only run.
         let one_run = self.rows.run == self.rows.len();
         let whole_panels = apart.is_multiple_of(self.rows.run) || (one_run && apart.is_multiple_of(self.panel));
         let mut tile = [T::ZERO; SIDE * SIDE];
@@ -291,7 +294,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for the whole.
+    /// As for `run`.
     #[inline(always)]
     unsafe fn slab<S: Both>(self) {
         let steps = &self.depth.offsets[self.operand];
@@ -313,7 +316,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for the whole, of one slab.
+    /// As for `run`, with one slab.
     #[inline(always)]
     unsafe fn elements(self) {
         for (row, &row_offset) in self.rows.offsets[0].iter().enumerate() {
@@ -329,7 +332,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for the whole.
+    /// As for `run`.
     #[inline(always)]
     unsafe fn pad(self) {
         if self.rows.run.is_multiple_of(self.panel) {
@@ -341,7 +344,7 @@ impl<T: Element> Pack<'_, T> {
             for slab in 0..self.slabs {
                 for step in 0..self.depth.len() {
                     let at = slab * self.slab_panels + self.place(first, step) + panel.len;
-                    // SAFETY: the rest of a panel.
+                    // SAFETY: the padding of a panel, which is inside the room of `to`.
                     unsafe { std::slice::from_raw_parts_mut(self.to.add(at), self.panel - panel.len).fill(T::ZERO) };
                 }
             }

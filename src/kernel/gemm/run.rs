@@ -1,4 +1,4 @@
-//! Elements side by side, moved and added as vectors.
+//! Copies and adds contiguous elements as vectors.
 
 use num_complex::Complex;
 
@@ -6,10 +6,10 @@ use super::super::Element;
 use super::super::simd::{Blend, Both, Merge, Plus, Put, Real, Simd};
 use crate::dtype::Dtype;
 
-/// `len` reals merged into others.
+/// Merges `len` reals into others.
 ///
 /// # Safety
-/// The instructions exist; `len` reals of both sides may be accessed as `merge` says.
+/// The instruction set is available; `len` reals on both sides may be accessed as `merge` requires.
 #[inline(always)]
 unsafe fn merge_run<S: Simd<R>, R: Real>(from: *const R, to: *mut R, len: usize, merge: impl Merge<R>) {
     let whole = len / S::LANES * S::LANES;
@@ -27,10 +27,10 @@ unsafe fn merge_run<S: Simd<R>, R: Real>(from: *const R, to: *mut R, len: usize,
 /// `to = from`
 ///
 /// # Safety
-/// The instructions exist; `len` elements may be read and written.
+/// The instruction set is available; `len` elements may be read and written.
 #[inline(always)]
 pub(super) unsafe fn copy_run<S: Both, T: Element>(from: *const T, to: *mut T, len: usize) {
-    // Elements of 4 bytes as numbers of 4, all others as numbers of 8: moves keep every bit.
+    // Elements of 4 bytes are moved as `f32`, all others as `f64`: moves preserve every bit.
     // SAFETY: the caller's promise.
     unsafe {
         if size_of::<T>() == 4 {
@@ -44,11 +44,12 @@ pub(super) unsafe fn copy_run<S: Both, T: Element>(from: *const T, to: *mut T, l
 /// `to = from + beta to`; with beta 0, `to` is not read.
 ///
 /// # Safety
-/// The instructions exist; `len` elements of `from` may be read, those of `to` written, and read unless beta is 0.
+/// The instruction set is available; `len` elements of `from` may be read; those of `to` may be written, and read
+/// unless beta is 0.
 #[inline(always)]
 pub(super) unsafe fn add_run<S: Both, T: Element>(from: *const T, beta: T, to: *mut T, len: usize) {
     let Complex { re, im } = beta.to_c64();
-    // SAFETY: the caller's promise; an element is one or two reals of the type that its dtype says.
+    // SAFETY: the caller's promise; an element consists of one or two reals of the type that its dtype names.
     unsafe {
         if beta == T::ZERO {
             return copy_run::<S, T>(from, to, len);

@@ -1,7 +1,7 @@
-//! One thread's boxes.
+//! Computes the boxes of one share.
 //!
-//! Loops over batches, column boxes, depth boxes and row boxes, in this order; a packed box is kept for as long as the
-//! loops stay on it, within one run only, so new data is never mistaken for old.
+//! Loops over batches, column boxes, depth boxes and row boxes, in this order. A packed box is reused for as long as
+//! the loops stay on it, but only within one run, so new data is never mistaken for old.
 
 use std::ops::Range;
 
@@ -18,23 +18,23 @@ use crate::local_plan::{
     Access, BoxAt, CACHE_LINE, Family, GemmPlan, Group, Isa, MOST_COLUMNS, OutAccess, Panel, RowLayout, Table,
 };
 
-/// How many steps before its use an operand is asked for that lies far apart.
+/// The prefetch distance, in steps, of an operand that is read in place, as its steps may be far apart.
 const AHEAD: isize = 8;
 
-/// Where one operand of a box is, and how to step through it, in elements.
+/// The location of one operand of a box, and its strides in elements.
 #[derive(Clone, Copy)]
 struct Panels<T> {
     start: *const T,
-    /// From one panel to the next, where panels are packed.
+    /// From one panel to the next, if panels are packed; otherwise 0.
     panel: usize,
     /// From one step of the sum to the next.
     step: isize,
-    /// From one row (column) to the next, where it is read in place.
+    /// From one row (column) to the next, if it is read in place.
     across: isize,
     slab: isize,
 }
 
-/// The product of one box: the call for any of its tiles but for what depends on the tile.
+/// The product of one box. `call` has everything that does not depend on the tile.
 struct Product<'a, T: Element> {
     call: Call<T::Real>,
     right: Panels<T>,
@@ -51,7 +51,7 @@ pub(super) struct GemmShare<'a, T: Element> {
     /// The box that the packed rows hold: batch, depth box, row box.
     held: Option<[usize; 3]>,
     multiply: Multiply<T>,
-    /// Whether out goes past the caches.
+    /// Whether out is written past the caches.
     streams: bool,
     /// Offsets of the columns of the register tile, and of the copy of out.
     columns: [[isize; MOST_COLUMNS]; 2],
@@ -75,7 +75,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
     }
 
     /// # Safety
-    /// As [`super::run`] says, for some boxes of the depth; no other share has this number, or this workspace.
+    /// As for [`super::run`], with a range of depth boxes; no other share has this number or this workspace.
     pub unsafe fn run(&mut self, number: usize, depth: &Range<usize>) {
         let plan = self.plan;
         let counts = [plan.batches(), plan.rows.boxes(), plan.cols.boxes(), depth.len()];
@@ -90,7 +90,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             let mut batch = batches.start;
             while batch < batches.end {
                 let count = products.together.min(extent - batch % extent).min(batches.end - batch);
-                // SAFETY: offsets of a batch; those after it are of the same loop.
+                // SAFETY: these are the offsets of a batch; the others follow it in the same loop.
                 unsafe { products.run(self.batch(batch).0, count) };
                 batch += count;
             }
@@ -130,7 +130,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Offsets of a batch, and how many indices of the slab it has.
+    /// The offsets of a batch, and the number of its indices of the slab.
     fn batch(&self, batch: usize) -> ([isize; 3], usize) {
         let (slab, mut start) = (self.plan.slab, [0; 3]);
         let mut rest = batch;
@@ -144,7 +144,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
     }
 
     /// # Safety
-    /// The boxes are the plan's, `start` the offset of a batch.
+    /// The boxes are the plan's, and `start` is the offset of a batch.
     unsafe fn columns(&mut self, start: isize, cols: BoxAt, depth: BoxAt, slabs: usize) -> Panels<T> {
         let from = self.arguments.operands[1].at(start + cols.start[0] + depth.start[1]);
         match self.plan.access[1] {
@@ -155,7 +155,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
     }
 
     /// # Safety
-    /// The boxes are the plan's, `start` the offset of a batch, and `names` are these boxes' and no other's.
+    /// The boxes are the plan's, `start` is the offset of a batch, and `names` identifies these boxes and no others.
     unsafe fn rows(&mut self, start: isize, rows: BoxAt, depth: BoxAt, slabs: usize, names: [usize; 3]) -> Panels<T> {
         let from = self.arguments.operands[0].at(start + rows.start[0] + depth.start[0]);
         if self.plan.access[0] == Access::InPlace {
@@ -183,7 +183,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
     }
 
     /// # Safety
-    /// The tables' offsets may be read from `from` in all slabs.
+    /// The tables' offsets may be read, relative to `from`, in all slabs.
     unsafe fn pack(&self, operand: usize, from: *const T, rows: &Table, depth: &Table, slabs: usize) -> Panels<T> {
         let Access::Packed(by) = self.plan.access[operand] else { unreachable!("only packed operands are packed") };
         let panels = self.panels(operand, depth.len());
@@ -204,10 +204,10 @@ impl<'a, T: Element> GemmShare<'a, T> {
         panels
     }
 
-    /// The product of one box by way of a dense copy.
+    /// Computes the product of one box through a dense copy of out.
     ///
     /// # Safety
-    /// As [`GemmShare::product`], for all slabs of out.
+    /// As for [`GemmShare::product`], with all slabs of out.
     #[expect(clippy::too_many_arguments)]
     unsafe fn buffered(
         &mut self,
@@ -233,11 +233,11 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// The product of one box, into out or a dense copy of it.
+    /// Computes the product of one box, into out or a dense copy of it.
     ///
     /// # Safety
-    /// The panels hold the box, or lie where it is; what the plan has offsets for may be written from `out`, and holds
-    /// values unless beta is 0.
+    /// The panels hold the box, or point to it in place; relative to `out`, the plan's offsets may be written, and
+    /// those elements are initialised unless beta is 0.
     unsafe fn product(
         &mut self,
         left: Panels<T>,
@@ -289,10 +289,10 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// The tiles of some panels of rows and one of columns.
+    /// Computes the tiles of a group of row panels and one column panel.
     ///
     /// # Safety
-    /// As [`GemmShare::product`]; the panels are those of its boxes.
+    /// As for [`GemmShare::product`]; the panels are those of its boxes.
     unsafe fn tiles(&mut self, product: &Product<'_, T>, group: Group, col: Panel) {
         let plan = self.plan;
         let buffered = plan.out == OutAccess::Buffered;
@@ -302,7 +302,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         call.rows = group.rows * T::PARTS;
         call.left = call.left.wrapping_offset(group.first as isize * call.left_next);
         call.right = product.right.at(col, cols).cast();
-        // The first tile of a panel of columns asks for the next panel.
+        // The first tile of a panel of columns prefetches the next panel.
         let panel = if right_panel > 0 { right_panel } else { across.unsigned_abs() * col.len };
         call.next = call.right.wrapping_add(if group.first == 0 { panel * T::PARTS } else { 0 });
         let columns = &cols.offsets[1][col.first..col.first + col.len];
@@ -317,7 +317,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             if group.lie != RowLayout::Scattered && self.multiply.spots(&call, col.len, spots) {
                 return;
             }
-            // Changed in place: a copy would wait for what was written into the call just now.
+            // The call is modified in place: a copy would stall on the stores into it just before.
             let (left, out, columns_of_out) = (call.left, call.out, call.columns);
             for (at, spot) in spots.iter().enumerate() {
                 call.left = left.wrapping_offset(at as isize * call.left_next + spot.left);
@@ -346,7 +346,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
 }
 
 impl<T> Panels<T> {
-    /// Where a panel is.
+    /// The first element of a panel.
     fn at(&self, panel: Panel, table: &Table) -> *const T {
         if self.panel > 0 {
             self.start.wrapping_add(panel.number * self.panel)
@@ -356,7 +356,7 @@ impl<T> Panels<T> {
     }
 }
 
-/// The operand of one index of the slab.
+/// The operand at one index of the slab.
 fn slab_at<T>(panels: Panels<T>, slab: isize) -> Panels<T> {
     Panels { start: panels.start.wrapping_offset(slab * panels.slab), ..panels }
 }

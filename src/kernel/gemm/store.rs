@@ -1,4 +1,4 @@
-//! Adds a register tile onto rows of out that are no vectors there.
+//! Merges a register tile in memory into out, for rows that do not form vectors there.
 
 use super::super::Element;
 use super::super::simd::{Body, Both};
@@ -9,10 +9,10 @@ use crate::local_plan::Table;
 pub(super) struct Store<'a, T> {
     pub tile: *const T,
     pub panel: usize,
-    /// Where the box of out begins.
+    /// The first element of the box in out.
     pub out: *mut T,
     pub rows: &'a Table,
-    /// The tile's first row in the table, and how many it has.
+    /// The tile's first row in the table, and its number of rows.
     pub first: usize,
     pub count: usize,
     /// Offsets of the columns in out.
@@ -24,7 +24,7 @@ impl<T: Element> Body for Store<'_, T> {
     type Output = ();
 
     /// # Safety
-    /// The tile may be read; rows and columns of out may be written, and hold values unless beta is 0.
+    /// The tile may be read; its rows and columns in out may be written, and are initialised unless beta is 0.
     #[inline(always)]
     unsafe fn run<S: Both>(self) {
         let mut row = 0;

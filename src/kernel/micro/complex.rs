@@ -1,23 +1,24 @@
 //! The micro-kernel of complex types, on interleaved real and imaginary parts.
 //!
-//! left's elements times right's real part and left's elements times right's imaginary part are two real products; they
-//! are put together once, after the sum: real parts subtract, imaginary parts add crosswise.
+//! Left's elements times right's real part, and left's elements times right's imaginary part, are two real products.
+//! They are combined once, after the sum: lanes of real parts are subtracted, lanes of imaginary parts added, both
+//! crosswise.
 
 use super::super::simd::{Real, Simd};
 use super::{Call, columns};
 use crate::local_plan::Spot;
 
-/// Real numbers of an element.
+/// Real numbers in an element.
 pub(super) const PARTS: usize = 2;
 
-/// For each column, the sums of each vector with its real and with its imaginary parts.
+/// For each column, the sums of each vector with the column's real and with its imaginary parts.
 pub(super) type Sums<Vector, const V: usize, const N: usize> = [[[Vector; V]; 2]; N];
 
-/// A tile of `V` vectors, of half as many complex elements, by `N` columns. `PACKED`: one step of the sum finds its `N` elements
-/// of right side by side.
+/// Computes a tile of `V` vectors, each with half as many complex elements as lanes, by `N` columns. `PACKED`: whether
+/// the `N` elements of right are contiguous at each step of the sum.
 ///
 /// # Safety
-/// As [`Call`] says; the instructions of `S` exist.
+/// As for [`Call`]; the instructions of `S` are available.
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
@@ -54,10 +55,10 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
     }
 }
 
-/// Writes the sums of real and of imaginary parts of right to out.
+/// Combines the sums with right's real and with its imaginary parts, and writes them to out.
 ///
 /// # Safety
-/// As [`tile`].
+/// As for [`tile`].
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
@@ -73,7 +74,8 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
         let (alpha, beta) = (Scale::<S::Vector>::new::<S, R>(call.alpha), Scale::<S::Vector>::new::<S, R>(call.beta));
         let scales = call.alpha != [R::ONE, R::ZERO];
         let reads = call.beta != [R::ZERO; 2];
-        // Mostly there is nothing to scale or to add onto, and short sums are as quick as their stores.
+        // Usually there is nothing to scale or to add onto, and for short sums the stores cost as much time as the
+        // sums.
         if !scales && !reads {
             for n in 0..N {
                 let to = out.offset(2 * *call.columns.add(n));
@@ -115,23 +117,24 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
 struct Scale<Vector> {
     re: Vector,
     im: Vector,
-    /// Without imaginary part: it multiplies each part by itself, so that an infinite one makes no NaN of the other.
+    /// Whether the imaginary part is 0: then both parts are scaled separately, so that an infinite one does not turn
+    /// the other into NaN.
     real: bool,
 }
 
 impl<Vector: Copy> Scale<Vector> {
     /// # Safety
-    /// The instructions of `S` exist.
+    /// The instructions of `S` are available.
     #[inline(always)]
     unsafe fn new<S: Simd<R, Vector = Vector>, R: Real>([re, im]: [R; 2]) -> Self {
         // SAFETY: the caller's promise.
         unsafe { Scale { re: S::splat(re), im: S::splat(im), real: im == R::ZERO } }
     }
 
-    /// Interleaved complex numbers times this one.
+    /// Multiplies interleaved complex numbers by this factor.
     ///
     /// # Safety
-    /// The instructions of `S` exist.
+    /// The instructions of `S` are available.
     #[inline(always)]
     unsafe fn times<S: Simd<R, Vector = Vector>, R: Real>(self, a: Vector) -> Vector {
         // SAFETY: the caller's promise.

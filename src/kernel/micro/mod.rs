@@ -1,8 +1,8 @@
 //! Micro-kernels: products of a few rows and a few columns, held in registers.
 //!
-//! [`kernel`] finds the one for an instruction set and a tile of vectors by columns; sizes are those of
-//! [`crate::local_plan::register_tiles`] and all smaller numbers of columns. One function per size keeps all sums in registers
-//! with nothing left to decide in the loop.
+//! [`Vectorized::kernel`] returns the kernel for an instruction set and a tile of vectors by columns. Sizes are those
+//! of [`crate::local_plan::register_tiles`], with any smaller number of columns. One function per size keeps all sums
+//! in registers and has no other decisions in its loop.
 
 mod complex;
 mod real;
@@ -20,46 +20,48 @@ use super::simd::{Avx2, Avx512};
 use super::simd::{Generic, Real, Simd, Store, Sum, TileDestination, prefetch as ask};
 use crate::local_plan::{CACHE_LINE, Isa, Spot};
 
-/// What a micro-kernel is called with, beside the spots of the tiles that it computes one after the other. Counts and
-/// steps are in real numbers: a complex element is two.
+/// The arguments of a micro-kernel, except for the offsets of the tiles that it computes one after the other, which are
+/// its [`Spot`]s. Counts and strides are in real numbers: a complex element is two.
 ///
-/// Whoever calls promises: with each spot's offsets added, for each of `depth` steps, `rows` numbers from `left` on (with
-/// `left_padded` as many as fill the vectors), and each column's number of `right`, may be read; `rows` numbers of each
-/// column of out may be written, and hold values unless beta is 0; `rows` need exactly the vectors that the kernel has.
+/// The caller promises, with each spot's offsets added: at each of `depth` steps, `rows` numbers from `left` on (with
+/// `left_padded`, as many as fill the vectors) and one element of `right` per column may be read; `rows` numbers of
+/// each column of out may be written, and are initialised unless beta is 0; `rows` numbers need exactly the vectors
+/// that the kernel has.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<R> {
     /// Terms of the sum.
     pub depth: usize,
-    /// Rows of left lie side by side.
+    /// Rows of left are contiguous.
     pub left: *const R,
     pub left_step: isize,
-    /// From the rows of one tile to those of the next, beside what their spots say.
+    /// From the rows of one tile to those of the next, in addition to the offsets in their spots.
     pub left_next: isize,
     pub right: *const R,
     pub right_step: isize,
-    /// From one column of right to the next; kernels for packed columns do not look at it.
+    /// From one column of right to the next; ignored by kernels for packed columns.
     pub right_column: isize,
     pub out: *mut R,
     /// Offset of each column of out, in elements.
     pub columns: *const isize,
     pub rows: usize,
     pub left_padded: bool,
-    /// Out goes past the caches: whole vectors only, each at a multiple of its size; beta is 0, and a fence follows.
+    /// Out is written past the caches, in whole vectors that are each aligned to their size; beta is 0, and a fence
+    /// follows.
     pub streams: bool,
-    /// Whether to ask the memory system for out before the sum; for the products of a batch that takes longer than it saves.
+    /// Whether to prefetch out before the sum; for the products of a batch, this costs more than it saves.
     pub asks_for_out: bool,
-    /// From where on to ask the memory system for about a line per step: what the next call, or in a batch the next product,
-    /// reads of right.
+    /// The address from which about one cache line per step is prefetched: the part of right that the next call reads,
+    /// or the next product in a batch.
     pub next: *const R,
-    /// How far ahead of its use to ask for left; 0 for panels, which are in the cache.
+    /// The prefetch distance for left; 0 for panels, which are in the cache.
     pub ahead: isize,
-    /// Real and imaginary part; real types have no second.
+    /// Real and imaginary part; the latter is 0 for real types.
     pub alpha: [R; 2],
     pub beta: [R; 2],
 }
 
 impl<R: Real> Call<R> {
-    /// How sums that fill their vectors are written, if as they are.
+    /// How sums that fill their vectors are written; `None` if alpha or beta scales.
     fn store(&self) -> Option<Store> {
         let [alpha, beta] = [self.alpha[0], self.beta[0]];
         match (alpha == R::ONE, beta == R::ZERO) {
@@ -72,7 +74,7 @@ impl<R: Real> Call<R> {
 }
 
 impl<R> Call<R> {
-    /// Where the rows of the tile begin that is so many from the first.
+    /// The first row of left for tile number `at` of the call.
     #[inline(always)]
     fn left_of(&self, spot: &Spot, at: usize) -> *const R {
         self.left.wrapping_offset(at as isize * self.left_next + spot.left)
@@ -83,8 +85,9 @@ impl<R> Call<R> {
         self.right.wrapping_offset(spot.right)
     }
 
-    /// From where on the tile asks for lines. Tiles that share a panel of right: the first for what the call says, the others
-    /// for their panel, which is there. Those of a batch, with panels of their own: each for what comes next.
+    /// The address from which the tile prefetches. If tiles share a panel of right, the first one uses the call's
+    /// `next`, and the others use their panel, which is already in the cache. Tiles of a batch have panels of their
+    /// own, and each prefetches that of the next product.
     #[inline(always)]
     fn next_of(&self, spot: &Spot, at: usize) -> *const R {
         if at == 0 || spot.right != 0 { self.next.wrapping_offset(spot.right) } else { self.right }
@@ -92,7 +95,7 @@ impl<R> Call<R> {
 }
 
 /// # Safety
-/// As [`Call`] says; the kernel's instructions exist.
+/// As for [`Call`]; the kernel's instructions are available.
 pub type Kernel<R> = unsafe fn(&Call<R>, &[Spot]);
 
 /// Element types as vectors of real numbers.
@@ -104,14 +107,14 @@ pub trait Vectorized: Copy {
 
     fn parts(self) -> [Self::Real; 2];
 
-    /// The kernel for so many vectors and columns; `packed`: the columns of right lie side by side.
+    /// The kernel for a tile of `vectors` by `columns`. `packed`: whether the columns of right are contiguous.
     ///
     /// # Panics
     /// If no kernel has this size.
     fn kernel(isa: Isa, vectors: usize, columns: usize, packed: bool) -> Kernel<Self::Real>;
 }
 
-/// Pointers to every third column of right: processors add one or two times a stride to an address for nothing.
+/// Pointers to every third column of right: processors add one or two times a stride to an address at no cost.
 type Columns<R> = [*const R; 6];
 
 #[inline(always)]
@@ -119,20 +122,21 @@ fn columns<R>(right: *const R, column: isize) -> Columns<R> {
     std::array::from_fn(|group| right.wrapping_offset(3 * group as isize * column))
 }
 
-/// What is left to do for a tile.
+/// The remaining work on a tile.
 enum Rest {
     Nothing,
-    /// The sums are found, and wait to be scaled, merged or masked.
+    /// The sums are computed, and must be scaled, merged or masked.
     Write,
     All,
 }
 
-/// A tile of `V` vectors by `N` columns of `PARTS` real numbers, or its sums, where there is code for just that: asks for
-/// its part of out in any case. `PACKED`: one step of the sum finds its columns of right side by side. `store`: as the call
-/// says. `sums`: room for the sums of each column, or of its real and of its imaginary parts, with each vector.
+/// Computes a tile of `V` vectors by `N` columns of `PARTS` real numbers, or only its sums, if the instruction set has
+/// special code for them; prefetches the tile of out in any case. Returns the remaining work. `PACKED`: whether the
+/// columns of right are contiguous at each step of the sum. `store`: as returned by [`Call::store`]. `sums`: room for
+/// the sums of each vector with each column, or with the column's real and its imaginary parts.
 ///
 /// # Safety
-/// As [`Call`] says; the instructions of `S` exist; sums may be written to `sums`.
+/// As for [`Call`]; the instructions of `S` are available; sums may be written to `sums`.
 #[inline(always)]
 unsafe fn quick<S: Simd<R>, R: Real, const V: usize, const N: usize, const PARTS: usize, const PACKED: bool>(
     call: &Call<R>,
@@ -169,7 +173,7 @@ unsafe fn quick<S: Simd<R>, R: Real, const V: usize, const N: usize, const PARTS
     }
 }
 
-/// What a call sums up for one of its tiles. `column`: from one column of right to the next.
+/// The sum that a call computes for one of its tiles. `column`: from one column of right to the next.
 #[inline(always)]
 fn sum<R>(call: &Call<R>, spot: &Spot, at: usize, column: isize) -> Sum<R> {
     let bytes = |reals: isize| reals * size_of::<R>() as isize;
@@ -185,10 +189,10 @@ fn sum<R>(call: &Call<R>, spot: &Spot, at: usize, column: isize) -> Sum<R> {
     }
 }
 
-/// Most columns of sums; a complex column has two.
+/// Most columns of sums; a complex column counts as two.
 const MOST_SUMS: usize = 24;
 
-/// Where columns of so many real numbers begin, one after the other.
+/// The offsets of contiguous columns of `reals` real numbers each.
 const fn columns_of(reals: usize) -> [isize; MOST_SUMS] {
     let mut columns = [0; MOST_SUMS];
     let mut n = 1;
@@ -199,7 +203,7 @@ const fn columns_of(reals: usize) -> [isize; MOST_SUMS] {
     columns
 }
 
-/// Asks the memory system for the tile of out, which is needed after the sum.
+/// Prefetches the tile of out, which is needed after the sum.
 #[inline(always)]
 fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, spot: &Spot, parts: isize) {
     if call.streams || !call.asks_for_out {
@@ -216,8 +220,8 @@ fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, spot: &Spot, part
 /// Defines the function that looks up a kernel of one instruction set; the widest tiles are compiled once more for packed
 /// columns.
 ///
-/// What is left of a tile is done by a function of its own: the compiler keeps sums in memory when it puts them into the
-/// loop over tiles.
+/// The remaining work on a tile is a separate function: if it were inlined into the loop over tiles, the compiler would
+/// keep sums in memory.
 macro_rules! kernels {
     ($find:ident, $real:ident, $complex:ident, $isa:ident, $(#[$feature:meta])?
      real { $($v:literal: $($n:literal)* and $packed:literal;)* }
@@ -240,14 +244,14 @@ macro_rules! kernels {
     };
     ($kernel:ident, $parts:ident, $isa:ident, $(#[$feature:meta])?) => {
         /// # Safety
-        /// As [`Call`] says; the instructions exist.
+        /// As for [`Call`]; the instructions are available.
         $(#[$feature])?
         unsafe fn $kernel<R: Real, const V: usize, const N: usize, const P: bool>(call: &Call<R>, spots: &[Spot])
         where
             $isa: Simd<R>,
         {
             /// # Safety
-            /// As [`Call`] says; the instructions exist; sums are given if there are any.
+            /// As for [`Call`]; the instructions are available; sums are passed if they were computed.
             $(#[$feature])?
             #[inline(never)]
             unsafe fn rest<R: Real, const V: usize, const N: usize, const P: bool>(
@@ -268,7 +272,7 @@ macro_rules! kernels {
             }
 
             let mut sums = MaybeUninit::<$parts::Sums<<$isa as Simd<R>>::Vector, V, N>>::uninit();
-            // Sums of complex numbers are merged first.
+            // Complex sums must be combined before they are written.
             let store = if $parts::PARTS == 1 { call.store() } else { None };
             for (at, spot) in spots.iter().enumerate() {
                 // SAFETY: the caller's promise.

@@ -1,12 +1,12 @@
 //! The micro-kernel of real types: a tile of out, a few vectors tall and a few columns wide, stays in registers while
-//! one row of right and one column of left after the other are multiplied into it.
+//! columns of left times rows of right are added to it, one after the other.
 
 use super::super::simd::{Real, Simd};
 use super::{CACHE_LINE, Call, Columns, ask, columns};
 use crate::local_plan::Spot;
 
-/// For every column, as straight code: the compiler does not unroll a loop of 16, and an index that is no constant keeps the
-/// sums in memory.
+/// Repeats a block for every column as straight-line code: the compiler does not unroll a loop of 16, and an index that
+/// is not a constant keeps the sums in memory.
 macro_rules! each_column {
     ($n:ident in $count:ident, $body:block) => {
         each_column!($n $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
@@ -19,16 +19,17 @@ macro_rules! each_column {
     };
 }
 
-/// Real numbers of an element.
+/// Real numbers in an element.
 pub(super) const PARTS: usize = 1;
 
 /// The sums of each column with each vector.
 pub(super) type Sums<Vector, const V: usize, const N: usize> = [[Vector; V]; N];
 
-/// A tile of `V` vectors by `N` columns. `PACKED`: one step of the sum finds its `N` elements of right side by side.
+/// Computes a tile of `V` vectors by `N` columns. `PACKED`: whether the `N` elements of right are contiguous at each
+/// step of the sum.
 ///
 /// # Safety
-/// As [`Call`] says; the instructions of `S` exist.
+/// As for [`Call`]; the instructions of `S` are available.
 #[inline(always)]
 pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
     call: &Call<R>,
@@ -79,7 +80,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
 /// Writes the sums to out.
 ///
 /// # Safety
-/// As [`tile`].
+/// As for [`tile`].
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
@@ -113,10 +114,10 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
     }
 }
 
-/// One term of every sum. `last`: how many rows the last vector has.
+/// Adds one term to every sum. `last`: the number of rows to read of the last vector.
 ///
 /// # Safety
-/// As [`tile`].
+/// As for [`tile`].
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 unsafe fn step<S: Simd<R>, R: Real, const V: usize, const N: usize>(

@@ -1,4 +1,5 @@
-//! Every micro-kernel on its own, for every way that its operands may lie, exactly: numbers are small and whole.
+//! Tests every micro-kernel on its own, with every layout of its operands. Results must be exact: numbers are small
+//! integers.
 
 use num_complex::Complex;
 
@@ -6,7 +7,7 @@ use super::super::{Element, available};
 use super::Call;
 use crate::local_plan::{Family, Isa, Spot, register_tiles};
 
-/// How the columns' operand lies: steps of the terms and of the columns, in elements.
+/// The layout of the columns' operand: strides of the terms and of the columns, in elements.
 #[derive(Debug, Clone, Copy)]
 struct Right {
     step: isize,
@@ -26,16 +27,16 @@ struct Case {
     factors: Factors,
 }
 
-/// What kernels tell apart.
+/// The cases that kernels distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Factors {
     Any,
     /// Out is the product.
     One,
-    /// Past the caches: the product, and a multiple of it.
+    /// Out is the product, written past the caches; below, a multiple of it.
     Streams,
     StreamsAny,
-    /// Out gets the product added.
+    /// The product is added to out.
     Adds,
 }
 
@@ -54,12 +55,12 @@ impl Factors {
     }
 }
 
-/// Elements that make mistakes visible, and none so large that sums round.
+/// Elements that reveal mistakes, and are small enough for sums to be exact.
 fn numbers<T: Element>(count: usize) -> Vec<T> {
     (0..count).map(|i| T::from_f64((i * 7 % 11) as f64 - 5.0, (i * 5 % 7) as f64 - 3.0)).collect()
 }
 
-/// The element of a slice from which on steps of both signs stay inside.
+/// The element of a slice from which strides of both signs stay inside it, and the length that the slice needs.
 fn start(steps: &[(isize, usize)]) -> (usize, usize) {
     let reach = |&(step, count): &(isize, usize)| step.unsigned_abs() * count.saturating_sub(1);
     let before = steps.iter().filter(|(step, _)| *step < 0).map(reach).sum();
@@ -71,7 +72,7 @@ fn check<T: Element>(case: Case) {
     let (first_left, left_len) = start(&[(left_step, depth), (1, rows)]);
     let (first_right, right_len) = start(&[(right.step, depth), (right.column, columns)]);
     let (left, right_numbers) = (numbers::<T>(left_len), numbers::<T>(right_len));
-    // What goes past the caches begins at multiples of vectors.
+    // Stores past the caches need columns that are aligned to vectors.
     let bytes = isa.vector_bytes();
     let lead = if factors.stream() { rows + bytes / size_of::<T>() } else { rows + 3 };
     let mut room = numbers::<T>(lead * columns + bytes);
@@ -115,7 +116,7 @@ fn check<T: Element>(case: Case) {
         beta: beta.parts(),
     };
     let lanes = bytes / size_of::<T::Real>();
-    // SAFETY: the slices have room for what the call says, and the instruction set is there.
+    // SAFETY: the slices have room for all accesses of the call, and the instruction set is available.
     unsafe { T::kernel(isa, vectors, columns, right.packed)(&call, &[Spot::dense(lanes)]) };
     assert_eq!(room, want, "{} {case:?}", std::any::type_name::<T>());
 }

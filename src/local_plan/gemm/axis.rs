@@ -1,13 +1,15 @@
-//! One side of a matrix product: all dimensions of a kind as one long index, cut into boxes.
+//! One side of a matrix product: all dimensions of a kind as one long index, divided into boxes.
 //!
-//! A tensor of many dimensions looks like a matrix if rows and columns are found through tables of offsets (Matthews, High-
-//! Performance Tensor Contraction without Transposition, 2018, section 4). A box takes a range of every dimension, so that
-//! it can hold runs of neighbours of both tensors that have the dimensions, which a range of one long index could not.
+//! A tensor of many dimensions can be read as a matrix if rows and columns are found through tables of offsets
+//! (Matthews, High-Performance Tensor Contraction without Transposition, 2018, section 4). A box has a range of every
+//! dimension, so that it can hold contiguous runs of both tensors that have the dimensions, which a range of one long
+//! index could not.
 //!
-//! Panels of a box are as many neighbouring indices as a micro-kernel takes, and fewer at the end of a run.
+//! A panel of a box has as many consecutive indices as a micro-kernel computes, and fewer at the end of a run.
 //!
-//! Invariants: boxes are disjoint and cover every index once; the tables are those of the boxes, at most one per
-//! combination of dimensions that end in a shorter piece. Their lists never change, so tables share those that are equal.
+//! Invariants: boxes are disjoint and cover every index once; boxes of one shape have the same table, so there is at
+//! most one per combination of dimensions that end in a shorter piece. The lists of a table never change, so tables
+//! share equal ones.
 
 use std::sync::Arc;
 
@@ -15,9 +17,9 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AxisDim {
     pub extent: usize,
-    /// How much of it a box holds.
+    /// The number of its indices in a box.
     pub tile: usize,
-    /// Steps in the two tensors that have the dimension.
+    /// Strides in the two tensors that have the dimension.
     pub strides: [isize; 2],
 }
 
@@ -26,21 +28,21 @@ pub struct AxisDim {
 pub struct Table {
     /// Offset of each index from the box's first, in both tensors.
     pub offsets: [Arc<[isize]>; 2],
-    /// From each index, how many follow (itself included) whose offsets differ by one and the same step.
+    /// For each index, the length of the run of evenly spaced offsets that starts there, itself included.
     pub even: [Arc<[u32]>; 2],
-    /// For each tensor, the dimension of stride 1: how many indices lie between neighbours, and how many neighbours.
+    /// For each tensor, the dimension of stride 1: the distance between its neighbours in the index, and their number.
     pub unit: [Option<(usize, usize)>; 2],
-    /// Ranges of the dimensions.
+    /// The extent of the box in each dimension.
     pub lens: Vec<usize>,
-    /// After how many indices a panel must end: those that lie evenly apart in the tensors that are read or written in
-    /// place. All runs are equally long.
+    /// The length of a run, at whose end a panel must end: indices that are evenly spaced in the tensors that are read
+    /// or written in place. All runs are equally long.
     pub run: usize,
 }
 
-/// Indices that go through a micro-kernel together.
+/// Indices that a micro-kernel computes together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Panel {
-    /// Counted over the box.
+    /// The number of the panel in its box.
     pub number: usize,
     pub first: usize,
     pub len: usize,
@@ -52,23 +54,23 @@ pub struct Axis {
     dims: Vec<AxisDim>,
     /// Dimensions that end in a shorter piece.
     edges: Vec<usize>,
-    /// By set of dimensions of which a box holds the shorter piece, as bits in the order of `edges`.
+    /// By the set of dimensions in which a box has the shorter piece, as bits in the order of `edges`.
     tables: Vec<Table>,
     boxes: usize,
 }
 
-/// Where a box is.
+/// The shape of a box and its place.
 #[derive(Debug, Clone, Copy)]
 pub struct BoxAt<'a> {
     pub table: &'a Table,
-    /// Which of the axis's tables that is.
+    /// The number of that table among the axis's tables.
     pub shape: usize,
     /// Offset of its first index in both tensors.
     pub start: [isize; 2],
 }
 
 impl Axis {
-    /// `runs`: for which of the two tensors panels must be even.
+    /// `runs`: in which of the two tensors panels must be evenly spaced.
     ///
     /// # Panics
     /// If a tile is 0 or more than its extent.
@@ -87,7 +89,7 @@ impl Axis {
         Axis { dims, edges, tables, boxes }
     }
 
-    /// Holds the lists that another axis has too where that one does.
+    /// Shares lists that are equal to another axis's.
     pub(super) fn share(&mut self, other: &Axis) {
         for table in &mut self.tables {
             for like in &other.tables {
@@ -109,17 +111,17 @@ impl Axis {
         &self.tables
     }
 
-    /// Indices of the largest box.
+    /// The number of indices of the largest box.
     pub fn longest(&self) -> usize {
         self.tables[0].len()
     }
 
-    /// The most panels that a box has.
+    /// The most panels in any box.
     pub fn most_panels(&self, size: usize) -> usize {
         self.tables.iter().map(|table| table.len() / table.run * table.run.div_ceil(size)).max().unwrap_or(0)
     }
 
-    /// The box of a number below [`Axis::boxes`].
+    /// The box with this number, which is below [`Axis::boxes`].
     pub fn at(&self, number: usize) -> BoxAt<'_> {
         let (mut rest, mut shape, mut start) = (number, 0, [0; 2]);
         for (i, dim) in self.dims.iter().enumerate() {
@@ -160,7 +162,7 @@ impl Table {
             }
             even.into()
         });
-        // In plain matrices both tensors step evenly through the whole box.
+        // In plain matrices, indices are evenly spaced in both tensors through the whole box.
         let [first, second] = &mut even;
         share(std::slice::from_mut(second), std::slice::from_ref(first));
         let unit = [0, 1].map(|t| {
@@ -171,7 +173,7 @@ impl Table {
         Table { offsets, even, unit, lens, run }
     }
 
-    /// The panels of at most `size` indices.
+    /// Divides the box into panels of at most `size` indices.
     pub(super) fn panels(&self, size: usize) -> Vec<Panel> {
         let runs = (0..self.len()).step_by(self.run);
         let firsts = runs.flat_map(|run| (run..run + self.run).step_by(size));
@@ -180,7 +182,7 @@ impl Table {
         panels
     }
 
-    /// The panel of an index, and the index's place in it.
+    /// The panel of an index, and the position of the index in it.
     #[inline]
     pub fn panel_of(&self, index: usize, size: usize) -> (Panel, usize) {
         let (run, inside) = (index / self.run, index % self.run);
@@ -198,7 +200,7 @@ impl Table {
         self.len() == 0
     }
 
-    /// How many indices from `at` on (at most `most`) lie a constant step apart in a tensor, and the step.
+    /// The number of indices from `at` on (at most `most`) that are evenly spaced in a tensor, and their stride.
     #[inline]
     pub fn run(&self, tensor: usize, at: usize, most: usize) -> (usize, isize) {
         let len = (self.even[tensor][at] as usize).min(most);
@@ -206,16 +208,16 @@ impl Table {
         (len, if len > 1 { offsets[at + 1] - offsets[at] } else { 1 })
     }
 
-    /// Whether `count` indices from `at` on lie side by side in a tensor.
+    /// Whether `count` indices from `at` on are contiguous in a tensor.
     #[inline]
     pub fn is_dense(&self, tensor: usize, at: usize, count: usize) -> bool {
         self.run(tensor, at, count) == (count, 1)
     }
 }
 
-/// How many indices of a box go on evenly in the chosen tensors, and all if none is chosen: along the first dimension, even
-/// if the box holds one index of it, as what lies evenly apart behind that is no vector. `len`: of which length the box is in
-/// each dimension.
+/// The number of indices of a box that are evenly spaced in the chosen tensors, or of all if none is chosen. A run
+/// starts along the first dimension, even if the box holds one index of it, as indices that are evenly spaced along
+/// later dimensions do not form a vector. `len`: the extent of the box in each dimension.
 pub(super) fn run_of_box(dims: &[AxisDim], len: impl Fn(usize) -> usize, tensors: [bool; 2]) -> usize {
     let goes_on = |&i: &usize| {
         let even = |t: usize| dims[i].strides[t] == dims[i - 1].strides[t] * len(i - 1) as isize;
@@ -225,7 +227,7 @@ pub(super) fn run_of_box(dims: &[AxisDim], len: impl Fn(usize) -> usize, tensors
     (0..dims.len().min(1 + more)).map(&len).product()
 }
 
-/// Replaces lists by equal ones that are held already.
+/// Replaces lists by equal ones from `held`.
 fn share<T: Eq>(lists: &mut [Arc<[T]>], held: &[Arc<[T]>]) {
     for list in lists {
         if let Some(like) = held.iter().find(|like| *like == list) {

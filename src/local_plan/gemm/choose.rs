@@ -7,13 +7,14 @@ use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, Slab, cost, cycl
 use crate::dtype::Dtype;
 use crate::local_plan::{CACHE_LINE, Dim, Price, Target};
 
-/// Left, right and out in every array of strides of a [`Dim`].
+/// The index of out in every array of strides of a [`Dim`], after left and right.
 const OUT: usize = 2;
-/// The deepest box: sums of more terms stay in registers no longer than this.
+/// Depth of the deepest box: sums stay in registers for at most this many terms.
 const DEEPEST: usize = 512;
-/// The deepest where operands lie side by side along different dimensions of it, and boxes of whole lines of both move less.
+/// The same if the operands have stride 1 along different dimensions of the depth, where boxes of whole cache lines of
+/// both move less.
 const DEEPEST_CROSSED: usize = 896;
-/// Bytes of packed columns: more than one core's share of the last cache gains nothing.
+/// Most bytes of packed columns: more than one core's share of the last-level cache gains nothing.
 pub(super) const COLUMN_BYTES: usize = 4 << 20;
 
 /// A plan without tables and threads: all that its price depends on.
@@ -25,17 +26,17 @@ pub(super) struct Candidate {
     pub rows: Vec<AxisDim>,
     pub cols: Vec<AxisDim>,
     pub depth: Vec<AxisDim>,
-    /// For which tensors panels of rows and of columns are even.
+    /// In which tensors panels of rows and of columns are evenly spaced.
     pub runs: [[bool; 2]; 2],
     pub vectors: usize,
     pub columns: usize,
     pub access: [Access; 2],
     pub out: OutAccess,
-    /// Whether panels of columns are the inner loop.
+    /// Whether the inner loop is over panels of columns.
     pub columns_inside: bool,
 }
 
-/// The price of the cheapest plan, without the plan. Dimensions are folded, none is empty.
+/// The price of the cheapest plan, without the plan. Dimensions are folded, and none is empty.
 pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Price {
     let (nanoseconds, candidate, _) = cheapest(dims, dtype, target);
     let in_runs = |access: &Access| matches!(access, Access::InPlace | Access::Packed(PackBy::Runs | PackBy::Depth));
@@ -43,7 +44,7 @@ pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, t
     Price { nanoseconds, sure }
 }
 
-/// The cheapest candidate cut for threads, with its price.
+/// The cheapest candidate, cut for threads, with its price and its grid.
 fn cheapest(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, Candidate, Grid) {
     let mut best: Option<(f64, Candidate)> = None;
     for swapped in [false, true] {
@@ -61,7 +62,7 @@ fn cheapest(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, Can
     (price * cost::PARALLEL_LOSS.powi(i32::from(grid.shares() > 1)) / grid.shares() as f64, candidate, grid)
 }
 
-/// The cheapest plan found and its price in nanoseconds. Dimensions are folded, none is empty.
+/// The cheapest plan found and its price in nanoseconds. Dimensions are folded, and none is empty.
 pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, GemmPlan) {
     let (price, candidate, grid) = cheapest(dims, dtype, target);
     let view = View::new(dims, candidate.swapped, dtype, target);
@@ -107,7 +108,7 @@ fn operand_elements(dims: &[Vec<Dim<3>>; 4]) -> usize {
     elements(0).saturating_add(elements(1))
 }
 
-/// The dimensions with one operand as the rows'.
+/// The dimensions, with one of the operands as the rows' operand.
 struct View {
     swapped: bool,
     batch: Vec<Dim<3>>,
@@ -137,7 +138,7 @@ impl View {
         };
         let mut batch: Vec<Dim<3>> =
             c.iter().map(|d| Dim { extent: d.extent, strides: [d.strides[a], d.strides[b], d.strides[OUT]] }).collect();
-        // A dimension beside which elements of some tensor lie side by side is packed several at once.
+        // A dimension of kind c with stride 1 in some tensor is the slab: several of its indices are packed at once.
         let adjacent = |d: &Dim<3>| d.strides.iter().filter(|&&s| s == 1).count();
         let slab = (0..batch.len()).filter(|&i| adjacent(&batch[i]) > 0).max_by_key(|&i| adjacent(&batch[i]));
         let slab = slab.map_or(Slab { dim: Dim { extent: 1, strides: [0; 3] }, size: 1 }, |at| {
@@ -170,9 +171,9 @@ impl View {
         }
     }
 
-    /// Orders of the row dimensions: vectors form along the closest in the operand or in out, and the others follow by
-    /// their steps in the one or the other. The mixed ones come first: among boxes of one price, those that begin with
-    /// neighbours of both tensors are packed and written quickest.
+    /// Orders of the row dimensions: vectors are formed along the dimension of smallest stride in the operand or in
+    /// out, and the others follow by their strides in one or the other. The mixed orders come first: of boxes of one
+    /// price, those that start with contiguous elements of both tensors are packed and written fastest.
     fn row_orders(&self) -> Vec<Vec<usize>> {
         let plain = orders(&self.rows, [1, 0]);
         if self.rows.len() < 3 || plain.len() < 2 {
@@ -193,7 +194,7 @@ impl View {
         lists
     }
 
-    /// The ways to read and write for one order of the dimensions.
+    /// The candidates for one order of the dimensions: all ways to read and write.
     fn candidate(&self, rows: &[usize], depth: &[usize], cols: &[usize], take: &mut dyn FnMut(Candidate)) {
         let rows: Vec<AxisDim> = rows.iter().map(|&i| self.rows[i]).collect();
         let cols: Vec<AxisDim> = cols.iter().map(|&i| self.cols[i]).collect();
@@ -214,7 +215,7 @@ impl View {
                         continue;
                     }
                     let out = if buffered { OutAccess::Buffered } else { OutAccess::Direct };
-                    // Panels end with the runs of out, or go on and are written piece by piece.
+                    // Panels end with the runs of out, or cross the ends of runs and are written piece by piece.
                     for even in [true, false] {
                         if even && (buffered || !vectors_in(1)) {
                             continue;
@@ -248,15 +249,15 @@ impl View {
         let uses_slab = (slab_unit(0) && !in_place[0]) || (slab_unit(1) && !in_place[1]) || slab_unit(2);
         let slab = Slab { size: if uses_slab { self.slab.size } else { 1 }, ..self.slab };
 
-        // Neighbours that share a cache line of a packed or buffered tensor belong into one box, unless that breaks up
-        // the one step of a tensor that is read in place.
+        // Elements that share a cache line of a packed or buffered tensor belong in one box, unless that breaks up the
+        // single stride of a tensor that is read in place.
         let needs = |dims: &[AxisDim], tensors: [bool; 2], most: usize| -> Vec<usize> {
             let together = |d: &AxisDim| (0..2).any(|t| tensors[t] && d.strides[t] == 1);
             let need = |whole: usize| -> Vec<usize> {
                 let lines = |d: &AxisDim| if d.extent < whole { d.extent } else { line.min(d.extent) };
                 dims.iter().map(|d| if together(d) { lines(d) } else { 1 }).collect()
             };
-            // What is less than two lines is not cut, if all of that fits.
+            // Dimensions of less than two cache lines are not cut, if all of them fit.
             let need_whole = need(2 * line);
             if need_whole.iter().product::<usize>() <= most { need_whole } else { need(0) }
         };
@@ -264,7 +265,7 @@ impl View {
 
         let mut depth = depth.to_vec();
         let single = |dims: &mut [AxisDim], t: usize| {
-            // In place there is one step only: all dimensions that continue the first, and no other.
+            // A tensor read in place has a single stride: all dimensions that continue the first, and no others.
             let mut stop = false;
             for i in 1..dims.len() {
                 stop |= dims[i].strides[t] != dims[i - 1].strides[t] * dims[i - 1].extent as isize;
@@ -292,11 +293,12 @@ impl View {
         let budget = self.l2 * 2 / 5 / slab.size;
         let of_rows = if buffered { kc + columns.max(all_cols.min(256)) } else { kc };
         let most = (budget / (of_rows * self.element)).max(mr) / mr * mr;
-        // Sums of few terms are bound by what a tile reads: rows stay in the first cache then, and columns pass by.
+        // Sums of few terms are bound by the loads of a tile: rows then stay in the first-level cache, and columns
+        // stream past.
         let near = self.l1 / 3 / (kc * self.element) / mr * mr;
         let most = if near >= 2 * mr && !buffered { most.min(near) } else { most };
         let need = needs(&rows, [true, buffered], most);
-        // Panels that go on over the ends of runs have but one shorter one.
+        // If panels cross the ends of runs, only one of them is shorter.
         let in_run = if runs[0] == [false; 2] { 1 } else { run_dims(&rows, runs[0]) };
         grow(&mut rows, &need, most, (mr, in_run));
         let mc: usize = rows.iter().map(|d| d.tile).product();
@@ -330,7 +332,8 @@ impl View {
             })
         });
         let batches = self.batch.iter().map(|d| d.extent as f64).product::<f64>() * self.slab.dim.extent as f64;
-        // The rows' panel stays in the first cache then, and out is written where it was before.
+        // With columns inside, the rows' panel stays in the first-level cache, and out is written close to where it was
+        // before.
         let closest = |dims: &[AxisDim]| {
             let steps = dims.iter().map(|d| d.strides[1].unsigned_abs()).filter(|&s| s > 1);
             steps.min().unwrap_or(usize::MAX)
@@ -355,7 +358,8 @@ impl View {
         }
     }
 
-    /// The register tile that wastes the least of so many rows and columns, each as length and number of runs.
+    /// The register tile that wastes the fewest cycles on these rows and columns, each given as the length and the
+    /// number of runs.
     fn tile(&self, [rows, row_runs]: [usize; 2], [cols, col_runs]: [usize; 2]) -> (usize, usize) {
         let waste = |&(vectors, columns): &(usize, usize)| {
             let columns = balanced(cols, columns);
@@ -372,7 +376,7 @@ impl View {
     }
 }
 
-/// How many leading dimensions go on evenly in the chosen tensors.
+/// The number of leading dimensions over which indices are evenly spaced in the chosen tensors.
 fn run_dims(dims: &[AxisDim], tensors: [bool; 2]) -> usize {
     let goes_on = |pair: &[AxisDim]| {
         (0..2).all(|t| !tensors[t] || pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize)
@@ -381,13 +385,13 @@ fn run_dims(dims: &[AxisDim], tensors: [bool; 2]) -> usize {
     dims.len().min(1 + more)
 }
 
-/// Columns of a panel, such that the panels of few columns are about even.
+/// Columns of a panel, at most `most`: if that makes few panels, they are about equally wide.
 fn balanced(cols: usize, most: usize) -> usize {
     let panels = cols.div_ceil(most);
     if panels <= 4 { cols.div_ceil(panels) } else { most }
 }
 
-/// Orders of some dimensions, fastest first, by their strides in one tensor and the other.
+/// The distinct orders of the dimensions, fastest first, by their strides in one tensor and in the other.
 fn orders(dims: &[AxisDim], tensors: [usize; 2]) -> Vec<Vec<usize>> {
     let mut lists: Vec<Vec<usize>> = Vec::with_capacity(2);
     for t in tensors {
@@ -400,10 +404,11 @@ fn orders(dims: &[AxisDim], tensors: [usize; 2]) -> Vec<Vec<usize>> {
     lists
 }
 
-/// Gives every dimension as much of a box as `most` indices allow, the fastest first; those of tile 0 stay at 1.
+/// Sets the tile of every dimension, as large as `most` indices of a box allow, the fastest dimension first; dimensions
+/// of tile 0 get 1.
 ///
-/// `need`: the least that a dimension should get. `unit`: of what boxes are multiples, as far as the first `in_run`
-/// dimensions go and there is room.
+/// `need`: the least tile of each dimension. `unit`: boxes are multiples of it, within the first `in_run` dimensions
+/// and as far as there is room.
 pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, (unit, in_run): (usize, usize)) {
     let fixed: Vec<bool> = dims.iter().map(|d| d.tile == 0).collect();
     for (dim, &need) in dims.iter_mut().zip(need) {
@@ -424,7 +429,7 @@ pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, (unit, in_
         if room > dim.tile {
             let even = dim.extent.div_ceil(dim.extent.div_ceil(room));
             let rounded = if i < in_run { even.next_multiple_of(unit / gcd(unit, before)) } else { even };
-            // Whole tiles are worth a little more room.
+            // Whole register tiles are worth a little more room.
             let most = (room + room / 10).max(if i == 0 { unit } else { 0 });
             dim.tile = if rounded <= most { rounded.min(dim.extent) } else { even };
         }

@@ -1,5 +1,5 @@
-//! What a candidate takes, in nanoseconds of one thread on a present-day core. Only the order of candidates depends on it,
-//! and whether plain loops are better.
+//! Estimates the cost of a candidate, in nanoseconds of one thread on a present-day core. The estimate only ranks
+//! candidates, and decides whether plain loops are better.
 
 use super::axis::run_of_box;
 use super::choose::Candidate;
@@ -8,34 +8,34 @@ use super::{Access, AxisDim, OutAccess, PackBy, cycles_of_step};
 use crate::dtype::Dtype;
 use crate::local_plan::{CACHE_LINE, Target};
 
-/// What threads lose to each other.
+/// The factor by which threads slow each other down.
 pub(super) const PARALLEL_LOSS: f64 = 1.05;
 const CYCLE: f64 = 0.36;
-/// Per byte that comes from memory, and from the cache.
+/// Nanoseconds per byte from memory, and from the cache.
 const MEMORY: f64 = 0.08;
 const CACHE: f64 = 0.02;
 /// Starting a box, and one call of a micro-kernel, in cycles.
 const BOX: f64 = 60.0;
 const CALL: f64 = 14.0;
-/// Packing one element, in nanoseconds: copied in vectors, transposed in registers, alone.
+/// Packing one element, in nanoseconds: copied in vectors, transposed in registers, or alone.
 const COPIED: f64 = 0.04;
 const TRANSPOSED: f64 = 0.14;
 const ALONE: f64 = 0.9;
-/// Transposing what is in no cache, with each row on a page of its own.
+/// Transposing an element that is in no cache, with each row on a page of its own.
 const FAR_TRANSPOSED: f64 = 0.5;
-/// As many lines of a set may come from the columns: half of the ways that a first cache has at least.
+/// Most lines of a cache set that columns may occupy: half of the ways that a first-level cache has at least.
 const CROWD: usize = 4;
 /// Writing an element from a register tile in memory to its place in a run.
 const SCATTERED: f64 = 0.15;
-/// Writing to another page than before, in nanoseconds.
+/// Writing to a different page than before, in nanoseconds.
 const NEW_PAGE: f64 = 3.0;
-/// Reading from another page than before what is in no cache, in nanoseconds: nobody has asked for it ahead.
+/// Reading uncached data from a different page than before, in nanoseconds: it has not been prefetched.
 const FAR_PAGE: f64 = 30.0;
-/// How much of that remains where it is packed, which asks for some ahead.
+/// The fraction of that which remains for a packed operand, as packing prefetches some of it.
 const PACKED_AHEAD: f64 = 0.6;
-/// Writing from a copy to another place than before that is in no cache.
+/// Writing from a copy to a different place than before that is in no cache.
 const FAR_WRITE: f64 = 10.0;
-/// What each run of a copy takes beside its elements.
+/// The overhead of each run of a copy.
 const RUN: f64 = 1.2;
 
 pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64 {
@@ -67,7 +67,7 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
     let (whole, rest) = ((col_run / candidate.columns) as f64, col_run % candidate.columns);
     let wide = whole * tall(candidate.columns) + if rest > 0 { tall(rest) } else { 0.0 };
     let product = (nc / col_run) as f64 * wide;
-    // Of as many boxes as if all were whole ones.
+    // The number of boxes, in units of whole ones.
     let fractions = rows / mc as f64 * (cols / nc as f64) * (depth / kc as f64);
     let count = row_boxes * col_boxes * depth_boxes;
     let mut total = batches * CYCLE * (product * fractions + BOX * count / candidate.slab.size as f64);
@@ -138,7 +138,7 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
     let together = footprint.together();
     let column = candidate.cols.first().map_or(0, |d| if d.extent > 1 { d.strides[1].unsigned_abs() } else { 0 });
     let pieces = if candidate.out == OutAccess::Direct && column * dtype.size() >= PAGE {
-        // Columns of a tile on pages of their own.
+        // The columns of a tile are on pages of their own.
         NEW_PAGE / run.min(mr as f64)
     } else if !cached && together * dtype.size() < PAGE {
         let each = if candidate.out == OutAccess::Direct { NEW_PAGE } else { FAR_WRITE };
@@ -151,13 +151,13 @@ pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64
     total + traffic * if cached { CACHE } else { MEMORY }
 }
 
-/// What a panel of columns that is read in place has of its tensor.
+/// The footprint of a panel of columns that is read in place.
 fn panel_of_columns(candidate: &Candidate) -> Footprint {
     let panel = candidate.cols.first().map(|dim| AxisDim { tile: dim.tile.min(candidate.columns), ..*dim });
     Footprint::new([panel.as_slice(), &candidate.depth], [0, 1])
 }
 
-/// What reading an element in place takes more than from a panel, for each panel of the other operand.
+/// The extra cost of reading an element in place instead of from a panel, for each panel of the other operand.
 fn strided(candidate: &Candidate, operand: usize, element: usize) -> f64 {
     let step = candidate.depth.first().map_or(0, |d| d.strides[operand].unsigned_abs());
     let across = candidate.cols.first().map_or(0, |d| d.strides[0].unsigned_abs());
@@ -167,14 +167,14 @@ fn strided(candidate: &Candidate, operand: usize, element: usize) -> f64 {
     match if operand == 0 { step } else { step.min(across * 64) } {
         0..=256 => 0.002,
         257..1024 => 0.006,
-        // A few neighbours from each page, which nobody has asked for ahead.
+        // A few contiguous elements from each page, which have not been prefetched.
         _ if operand == 1 => 0.06,
         _ => 0.02,
     }
 }
 
-/// Whether lines so many bytes apart share so few sets of the first cache that they push each other out. The place of a
-/// line in its page says which set it is in, on every machine with pages of 4 KB and a first cache as is usual.
+/// Whether lines `stride` bytes apart share so few sets of the first-level cache that they evict each other. The offset
+/// of a line in its page determines its set, on every machine with pages of 4 KB and a common first-level cache.
 fn crowded(stride: usize, lines: usize) -> bool {
     let sets = (0..lines).fold(0u64, |sets, i| sets | 1 << (i * stride % PAGE / CACHE_LINE));
     stride > 0 && lines.div_ceil(sets.count_ones().max(1) as usize) > CROWD
@@ -189,13 +189,14 @@ mod tests {
     #[test]
     fn lines_a_page_apart_crowd_a_set() {
         assert!(crowded(4096, 12) && crowded(8192, 8) && crowded(2048, 12));
-        // Nearly a page: they move on to the next set too slowly.
+        // Just over a page: successive lines move on to the next set too slowly.
         assert!(crowded(4100, 12));
         // One and the same line, few lines, or many sets.
         assert!(!crowded(0, 12) && !crowded(4096, 4) && !crowded(1000 * 8, 8) && !crowded(512, 12));
     }
 
-    /// Rows of 8 x 32 that go on in out, in boxes of 8 x 5: panels of 48 hold 40 of them, and not what a run of 256 would fill.
+    /// Rows of 8 x 32 that are contiguous in out, in boxes of 8 x 5: panels of 48 hold 40 rows, and not those that a
+    /// run of 256 would fill them with.
     #[test]
     fn panels_that_end_with_the_runs_of_a_box_are_paid_for() {
         let dim = |extent, tile, strides| AxisDim { extent, tile, strides };

@@ -1,14 +1,15 @@
-//! How a box lies in one tensor: what it has of cache lines and of pages, and what of them belongs to other boxes.
+//! The footprint of a box in one tensor: the cache lines and pages that it covers, and how far it shares them with
+//! other boxes.
 //!
-//! Invariant: dimensions of extent 1 are left out, as their strides mean nothing. Deliberately absent: when the boxes that
-//! share a line are visited, and whether it is still in a cache then.
+//! Invariant: dimensions of extent 1 are left out, as their strides are meaningless. Deliberately absent: when the
+//! boxes that share a line are visited, and whether the line is still in a cache then.
 
 use super::{AxisDim, Slab};
 
 /// Bytes of a page.
 pub(super) const PAGE: usize = 4096;
 
-/// One dimension of a tensor and what a box holds of it.
+/// One dimension of a tensor, and the part of it that a box holds.
 #[derive(Debug, Clone, Copy)]
 struct Side {
     tile: usize,
@@ -16,12 +17,12 @@ struct Side {
     stride: usize,
 }
 
-/// A box in a tensor; strides count elements, without sign.
+/// A box in a tensor; strides count elements, without a sign.
 #[derive(Debug, Clone)]
 pub(super) struct Footprint(Vec<Side>);
 
 impl Footprint {
-    /// The boxes of two axes; `tensor`: which of each axis's two.
+    /// The footprint of boxes of two axes. `tensor`: which of each axis's two tensors.
     pub fn new(axes: [&[AxisDim]; 2], tensor: [usize; 2]) -> Footprint {
         let side = |dim: &AxisDim, t: usize| Side {
             tile: dim.tile,
@@ -32,14 +33,15 @@ impl Footprint {
         Footprint(first.chain(second).filter(|side| side.extent > 1).collect())
     }
 
-    /// With the indices of kind c that are packed or unpacked together; `tensor`: of the operands and out.
+    /// Adds the indices of kind c that are packed or unpacked together. `tensor`: the tensor's number among the
+    /// operands and out.
     pub fn and(mut self, slab: &Slab, tensor: usize) -> Footprint {
         let stride = slab.dim.strides[tensor].unsigned_abs();
         self.0.extend((slab.size > 1).then_some(Side { tile: slab.size, extent: slab.dim.extent, stride }));
         self
     }
 
-    /// How many elements of the box lie side by side.
+    /// The number of contiguous elements of the box.
     pub fn together(&self) -> usize {
         let (mut together, mut whole) = (1, true);
         while whole && let Some(side) = self.0.iter().find(|side| side.stride == together) {
@@ -49,9 +51,9 @@ impl Footprint {
         together
     }
 
-    /// How much of the tensor moves for all boxes, as 1 for each element once: the first and last line of what lies together
-    /// move for other boxes too, unless all boxes are whole lines; of a tensor with gaps those move. `line`: elements of a
-    /// cache line.
+    /// The volume that moves for all boxes, where 1 means each element once. The first and last cache line of each
+    /// contiguous stretch move for other boxes too, unless all boxes consist of whole lines; in a tensor with gaps, the
+    /// gaps move too. `line`: elements of a cache line.
     pub fn moved(&self, line: usize) -> f64 {
         let together = self.together();
         let mut apart = self.0.iter().map(|side| side.stride).filter(|&stride| stride >= together);
@@ -66,7 +68,7 @@ impl Footprint {
         }
     }
 
-    /// Elements of the box that a page has, if it has any.
+    /// The number of elements of the box on a page that has any.
     pub fn on_one_page(&self, element_bytes: usize) -> f64 {
         let page = PAGE / element_bytes;
         let on_page = self.0.iter().map(|side| side.tile.min((page / side.stride.max(1)).max(1)));

@@ -1,7 +1,7 @@
 //! How threads share the boxes: a grid over batches, row boxes, column boxes and depth boxes.
 //!
-//! Each share packs for itself and waits for nobody. Invariants: shares are disjoint and cover all boxes; shares of one part of
-//! the depth write disjoint elements, and all parts but the first write to a partial sum of their own.
+//! Each share packs for itself and waits for no other. Invariants: shares are disjoint and cover all boxes; shares of
+//! one part of the depth write disjoint elements, and all parts but the first write to a partial sum of their own.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::AxisDim;
 use super::choose::Candidate;
 use crate::local_plan::target::WORTH_THREADS;
 
-/// How many parts batches, row boxes, column boxes and depth boxes are cut into.
+/// The number of parts into which batches, row boxes, column boxes and depth boxes are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
     pub parts: [usize; 4],
@@ -20,12 +20,12 @@ impl Grid {
         self.parts.iter().product()
     }
 
-    /// Which part of the depth a share has.
+    /// The part of the depth that a share computes.
     pub fn depth_part(&self, number: usize) -> usize {
         number % self.parts[3]
     }
 
-    /// What a share has of batches, row boxes, column boxes and depth boxes, of which there are `counts`.
+    /// A share's ranges of batches, row boxes, column boxes and depth boxes, of which there are `counts`.
     pub fn share(&self, number: usize, counts: [usize; 4]) -> [Range<usize>; 4] {
         let [_, rows, cols, depth] = self.parts;
         let at =
@@ -34,8 +34,8 @@ impl Grid {
     }
 }
 
-/// The grid that leaves threads least idle and packs least twice, and the candidate with boxes small enough for it.
-/// `most_parts`: of the depth.
+/// Chooses the grid with the least idle time and the least repeated packing. Returns it with the candidate, whose boxes
+/// are made small enough for it. `most_parts`: of the depth.
 pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_parts: usize) -> (Grid, Candidate) {
     let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent as f64).product::<f64>();
     let (rows, cols, depth) = (size(&candidate.rows), size(&candidate.cols), size(&candidate.depth));
@@ -60,7 +60,7 @@ pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_
             * idle(rows, mr as f64, by_rows)
             * idle(cols, candidate.columns as f64, by_cols)
             * idle(depth_boxes as f64, 1.0, by_depth);
-        // A column is packed in `by_rows` shares and used for the rows of one.
+        // A column is packed by `by_rows` shares, and each uses it for its own rows only.
         let packed = PACK_STEPS * (by_rows as f64 / rows + by_cols as f64 / cols);
         let merged = MERGE_STEPS * (by_depth - 1) as f64 / depth;
         let price = waste * (1.0 + packed + merged);
@@ -85,19 +85,19 @@ pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_
     (Grid { parts }, candidate)
 }
 
-/// Multiply-adds of one row and column that take as long as packing an element.
+/// Multiply-adds of one row and column that cost as much time as packing an element.
 const PACK_STEPS: f64 = 24.0;
-/// The same for an element of a partial sum, which is written, read and added to one of out.
+/// The same for an element of a partial sum, which is written, read and added to an element of out.
 const MERGE_STEPS: f64 = 128.0;
 
-/// Makes tiles smaller until there are enough boxes for every part, and about as many for each.
+/// Makes tiles smaller until there are enough boxes for every part, and the parts have about equally many.
 fn split(dims: &mut [AxisDim], parts: usize, unit: usize) {
     let boxes = |dims: &[AxisDim]| dims.iter().map(|d| d.extent.div_ceil(d.tile)).product::<usize>();
     let idle = |boxes: usize| (boxes.div_ceil(parts) * parts) as f64 / boxes as f64;
     if parts == 1 || idle(boxes(dims)) < 1.03 {
         return;
     }
-    // The slowest dimension that can be cut fine enough, then the others.
+    // Cuts the slowest dimension that can be cut finely enough; if there is none, as many dimensions as needed.
     for i in (0..dims.len()).rev() {
         let unit = if i == 0 { unit } else { 1 };
         let others = boxes(dims) / dims[i].extent.div_ceil(dims[i].tile);

@@ -1,13 +1,13 @@
-//! A contraction as matrix products: which dimensions are rows, columns and depth, how they are cut into boxes, what is
-//! packed, and how threads share the boxes.
+//! Plans a contraction as matrix products: which dimensions are rows, columns and depth, how they are blocked into
+//! boxes, which operands are packed, and how threads share the boxes.
 //!
 //! The loops are those of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), around boxes
 //! of many dimensions instead of ranges of one. Rows are the dimensions of the operand that is read as vectors, left or
-//! right; columns those of the other.
+//! right; columns are those of the other operand.
 //!
-//! Invariants: boxes of out are disjoint but for parts of the depth, which have partial sums of their own that are added in a
-//! fixed order, so it does not matter for the bits which thread does which share; a plan depends on layouts, element type and
-//! target only.
+//! Invariants: boxes of out are disjoint, except for parts of the depth, which have partial sums of their own that are
+//! added in a fixed order, so results are bitwise identical whichever thread runs which share; a plan depends on
+//! layouts, element type and target only.
 
 mod axis;
 mod choose;
@@ -30,16 +30,16 @@ use super::{CACHE_LINE, Dim, FAR_BYTES, Permute};
 use crate::dtype::Dtype;
 use tile::cycles_of_step;
 
-/// Which index of an operand steps by 1: packing reads whole cache lines along it.
+/// The index of an operand that has stride 1: packing reads whole cache lines along it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PackBy {
     /// Runs of rows (columns, for the second operand): copied as they are.
     Runs,
     /// The depth: rows are transposed into panels.
     Depth,
-    /// Rows (columns) too, but not the fastest: transposed.
+    /// Rows (columns), but not the fastest of their dimensions: transposed.
     Across,
-    /// The slab: transposed into one set of panels for each.
+    /// The slab: transposed into one set of panels for each of its indices.
     Slab,
     /// None: element by element.
     Elements,
@@ -49,16 +49,16 @@ pub enum PackBy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     InPlace,
-    /// From panels of as many rows (columns) as a micro-kernel takes.
+    /// From packed panels, each with as many rows (columns) as a micro-kernel computes.
     Packed(PackBy),
 }
 
 /// How a product writes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutAccess {
-    /// Where it belongs; by way of one register tile where rows are no vectors there.
+    /// In place; through a register tile in memory where rows do not form vectors in out.
     Direct,
-    /// By way of a dense copy of the box.
+    /// Through a dense copy of the box.
     Buffered,
 }
 
@@ -69,10 +69,11 @@ pub struct Slab {
     pub size: usize,
 }
 
-/// Loops around packing and micro-kernels. Strides of three tensors are in the order rows' operand, columns' operand, out.
+/// Loops around packing and micro-kernels. Strides of the three tensors are in the order rows' operand, columns'
+/// operand, out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GemmPlan {
-    /// Whether the rows' operand is right.
+    /// Whether the rows' operand is the contraction's right one.
     pub swapped: bool,
     /// Loops of kind c, outermost first, without the slab.
     pub batch: Vec<Dim<3>>,
@@ -83,36 +84,36 @@ pub struct GemmPlan {
     pub cols: Axis,
     /// Offsets in both operands.
     pub depth: Axis,
-    /// Elements of a vector; rows of a panel are this times `vectors`.
+    /// Elements of a vector; a panel has this times `vectors` rows.
     pub lanes: usize,
     pub vectors: usize,
     /// Columns of a panel.
     pub columns: usize,
     pub access: [Access; 2],
     pub out: OutAccess,
-    /// Whether panels of columns are the inner loop, and not those of rows.
+    /// Whether the inner loop is over panels of columns, and not over panels of rows.
     pub columns_inside: bool,
     pub grid: Grid,
-    /// Where a partial sum lies that has the layout of out.
+    /// The memory of a partial sum, which has the layout of out.
     pub partial: Partial,
-    /// Depth boxes that are added to out one after the other. More of them are halved, and the second half has a partial
-    /// sum of its own, one for each level.
+    /// Most depth boxes that are added to out one after the other. More boxes than that are halved, and the second half
+    /// has a partial sum of its own, one for each level.
     pub leaf: usize,
     pub levels: usize,
-    /// From a partial sum to out, if threads share the depth or it is halved.
+    /// The copy from a partial sum to out, if threads share the depth or the depth is halved.
     pub merge: Option<Permute>,
-    /// From the dense copy of a box to out: by shape of the columns, of the rows, and whether the slab is a whole one. None
-    /// for slabs that there are not.
+    /// The copies from the dense copy of a box to out: by shape of the columns, then of the rows, then by whether the
+    /// slab is whole. Only for slabs that occur.
     unpack: Vec<Permute>,
-    /// By shape of the rows.
+    /// Tiles of a box of rows, by the shape of the rows.
     row_tiles: Vec<RowTiles>,
-    /// By shape of the columns.
+    /// Panels of a box of columns, by the shape of the columns.
     col_panels: Vec<Vec<Panel>>,
-    /// Whether out is written past the caches if it begins at a multiple of a cache line and is not added onto.
+    /// Whether out is written past the caches if it starts at a cache line and is not added onto.
     pub streams: bool,
 }
 
-/// Packed buffers start on a cache line for every element type.
+/// Elements to which packed buffers are rounded up, so that each starts on a cache line for every element type.
 const ALIGN: usize = 16;
 
 impl GemmPlan {
@@ -121,40 +122,40 @@ impl GemmPlan {
         self.lanes * self.vectors
     }
 
-    /// Slabs and loops of kind c together.
+    /// The number of batches: slabs times the other loops of kind c.
     pub fn batches(&self) -> usize {
         self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent.div_ceil(self.slab.size)
     }
 
-    /// Elements of a packed set of panels: the rows' operand or the columns'.
+    /// Elements of a packed set of panels, of the rows' operand (0) or the columns' (1).
     pub fn panels_elements(&self, operand: usize) -> usize {
         let (axis, panel) = if operand == 0 { (&self.rows, self.panel_rows()) } else { (&self.cols, self.columns) };
         (axis.most_panels(panel) * panel * self.depth.longest()).next_multiple_of(ALIGN)
     }
 
-    /// Rows of the dense copy of a box of out, with room for whole vectors.
+    /// Rows of the dense copy of a box of out, rounded up to whole vectors.
     pub fn buffer_rows(&self) -> usize {
         self.rows.longest().next_multiple_of(self.lanes)
     }
 
-    /// Elements of one index's part of the dense copy of a box of out.
+    /// Elements of the dense copy of a box of out, for one index of the slab.
     pub fn buffer_elements(&self) -> usize {
         (self.buffer_rows() * self.cols.longest()).next_multiple_of(ALIGN)
     }
 
-    /// The panels of a box of rows with a table of this number.
+    /// The panels of a box of rows whose table has this number.
     #[inline]
     pub fn row_tiles(&self, shape: usize) -> &RowTiles {
         &self.row_tiles[shape]
     }
 
-    /// The panels of a box of columns with a table of this number.
+    /// The panels of a box of columns whose table has this number.
     #[inline]
     pub fn col_panels(&self, shape: usize) -> &[Panel] {
         &self.col_panels[shape]
     }
 
-    /// Finds panels and where their tiles lie, and whether out may go past the caches.
+    /// Finds panels and the offsets of their tiles, and whether out may be written past the caches.
     fn plan_tiles(&mut self, dtype: Dtype) {
         let parts = if dtype.is_complex() { 2 } else { 1 };
         let (in_place, buffered) = (self.access[0] == Access::InPlace, self.out == OutAccess::Buffered);
@@ -165,7 +166,7 @@ impl GemmPlan {
         self.streams = self.far(dtype.size()) && self.whole_lines(CACHE_LINE / dtype.size());
     }
 
-    /// Whether out is written once, and is so large that nothing of it is in a cache when it is read.
+    /// Whether out is written once, in place, and is so large that none of it is still in a cache when it is read.
     fn far(&self, element_bytes: usize) -> bool {
         let all = |axis: &Axis| axis.dims().iter().map(|d| d.extent).product::<usize>();
         let batches = self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent;
@@ -173,7 +174,7 @@ impl GemmPlan {
         self.out == OutAccess::Direct && self.depth.boxes() == 1 && elements.saturating_mul(element_bytes) >= FAR_BYTES
     }
 
-    /// Whether every tile is whole cache lines of out, if out begins with one: `line` elements.
+    /// Whether every tile consists of whole cache lines of out, of `line` elements each, if out starts with one.
     fn whole_lines(&self, line: usize) -> bool {
         let aligned = |offset: isize| offset.unsigned_abs().is_multiple_of(line);
         let strides = self.rows.dims().iter().chain(self.cols.dims()).map(|d| (d.extent, d.strides[1]));
@@ -188,14 +189,14 @@ impl GemmPlan {
             })
     }
 
-    /// How to write the dense copy of a box with tables of these numbers to out.
+    /// How to write the dense copy of a box whose tables have these numbers to out.
     pub fn unpack(&self, [rows, cols]: [usize; 2], slabs: usize) -> &Permute {
         let shapes = [self.rows.tables().len(), self.cols.tables().len()];
         let part = usize::from(slabs < self.slab.size);
         &self.unpack[(part * shapes[0] + rows) * shapes[1] + cols]
     }
 
-    /// Holds the lists of offsets that another plan has too where that one does.
+    /// Shares lists of offsets that are equal to another plan's.
     pub(super) fn share(&mut self, other: &GemmPlan) {
         self.rows.share(&other.rows);
         self.cols.share(&other.cols);
@@ -238,18 +239,19 @@ impl GemmPlan {
         [panels(0), panels(1), buffer, (self.panel_rows() * self.columns).next_multiple_of(ALIGN)]
     }
 
-    /// Elements of a partial sum, rounded so that the next one starts on a cache line.
+    /// Elements of a partial sum, rounded up so that the next one starts on a cache line.
     pub fn partial_elements(&self) -> usize {
         self.partial.len.next_multiple_of(ALIGN)
     }
 
-    /// Elements of all shares' parts, and of the partial sums behind them.
+    /// Elements of all shares' parts of the workspace, and of the partial sums behind them.
     pub fn workspace_elements(&self) -> usize {
         let partials = (self.grid.parts[3] - 1 + self.levels) * self.partial_elements();
         self.grid.shares() * self.share_elements().iter().sum::<usize>() + partials
     }
 
-    /// `dims`: of kind c, m, n and k, with their strides in left, right and out.
+    /// Plans the copy from a partial sum to out. `dims`: the dimensions of kinds c, m, n and k, with their strides in
+    /// left, right and out.
     fn plan_merge(&mut self, dims: &[Vec<Dim<3>>; 4], element_bytes: usize, threads: usize) {
         if self.grid.parts[3] > 1 || self.levels > 0 {
             let same = |dim: &Dim<3>| Dim { extent: dim.extent, strides: [dim.strides[2]; 2] };

@@ -1,32 +1,33 @@
-//! Where a partial sum lies that has the layout of out: threads that share the depth add theirs up at the end, and so do
-//! halves of a deep sum.
+//! The memory of a partial sum, which has the layout of out. Threads that share the depth add their partial sums at the
+//! end, and so do the halves of a deep sum.
 //!
-//! Invariants: every offset that out has is inside; partial sums of threads take no more memory than the threads' packed
-//! columns may, those of halves no more than these or a sixteenth of the operands, unless chains of additions became longer
-//! than [`crate::local_plan::longest_chain`] says.
-//! Deliberately absent: another layout than out's, which would need tables of its own.
+//! Invariants: every offset of out is inside; partial sums of threads need no more memory than the threads' packed
+//! columns may; partial sums of halves need no more than the larger of that and a sixteenth of the operands, unless
+//! chains of additions would become longer than [`crate::local_plan::longest_chain`] allows. Deliberately absent:
+//! layouts other than out's, which would need tables of their own.
 
 use super::choose::COLUMN_BYTES;
 use crate::dtype::Dtype;
 use crate::local_plan::{Dim, Target};
 
-/// Depth boxes that a part of the depth adds to out one after the other, and the most where partial sums have no room.
+/// Most depth boxes that a part of the depth adds to out one after the other: if there is room for partial sums, and if
+/// there is none.
 const BOXES: usize = 32;
 const MOST_BOXES: usize = 128;
-/// Which part of the operands' memory partial sums of halves may have.
+/// The fraction of the operands' memory that partial sums of halves may have is one over this.
 const SHARE: usize = 16;
 
-/// The part of memory that out lies in.
+/// The range of memory that out spans, in elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Partial {
-    /// From out's lowest element to its first.
+    /// The distance from out's lowest element to its first.
     pub first: usize,
-    /// From out's lowest element to behind its highest.
+    /// The distance from out's lowest element to just behind its highest.
     pub len: usize,
 }
 
 impl Partial {
-    /// For dimensions of kind c, m, n and k with their strides in left, right and out.
+    /// Finds the range for dimensions of kinds c, m, n and k with their strides in left, right and out.
     pub(super) fn new(dims: &[Vec<Dim<3>>; 4]) -> Partial {
         let mut partial = Partial { first: 0, len: 1 };
         for dim in dims[..3].iter().flatten() {
@@ -37,7 +38,8 @@ impl Partial {
         partial
     }
 
-    /// Most depth boxes that are added one after the other, of `boxes` in all, and how often they are halved until then.
+    /// The most depth boxes that are added one after the other, of `boxes` in all, and the number of halvings until
+    /// then.
     pub(super) fn halves(
         &self,
         boxes: usize,
@@ -59,7 +61,7 @@ impl Partial {
         (boxes.div_ceil(1 << levels), levels)
     }
 
-    /// How many parts the depth may be cut into; the first needs no partial sum.
+    /// The most parts into which the depth may be divided; the first needs no partial sum.
     pub(super) fn most_parts(&self, element_bytes: usize, threads: usize) -> usize {
         1 + threads.saturating_mul(COLUMN_BYTES) / self.len.saturating_mul(element_bytes)
     }

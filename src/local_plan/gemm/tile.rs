@@ -7,7 +7,8 @@ pub const MOST_COLUMNS: usize = 48;
 
 /// Tiles of out that fit the registers, as vectors (along rows) by columns; kernels with fewer columns exist too.
 ///
-/// LIBXSMM cuts its products into register tiles itself, and is best at those of up to about 64 in every direction.
+/// LIBXSMM divides its products into register tiles itself, and is best at products of up to about 64 in every
+/// direction.
 pub const fn register_tiles(isa: Isa, family: Family, complex: bool) -> &'static [(usize, usize)] {
     if matches!(family, Family::Xsmm) {
         return &[(1, MOST_COLUMNS), (2, MOST_COLUMNS), (3, MOST_COLUMNS), (4, MOST_COLUMNS)];
@@ -24,8 +25,9 @@ pub const fn register_tiles(isa: Isa, family: Family, complex: bool) -> &'static
     }
 }
 
-/// Cycles of one step of the sum in a tile of so many vectors by so many real numbers of columns: two multiply-adds or
-/// two loads each, but no fewer than a multiply-add takes; loads are in the way a little even if they are not the most.
+/// Cycles of one step of the sum in a tile of `vectors` vectors by `columns` columns of real numbers. A cycle has two
+/// multiply-adds and two loads, and a step has at least the latency of a multiply-add; loads cost a little even if they
+/// are not the bottleneck.
 pub(super) fn cycles_of_step(vectors: usize, columns: usize) -> f64 {
     let (multiply_adds, loads) = ((vectors * columns) as f64, (vectors + columns) as f64);
     (multiply_adds / 2.0).max(loads / 2.0).max(4.0) + loads / 10.0

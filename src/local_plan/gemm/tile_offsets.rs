@@ -1,10 +1,11 @@
-//! Where the register tiles of a box lie, one for each panel of rows: a micro-kernel goes through many of them at once.
+//! The offsets of the register tiles of a box, one for each panel of rows; one call of a micro-kernel computes many of
+//! them.
 //!
-//! Invariant: the tiles of a group differ in their places only.
+//! Invariant: the tiles of a group differ only in their offsets.
 
 use super::{Panel, Table};
 
-/// Where one tile lies, as offsets in real numbers: a complex element is two.
+/// The offsets of one tile, in real numbers: a complex element is two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spot {
     /// In the rows' operand, if that is read in place.
@@ -13,29 +14,30 @@ pub struct Spot {
     pub right: isize,
     /// In out, or in the dense copy of a box of it.
     pub out: isize,
-    /// Of each vector's first row from the tile's; the vector's other rows lie beside it.
+    /// In out, from the tile's first row to the first row of each vector; the vector's other rows are contiguous with
+    /// it.
     pub vectors: [isize; 3],
 }
 
 impl Spot {
-    /// At offset 0, with vectors of so many real numbers side by side.
+    /// A tile at offset 0, with contiguous vectors of `lanes` real numbers.
     pub fn dense(lanes: usize) -> Spot {
         Spot { vectors: [0, 1, 2].map(|vector| vector * lanes as isize), ..Spot::default() }
     }
 }
 
-/// How the rows of a tile lie in out.
+/// The layout of a tile's rows in out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowLayout {
-    /// Side by side.
+    /// All rows are contiguous.
     Dense,
-    /// Those of each vector side by side.
+    /// The rows of each vector are contiguous.
     Vectors,
-    /// Otherwise: the tile goes through a register tile in memory.
+    /// Any other: the tile is written through a register tile in memory.
     Scattered,
 }
 
-/// Neighbouring panels of as many rows, which lie alike.
+/// Consecutive panels with the same number of rows and the same layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
     /// Number of the first panel.
@@ -55,8 +57,8 @@ pub struct RowTiles {
 }
 
 impl RowTiles {
-    /// Panels of at most `lanes` times `vectors` rows. `in_place`: whether the operand is; `buffered`: whether out is a
-    /// dense copy; `parts`: real numbers of an element.
+    /// Divides rows into panels of at most `lanes` times `vectors` rows. `in_place`: whether the operand is read in
+    /// place; `buffered`: whether out is a dense copy; `parts`: real numbers of an element.
     pub(super) fn new(
         rows: &Table,
         [lanes, vectors]: [usize; 2],
@@ -87,7 +89,7 @@ fn dense(lanes: usize) -> [isize; 3] {
     Spot::dense(lanes).vectors
 }
 
-/// How the rows of a panel lie in out, and where its vectors begin, in elements.
+/// The layout of a panel's rows in out, and the offsets of its vectors, in elements.
 fn lie(rows: &Table, panel: Panel, lanes: usize) -> (RowLayout, [isize; 3]) {
     if rows.is_dense(1, panel.first, panel.len) {
         return (RowLayout::Dense, dense(lanes));

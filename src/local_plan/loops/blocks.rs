@@ -1,25 +1,25 @@
-//! Long sums in blocks: the nest of a share adds up one block after the other, each in a dense buffer, and halves of the
-//! blocks are added to halves. So rounding errors grow with the length of a block and the logarithm of the number of
-//! blocks (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
+//! Divides long sums into blocks. The nest of a share sums one block after the other, each into a dense buffer, and
+//! halves of the blocks are added to halves. So rounding errors grow with the length of a block and the logarithm of
+//! the number of blocks (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
 //!
-//! Invariants: blocks visit each index of the sum once; all of them but the last along the loop that is cut have the same
-//! nest. The lengths are those that [`crate::local_plan::longest_chain`] promises.
+//! Invariants: blocks visit each index of the sum once; all blocks but the last along the cut loop have the same nest.
+//! Lengths of blocks are those that [`crate::local_plan::longest_chain`] assumes.
 
 use super::choose::{Choice, Loop};
 use super::{ALIGN, Nest, OUT, Partials, dense};
 use crate::dtype::Dtype;
 use crate::local_plan::Dim;
 
-/// Terms of a block of a line, up to 8 of which reach out at once.
+/// Most terms in a block of a line, up to 8 of which are added to out at once.
 const LINE: usize = 512;
-/// Vectors of a block of dot products, whose sums end every 64 of them: as many as the 128 sums that are added one after the
-/// other then have, and their bytes for every instruction set.
+/// Most vectors in a block of dot products: 128 sums, which are added one after the other, of 64 vectors each. And the
+/// bytes of the shortest vector of any instruction set.
 const DOTS_VECTORS: usize = 64 * 128;
 const SHORTEST_VECTOR: usize = 16;
-/// Terms of a block of single elements.
+/// Most terms in a block of single elements.
 const ANY: usize = 256;
 
-/// SumBlocks begin at multiples of these where they are longer.
+/// Blocks longer than this begin at multiples of it.
 const GRAIN: usize = 64;
 
 /// A sum in blocks.
@@ -27,23 +27,23 @@ const GRAIN: usize = 64;
 pub struct SumBlocks {
     /// Loops of the sum of which a block has one index, outermost first.
     pub outer: Vec<Dim<3>>,
-    /// The loop that blocks cut, and how many indices of it they have.
+    /// The loop that is cut into blocks, and the number of its indices in a block.
     pub cut: Dim<3>,
     pub tile: usize,
-    /// The nest of a block at the end of the loop that is cut, if that is a shorter one.
+    /// The nest of a block at the end of the cut loop, if that block is shorter.
     pub last: Option<Nest>,
-    /// From a buffer to where the share's sums go.
+    /// The copy from a buffer to the destination of the share's sums.
     pub sums: Partials,
-    /// Where the share's buffers begin in the workspace, and how many there are, each `sums.step` elements apart.
+    /// The start of the share's buffers in the workspace, and their number; they are `sums.step` elements apart.
     pub at: usize,
     pub buffers: usize,
 }
 
 impl SumBlocks {
-    /// If the sum of these loops is long: cuts them down to a block, with dense steps in out.
+    /// If the sum of these loops is long, cuts them down to a block, with dense strides in out.
     pub(super) fn new(loops: &mut [Loop], choice: &Choice, dtype: Dtype, at: usize) -> Option<SumBlocks> {
         let most = terms_of_block(loops, choice, dtype);
-        // The loop that the nest runs inside comes first, then the nearest.
+        // The innermost loop of the nest comes first, then the others, nearest first.
         let inner = match *choice {
             Choice::Line { terms, .. } => terms,
             Choice::Dots { lanes, .. } => Some(lanes),
@@ -76,7 +76,7 @@ impl SumBlocks {
         Some(blocks)
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     pub fn count(&self) -> usize {
         self.pieces() * self.outer.iter().map(|d| d.extent).product::<usize>()
     }
@@ -85,8 +85,8 @@ impl SumBlocks {
         self.cut.extent.div_ceil(self.tile)
     }
 
-    /// Where a block begins in both operands: those of one piece of the loop that is cut follow each other, so that cache lines
-    /// across it are used while they are there. And whether it is one at the end of the loop that is cut.
+    /// The offsets of a block in both operands, and whether the block is at the end of the cut loop. Blocks of one
+    /// piece of the cut loop are consecutive, so that cache lines across it are reused before they are evicted.
     pub fn start(&self, block: usize) -> ([isize; 2], bool) {
         let (piece, mut rest) = (block / (self.count() / self.pieces()), block % (self.count() / self.pieces()));
         let mut start = [0, 1].map(|t| self.cut.strides[t] * (piece * self.tile) as isize);
@@ -108,22 +108,22 @@ fn terms_of_block(loops: &[Loop], choice: &Choice, dtype: Dtype) -> usize {
     match choice {
         Choice::Line { .. } => LINE,
         Choice::Dots { lanes, .. } => {
-            // What is left of a line when its whole vectors are gone takes an addition as well.
+            // The rest of a line after its whole vectors costs an addition as well.
             let line = loops[*lanes].dim.extent;
             DOTS_VECTORS.saturating_mul(line) / line.div_ceil(SHORTEST_VECTOR / dtype.size()).max(1)
         }
         Choice::Any if loops.iter().any(|l| !l.sum && l.dim.extent > 1) => ANY,
-        // One number: the nest has blocks of its own.
+        // The result is one number, and the nest has blocks of its own.
         Choice::Any => usize::MAX,
     }
 }
 
-/// Elements of a buffer, such that buffers share no cache line.
+/// Elements of a buffer, rounded up so that buffers share no cache line.
 pub(super) fn step(elements: usize) -> usize {
     elements.next_multiple_of(ALIGN)
 }
 
-/// Out's step, for the dense one.
+/// Replaces out's stride by the dense one; returns the loop with both.
 pub(super) fn kept(dim: &mut Dim<3>, elements: usize) -> Dim<2> {
     let kept = Dim { extent: dim.extent, strides: [elements as isize, dim.strides[OUT]] };
     dim.strides[OUT] = elements as isize;

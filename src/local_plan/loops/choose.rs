@@ -1,4 +1,5 @@
-//! Which loop is innermost and which are run several at once; makes the [`Nest`] of given loops.
+//! Chooses the innermost loop and the loops of which several indices are computed at once, and builds the [`Nest`] of
+//! given loops.
 
 use super::{Any, Dots, Line, NO_LOOP, Nest, OUT, price};
 use crate::dtype::Dtype;
@@ -6,17 +7,17 @@ use crate::local_plan::{Dim, FAR_BYTES};
 
 /// Terms of a sum that a line adds at once.
 pub(super) const TERMS: usize = 8;
-/// The same where several rows are computed at once, and how many.
+/// The same if several rows are computed at once, and the number of these rows.
 pub(super) const TILE: usize = 4;
-/// Bytes that share a first-level cache with others of their kind.
+/// Bytes of a block that shares a first-level cache with other blocks of this size.
 const NEAR: usize = 16 << 10;
-/// Lines of fewer bytes are written like any others, as their ends are not whole cache lines.
+/// Lines of fewer bytes are not written past the caches, as their ends are not whole cache lines.
 const SHORTEST: usize = 1 << 10;
-/// Blocks that are walked against the order of some tensor: no larger, as distances of powers of two share few places of
-/// a cache.
+/// Extents of a block that is traversed against the layout of some tensor. No larger, as strides that are powers of two
+/// map to few cache sets.
 const BLOCK: [usize; 3] = [16; 3];
 
-/// The only loop, which is walked in order.
+/// Longest block of the only loop, which is traversed in order.
 const LONGEST: usize = 256;
 
 /// One loop of the contraction.
@@ -26,7 +27,7 @@ pub(super) struct Loop {
     pub sum: bool,
 }
 
-/// What is innermost, as indices into the loops.
+/// The choice of the innermost loops, as indices into the loops.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Choice {
     Line { swapped: bool, lanes: usize, rows: Option<usize>, terms: Option<usize> },
@@ -34,7 +35,7 @@ pub(super) enum Choice {
     Any,
 }
 
-/// All loops, each in the direction in which most of its steps are positive, and where they start then.
+/// Returns the start offsets and all loops, each in the direction in which most of its strides are positive.
 pub(super) fn upright(dims: &[Vec<Dim<3>>; 4]) -> ([isize; 3], Vec<Loop>) {
     let mut start = [0; 3];
     let mut loops = Vec::with_capacity(dims.iter().map(Vec::len).sum());
@@ -49,7 +50,7 @@ pub(super) fn upright(dims: &[Vec<Dim<3>>; 4]) -> ([isize; 3], Vec<Loop>) {
             loops.push(Loop { dim, sum: kind == 3 });
         }
     }
-    // Outermost comes what is farthest apart in out; for the sum, in the operands.
+    // Outermost is the loop of largest stride in out; among loops of the sum, in the operands.
     loops.sort_by_key(|l| std::cmp::Reverse((!l.sum, l.dim.strides[OUT].unsigned_abs(), apart(l))));
     (start, loops)
 }
@@ -79,7 +80,7 @@ pub(super) fn best(loops: &[Loop], dtype: Dtype) -> (Choice, f64) {
 fn line(loops: &[Loop], lanes: usize, swapped: bool) -> Choice {
     let first = usize::from(swapped);
     let others = |sum: bool| (0..loops.len()).filter(move |&i| i != lanes && loops[i].sum == sum);
-    // Loops are in the order of out, so the last is the nearest.
+    // Loops are in the order of their strides in out, so the last has the smallest.
     let shares_first = |&i: &usize| loops[i].dim.strides[first] == 0;
     let rows = others(false).rfind(shares_first).or_else(|| others(false).next_back());
     let terms = others(true).max_by_key(|&i| {
@@ -100,7 +101,7 @@ fn dots(loops: &[Loop], lanes: usize) -> Choice {
     let extent = |at: Option<usize>| at.map_or(1, |i| loops[i].dim.extent);
     let (m, n) = (moving(true, false), moving(false, true));
     let (swapped, rows, cols) = if extent(n) > extent(m) { (true, n, m) } else { (false, m, n) };
-    // With nothing to share, dot products beside each other still hide their latency.
+    // Even without a shared operand, independent dot products hide each other's latency.
     let rows = rows.or_else(|| moving(true, true));
     Choice::Dots { swapped, lanes, rows, cols }
 }
@@ -110,7 +111,7 @@ impl Choice {
         matches!(self, Choice::Line { swapped: true, .. } | Choice::Dots { swapped: true, .. })
     }
 
-    /// The nest of these loops, their operands exchanged already if the choice says so.
+    /// Builds the nest of these loops, whose operands are already exchanged if the choice is swapped.
     pub fn nest(&self, loops: &[Loop], element_bytes: usize) -> Nest {
         let dim = |at: Option<usize>| at.map_or(NO_LOOP, |i| loops[i].dim);
         let rest = |sum: bool, used: [Option<usize>; 3]| -> Vec<Dim<3>> {
@@ -155,7 +156,8 @@ impl Line {
         let most = if shares_first { TILE } else { TERMS };
         let once = self.sum.is_empty() && terms.is_power_of_two() && terms <= most;
         if !once {
-            // Out is touched several times: a block of it stays near, and the terms that all its rows share.
+            // Out is touched several times: a block of it stays in the cache, and so do the terms that all its rows
+            // share.
             let bytes = if rows > 1 { NEAR / 4 } else { NEAR };
             self.chunk = lanes.min(bytes / element_bytes);
             self.row_block = rows.min((2 * NEAR / (self.chunk * element_bytes)).max(TILE));
@@ -181,7 +183,8 @@ fn any(loops: &[Loop]) -> Any {
             picked.push(at);
         }
     }
-    // Innermost comes what most tensors are read best along; out decides between equals, as its stores cost most.
+    // Innermost is the loop that has a stride of at most 1 in the most tensors. Of equals, the one of stride 1 in out
+    // is innermost, as stores cost most.
     picked.sort_by_key(|&i| {
         let strides = loops[i].dim.strides;
         (strides.iter().filter(|s| s.abs() <= 1).count(), strides[OUT].abs() == 1)

@@ -1,15 +1,15 @@
-//! How the loops are cut among threads.
+//! Divides the loops among threads.
 
 use super::choose::{Choice, Loop, TILE};
 
-/// Lanes of a share begin on a cache line for every element type.
+/// The grain of lanes, so that those of each share begin on a cache line for every element type.
 const LANES: usize = 64;
-/// A cut may leave the threads idle for so much of the time, or the sum is cut instead.
+/// Least fraction of the time that a cut of out must keep the threads busy; below it, the sum may be cut instead.
 const EVEN: f64 = 0.8;
-/// Multiply-adds per element of a partial result from which writing and adding it does not matter.
+/// Multiply-adds per element of a partial result from which on writing and adding it is negligible.
 const WORTH_ADDING: usize = 64;
 
-/// One loop, cut in even parts on multiples of a grain.
+/// One loop, cut into even parts at multiples of a grain.
 #[derive(Debug)]
 pub(super) struct Cut {
     pub axis: usize,
@@ -18,14 +18,14 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// Where a part begins, and the one before it ends.
+    /// The index at which a part begins, and the part before it ends.
     pub fn bound(&self, part: usize, extent: usize) -> usize {
         let grains = extent.div_ceil(self.grain);
         (grains * part / self.parts * self.grain).min(extent)
     }
 }
 
-/// `None` if one thread does everything.
+/// Chooses the loop to cut; `None` if one thread does everything.
 pub(super) fn cut(loops: &[Loop], choice: &Choice, threads: usize) -> Option<Cut> {
     if threads < 2 {
         return None;
@@ -41,14 +41,14 @@ pub(super) fn cut(loops: &[Loop], choice: &Choice, threads: usize) -> Option<Cut
             at if at == rows => TILE,
             _ => 1,
         };
-        // A loop that is short for its grain is cut anywhere; lanes are not.
+        // A loop that is too short for its grain may be cut anywhere, except for lanes.
         let grain = if extent < wanted * threads && Some(axis) != lanes { 1 } else { wanted };
         let grains = extent.div_ceil(grain);
         let parts = threads.min(grains);
         let even = grains as f64 / (grains.div_ceil(threads) * threads) as f64;
         (even, Cut { axis, parts, grain })
     };
-    // Of equals the outermost, so that each thread has one stretch of out.
+    // Of equals, the outermost, so that each thread has one stretch of out.
     let pick = |sum: bool| {
         let all = (0..loops.len()).rev().filter(|&i| loops[i].sum == sum).map(candidate);
         all.max_by_key(|(even, _)| (even * 10.0) as usize)

@@ -1,16 +1,17 @@
-//! The plan of a contraction that is no matrix product: dot, matrix-vector, outer, element-wise, tiny or odd.
+//! Plans contractions that are not matrix products: dot, matrix-vector, outer, element-wise, tiny or unusual ones.
 //!
-//! [`plan_loops`] chooses what the innermost loop is and cuts the work into shares, one per thread. Three forms of
-//! [`Nest`] are all there is:
+//! [`plan_loops`] chooses the innermost loop and divides the work into shares, one per thread. A [`Nest`] has one of
+//! three forms:
 //!
-//! | nest | innermost | such as |
+//! | nest | innermost loop | examples |
 //! |---|---|---|
-//! | [`Line`] | a loop of out, of step 1 there and 0 or 1 in each operand | `i,j->ij`, `ij,ij->ij`, `km,k->m`, `ij,ij->j` |
-//! | [`Dots`] | a loop of the sum, of step 1 in both operands | `i,i->`, `mk,k->m`, `mk,nk->mn`, `ij,ij->i` |
-//! | [`Any`] | whatever there is, blocked so that cache lines are used while they are there | `cij,cji->ijc`, gaps |
+//! | [`Line`] | a loop of out, of stride 1 there and in one operand, and 0 or 1 in the other | `i,j->ij`, `ij,ij->ij`, `km,k->m`, `ij,ij->j` |
+//! | [`Dots`] | a loop of the sum, of stride 1 in both operands | `i,i->`, `mk,k->m`, `mk,nk->mn`, `ij,ij->i` |
+//! | [`Any`] | any loop, blocked so that cache lines are reused before they are evicted | `cij,cji->ijc`, gaps |
 //!
-//! Invariants: shares visit each index once; shares that split the sum write to distinct partial results, which are added
-//! in order, and blocks of a long sum ([`SumBlocks`]) in pairs; so the same plan gives the same bits. Steps inside a nest are in the order of [`LoopPlan::swapped`], not of the
+//! Invariants: shares visit each index once; shares that split the sum write to distinct partial results, which are
+//! added in order, and blocks of a long sum ([`SumBlocks`]) are added in pairs; so the same plan gives bitwise
+//! identical results. Strides inside a nest are in the operand order given by [`LoopPlan::swapped`], not in that of the
 //! tensors. No loop of a nest is empty. Deliberately absent: the instruction set, which no decision here depends on.
 
 mod blocks;
@@ -23,30 +24,31 @@ use crate::dtype::Dtype;
 pub use blocks::SumBlocks;
 use choose::Loop;
 
-/// Tensors in the order of every array of strides.
+/// The index of out in every array of strides, after the two operands.
 const OUT: usize = 2;
 const NO_LOOP: Dim<3> = Dim { extent: 1, strides: [0; 3] };
-/// Partial results of different threads share no cache line, whatever the element type.
+/// Elements to which partial results are rounded up, so that those of different threads share no cache line, whatever
+/// the element type.
 const ALIGN: usize = 16;
 
-/// What every thread does.
+/// The work of every thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopPlan {
-    /// Whether the first operand of the nests is the right one.
+    /// Whether the first operand of the nests is the contraction's right one.
     pub swapped: bool,
     pub shares: Vec<ThreadShare>,
-    /// Where the shares split the sum.
+    /// Partial results, if the shares split the sum.
     pub partials: Option<Partials>,
-    /// Picoseconds that this should take.
+    /// The estimated time in picoseconds.
     price: u64,
 }
 
-/// The part of one thread.
+/// The share of one thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadShare {
-    /// Where its loops start: first operand, second operand, out (or its partial result).
+    /// The offsets at which its loops start: first operand, second operand, out (or its partial result).
     pub start: [isize; 3],
-    /// All of it, or one block of a long sum.
+    /// The loops of the whole share, or of one block of a long sum.
     pub nest: Nest,
     pub blocks: Option<SumBlocks>,
 }
@@ -54,11 +56,11 @@ pub struct ThreadShare {
 /// Partial results in the workspace, one per share, to be added into out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partials {
-    /// Loops over out: steps in a partial result, which is dense, and in out.
+    /// Loops over out, with strides in a partial result, which is dense, and in out.
     pub kept: Vec<Dim<2>>,
-    /// Where out's loops start.
+    /// The offset in out at which the loops start.
     pub start: isize,
-    /// From one share's result to the next.
+    /// The distance from one share's partial result to the next, in elements.
     pub step: usize,
 }
 
@@ -70,47 +72,48 @@ pub enum Nest {
     Any(Any),
 }
 
-/// Innermost a loop of out. The first operand moves along it by 1, the second one by 0 or 1, out by 1.
+/// The innermost loop is a loop of out. Its stride is 1 in the first operand, 0 or 1 in the second, and 1 in out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// Loops of out around blocks of `row_block` rows and `chunk` lanes.
     pub outer: Vec<Dim<3>>,
-    /// Loops of the sum around its innermost, the terms; both run inside a block.
+    /// Loops of the sum around `terms`, its innermost loop; both run inside a block.
     pub sum: Vec<Dim<3>>,
     pub terms: Dim<3>,
-    /// Where the first operand does not move, several rows are computed at once.
+    /// If its stride in the first operand is 0, several rows are computed at once.
     pub rows: Dim<3>,
     pub lanes: Dim<3>,
     pub row_block: usize,
     pub chunk: usize,
-    /// Out is too large to stay in any cache, and touched once.
+    /// Whether out is written past the caches, as it is too large to stay in any cache and is touched once.
     pub streams: bool,
 }
 
-/// Innermost a loop of the sum that moves both operands by 1.
+/// The innermost loop is a loop of the sum with stride 1 in both operands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dots {
-    /// Loops of out around chunks of lanes, which are around tiles of rows and columns.
+    /// Loops of out around chunks of lanes; each chunk is a loop around tiles of rows and columns.
     pub outer: Vec<Dim<3>>,
     /// Loops of the sum inside a tile, around the lanes.
     pub sum: Vec<Dim<3>>,
     pub rows: Dim<3>,
-    /// Moves the second operand only; has one index if rows move it too.
+    /// A loop with a stride in the second operand only; has one index if rows have a stride there too.
     pub cols: Dim<3>,
     pub lanes: Dim<3>,
     pub chunk: usize,
 }
 
-/// Loops with any steps. The fourth step of each is 1 for loops of the sum: offset 0 is the first visit of an element.
+/// Loops with any strides. The fourth stride is 1 for loops of the sum and 0 for loops of out, so offset 0 marks the
+/// first visit of an element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Any {
     pub outer: Vec<Dim<4>>,
-    /// The loops along which each tensor is read best, blocked by `sizes`; the last is the innermost loop of all.
+    /// The loops of smallest stride in each tensor, blocked by `sizes`; the last is the innermost loop of all.
     pub blocked: [Dim<4>; 3],
     pub sizes: [usize; 3],
 }
 
-/// Plans loops over dimensions by kind (c, m, n, k), folded, none of them empty.
+/// Plans loops over dimensions by kind (c, m, n, k), which are folded and not empty.
 pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> LoopPlan {
     let (mut start, mut loops) = choose::upright(dims);
     let (choice, price) = choose::best(&loops, dtype);
@@ -149,7 +152,7 @@ pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> Loop
     LoopPlan { swapped, shares, partials, price: (price * 1000.0) as u64 }
 }
 
-/// Makes out's steps those of a dense partial result.
+/// Replaces out's strides by those of a dense partial result.
 fn dense(loops: &mut [Loop], start: isize) -> Partials {
     let mut elements = 1;
     let mut kept = Vec::new();
@@ -162,14 +165,14 @@ fn dense(loops: &mut [Loop], start: isize) -> Partials {
 }
 
 impl LoopPlan {
-    /// Elements of workspace that running it takes.
+    /// Elements of workspace that execution needs.
     pub fn workspace_elements(&self) -> usize {
         let partials = self.partials.as_ref().map_or(0, |partials| partials.step * self.shares.len());
         let blocks = self.shares.iter().filter_map(|share| share.blocks.as_ref());
         partials + blocks.map(SumBlocks::workspace_elements).sum::<usize>()
     }
 
-    /// Nanoseconds that this should take on present-day cores, as many as there are shares.
+    /// The estimated time in nanoseconds on present-day cores, as many as there are shares.
     pub fn cost(&self) -> f64 {
         self.price as f64 / 1000.0
     }

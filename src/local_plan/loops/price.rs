@@ -1,43 +1,44 @@
-//! What loops should cost, in nanoseconds of a present-day core: arithmetic, starting loops, moving memory.
+//! Estimates the cost of loops, in nanoseconds of a present-day core: arithmetic, starting loops, moving memory.
 //!
-//! Fitted to one machine with 32-byte vectors in mind; within a factor of two elsewhere is good enough to choose by.
+//! Fitted to one machine with 32-byte vectors in mind. Elsewhere, an estimate within a factor of two is good enough for
+//! choosing.
 
 use super::choose::{Choice, Loop, TERMS, TILE};
 use super::{Dim, Nest, OUT};
 use crate::dtype::Dtype;
 use crate::local_plan::CACHE_LINE;
 
-/// One vector multiplied and added; one loaded, or stored, from the first-level cache.
+/// Multiplying and adding one vector; loading or storing one in the first-level cache.
 const VECTOR_STEP: f64 = 0.2;
 const VECTOR_TOUCH: f64 = 0.15;
-/// A vector of complex numbers multiplied and added, in those of real ones.
+/// Multiplying and adding one vector of complex numbers, relative to one of real numbers.
 const COMPLEX: f64 = 2.5;
 const VECTOR_BYTES: usize = 32;
-/// Beginning a line or a tile; adding the lanes of one vector.
+/// Starting a line or a tile; adding up the lanes of one vector.
 const START: f64 = 4.0;
 const ACROSS: f64 = 4.0;
 /// One step of a loop of single elements.
 const STEP: f64 = 0.6;
 /// The call itself.
 const CALL: f64 = 15.0;
-/// Moving a byte from or to the second-level cache, and memory.
+/// Moving a byte from or to the second-level cache, and from or to memory.
 const BYTE_NEAR: f64 = 0.02;
 const BYTE_FAR: f64 = 0.09;
 const NEAR: f64 = 32.0 * 1024.0;
 const FAR: f64 = 1024.0 * 1024.0;
 /// Waking another thread and waiting for it.
 const THREAD: f64 = 4_000.0;
-/// What a thread must have to do.
+/// The least work that is worth a thread.
 const WORTH_A_THREAD: f64 = 12_000.0;
 /// Adding an element of a partial result.
 const ADDING: f64 = 1.0;
 
-/// How many of the threads are worth it for work of a price.
+/// The number of `threads` that are worth using for work of this price.
 pub(super) fn worth(price: f64, threads: usize) -> usize {
     threads.min((price / WORTH_A_THREAD) as usize).max(1)
 }
 
-/// The price on so many threads, with the elements of all partial results.
+/// The price on `threads` threads, with `added` elements in all partial results.
 pub(super) fn shared(price: f64, threads: usize, added: usize) -> f64 {
     let threads_start = if threads > 1 { THREAD } else { 0.0 };
     price / threads as f64 + threads_start + added as f64 * ADDING
@@ -87,7 +88,8 @@ pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> f64 {
     CALL + work + memory(&loops, &outer, element_bytes)
 }
 
-/// What moving the tensors costs: each once, or once for every index of outer loops that do not move it.
+/// The cost of moving the tensors: each once or, if it exceeds the caches, once for every index of the outer loops that
+/// have stride 0 in it.
 fn memory(loops: &[Loop], outer: &[Dim<3>], element_bytes: usize) -> f64 {
     let bytes = |t: usize| -> f64 {
         let moving = loops.iter().filter(|l| l.dim.strides[t] != 0);
