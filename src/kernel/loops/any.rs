@@ -1,4 +1,4 @@
-//! Loops with any steps, one element at a time, blocked so that a cache line is used while it is there.
+//! Loops with any strides, one element at a time, blocked so that cache lines are reused before they are evicted.
 
 use super::Task;
 use super::update::Visit;
@@ -38,7 +38,7 @@ pub(super) unsafe fn run<T: Element>(task: &Task<T, Any>) {
     }
 }
 
-/// All loops are of the sum: blocks as in [`run`], whose sums are added in pairs, and pairs of these.
+/// Computes a single number, as all loops are of the sum: blocks as in [`run`], whose sums are added pairwise.
 ///
 /// # Safety
 /// As for [`run`].
@@ -75,7 +75,8 @@ unsafe fn number<T: Element>(task: &Task<T, Any>) {
     unsafe { Visit::new(task.factors, true).one(task.out, pairs.total()) }
 }
 
-/// Sums of 1, 2, 4 and so on terms: at most one of each length, as the digits of their number.
+/// Pairwise sums of 1, 2, 4 and so on terms: at most one of each length, as in the binary digits of the number of
+/// terms.
 struct Pairs<T> {
     sums: [T; usize::BITS as usize],
     terms: usize,
@@ -100,10 +101,10 @@ impl<T: Element> Pairs<T> {
     }
 }
 
-/// The sum of the products of some elements.
+/// The sum of the products of two stretches of elements.
 ///
 /// # Safety
-/// They may be read.
+/// The elements may be read.
 #[inline(always)]
 unsafe fn stretch<T: Element>(first: *const T, second: *const T, dim: Dim<4>) -> T {
     let [x, y, ..] = dim.strides;
@@ -127,7 +128,7 @@ fn along(at: [isize; 4], dim: &Dim<4>, index: usize) -> [isize; 4] {
 }
 
 /// # Safety
-/// As for [`run`], with the one loop from an offset.
+/// As for [`run`], with one loop that starts at an offset.
 #[inline(always)]
 unsafe fn innermost<T: Element>(task: &Task<T, Any>, dim: Dim<4>, [x, y, o, terms]: [isize; 4]) {
     let (first, second) = (task.first.wrapping_offset(x), task.second.wrapping_offset(y));
@@ -139,7 +140,7 @@ unsafe fn innermost<T: Element>(task: &Task<T, Any>, dim: Dim<4>, [x, y, o, term
         unsafe { *first.wrapping_offset(i * x) * *second.wrapping_offset(i * y) }
     };
     let extent = dim.extent as isize;
-    // SAFETY: as above, for out; one that is dropped is written only.
+    // SAFETY: as above, for out; an element whose old value is dropped is only written.
     unsafe {
         if sum != 0 {
             visit.one(out, stretch(first, second, dim));

@@ -1,4 +1,4 @@
-//! Long sums: every block in a buffer, halves of the blocks added to halves.
+//! Long sums: each block is summed into a buffer, and halves of the blocks are added to halves.
 //!
 //! Invariants: the order of additions depends on the plan only; a buffer is written before it is read.
 
@@ -12,7 +12,7 @@ use crate::local_plan::{Isa, Nest, SumBlocks};
 /// The sum of one share.
 pub(super) struct Sum<'a, T> {
     pub blocks: &'a SumBlocks,
-    /// Of all blocks but shorter ones.
+    /// The nest of all blocks, except for shorter ones.
     pub nest: &'a Nest,
     pub isa: Isa,
     pub operands: [*const T; 2],
@@ -22,7 +22,7 @@ pub(super) struct Sum<'a, T> {
 
 impl<T: Element> Sum<'_, T> {
     /// # Safety
-    /// As for [`super::run`], with the loops of one share; nobody else touches its buffers.
+    /// As for [`super::run`], with the loops of one share; no other code accesses its buffers.
     pub unsafe fn run(&self, factors: Factors<T>, out: *mut T) {
         let sums = &self.blocks.sums;
         // SAFETY: the caller's promise; the first buffer has a value for every element of out.
@@ -37,13 +37,13 @@ impl<T: Element> Sum<'_, T> {
         self.room.wrapping_add(self.blocks.at + level * self.blocks.sums.step)
     }
 
-    /// The sum of some blocks, in the buffer of a level; those after it may be used.
+    /// Sums a range of blocks into the buffer of a level. Buffers of later levels may be overwritten.
     ///
     /// # Safety
-    /// As [`Sum::run`], for blocks of the plan; there is a buffer for each time that they are halved.
+    /// As for [`Sum::run`], with blocks of the plan; there is a buffer for each time that they are halved.
     unsafe fn halves(&self, range: Range<usize>, level: usize) {
         let out = self.buffer(level);
-        // SAFETY: the caller's promise; buffers of two levels do not overlap, and all of the workspace holds values.
+        // SAFETY: the caller's promise; buffers of two levels do not overlap, and all of the workspace is initialised.
         unsafe {
             if range.len() == 1 {
                 let ([first, second], last) = self.blocks.start(range.start);

@@ -1,8 +1,8 @@
-//! Innermost a loop of the sum with a step of 1 in both operands: tiles of dot products.
+//! Tiles of dot products: the innermost loop is a loop of the sum with stride 1 in both operands.
 //!
-//! A tile keeps its sums in registers over its terms, some of them at a time so that chains of additions stay short, and
-//! adds up their lanes at the end. At the borders of out a
-//! tile computes some rows and columns twice and drops one of each.
+//! A tile keeps its sums in registers over its terms. It starts new sums after every [`CHAIN`] vectors, so that chains
+//! of additions stay short, and adds up the lanes at the end. At the borders of out, a tile computes the last row or
+//! column several times and drops the copies.
 
 use super::Task;
 use super::lanes::Lanes;
@@ -10,7 +10,7 @@ use super::update::Visit;
 use super::walk::Walk;
 use crate::local_plan::Dots;
 
-/// Vectors that are added to a sum in a register before it ends.
+/// Vectors that are added to a sum in a register before a new sum starts.
 const CHAIN: usize = 64;
 
 /// # Safety
@@ -26,7 +26,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
         for lane in (0..dots.lanes.extent).step_by(dots.chunk) {
             let mut row = 0;
             while row < rows {
-                // Complex sums take two registers, so a complex tile has half the rows.
+                // A complex sum needs two registers, so a complex tile has half the rows.
                 let height = match (rows - row, cols) {
                     (1, 1) => 1,
                     (_, 1) => 4,
@@ -83,7 +83,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
     }
 }
 
-/// Up to `R` rows and `C` columns, and all terms of some lanes.
+/// A tile of up to `R` rows and `C` columns, with all terms of some lanes.
 struct Tile<'a, T> {
     task: &'a Task<'a, T, Dots>,
     visit: Visit<T>,
@@ -96,7 +96,8 @@ struct Tile<'a, T> {
 }
 
 impl<T> Tile<'_, T> {
-    /// With `U` vectors of lanes at once. `PAIRED`: each row has its own second operand, and there is one column.
+    /// Computes the tile, with `U` vectors of lanes at once. `PAIRED`: each row has its own second operand, and there
+    /// is one column.
     ///
     /// # Safety
     /// As for [`run`].
@@ -107,7 +108,7 @@ impl<T> Tile<'_, T> {
         T: Lanes<S>,
     {
         let dots = self.task.nest;
-        // Rows and columns past the border are those at the border.
+        // Rows and columns past the border repeat the last one.
         let step = |index: usize, count: usize, stride: isize| index.min(count - 1) as isize * stride;
         // SAFETY: the caller's promise: lanes, rows and columns inside the tile, and all loops of the sum.
         unsafe {
@@ -188,10 +189,10 @@ impl<T> Tile<'_, T> {
     }
 }
 
-/// The sums of all vectors of lanes.
+/// Merges the sums of the vectors of lanes.
 ///
 /// # Safety
-/// The instructions exist.
+/// The instructions are available.
 #[inline(always)]
 unsafe fn merged<S, T: Lanes<S>, const U: usize>(parts: &[T::Sum; U]) -> T::Sum {
     let mut sum = parts[0];

@@ -1,21 +1,21 @@
-//! Vectors of elements of any type: real ones as they are, complex ones as real parts and imaginary parts in turn.
+//! SIMD vectors of elements of any type: complex elements have real and imaginary parts in alternate lanes.
 //!
-//! A complex product takes two real ones: by the real part of the factor, and by its imaginary part, which is added with
-//! the lanes of a pair exchanged. Sums keep the two apart and exchange once, at the end. Invariant: a vector of either
-//! kind fills one register.
+//! A complex product needs two real ones: with the real part of the factor, and with its imaginary part. The second is
+//! combined with the first with the lanes of each pair swapped. Sums keep the two apart and swap once, at the end.
+//! Invariant: a vector of either kind fills one register.
 
 use num_complex::Complex;
 
 use crate::kernel::Element;
 use crate::kernel::simd::{Real, Simd};
 
-/// An element type on one instruction set.
+/// An element type for one instruction set.
 ///
 /// # Safety
-/// As for [`Simd`]: the instructions exist, and pointers reach as many elements as each function says.
+/// As for [`Simd`]: the instructions are available, and pointers reach as many elements as each function states.
 pub(super) trait Lanes<S>: Element {
     type Vector: Copy;
-    /// What a vector is multiplied by.
+    /// A multiplier of vectors.
     type Factor: Copy;
     /// A sum of products.
     type Sum: Copy;
@@ -25,18 +25,18 @@ pub(super) trait Lanes<S>: Element {
     const LANES: usize;
 
     /// # Safety
-    /// This and all the others: as the trait says.
+    /// For this and all other functions, as for the trait.
     unsafe fn load(from: *const Self) -> Self::Vector;
     unsafe fn load_first(from: *const Self, count: usize) -> Self::Vector;
     unsafe fn store(to: *mut Self, vector: Self::Vector);
     unsafe fn store_first(to: *mut Self, vector: Self::Vector, count: usize);
-    /// A store past the caches, to a multiple of a vector's size.
+    /// Stores past the caches; `to` is aligned to a vector's size.
     unsafe fn stream(to: *mut Self, vector: Self::Vector);
     /// The same element for all lanes.
     unsafe fn splat(value: Self) -> Self::Factor;
     /// One element for each lane.
     unsafe fn each(vector: Self::Vector) -> Self::Factor;
-    /// A factor for sums of which only the [`Lanes::total`] is asked for.
+    /// A factor for sums that are only passed to [`Lanes::total`].
     unsafe fn across(vector: Self::Vector) -> Self::Factor;
     unsafe fn plus(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn none() -> Self::Sum;
@@ -44,13 +44,13 @@ pub(super) trait Lanes<S>: Element {
     /// sum + factor vector
     unsafe fn plus_times(factor: Self::Factor, vector: Self::Vector, sum: Self::Sum) -> Self::Sum;
     unsafe fn merge(a: Self::Sum, b: Self::Sum) -> Self::Sum;
-    /// The sum in each lane.
+    /// The finished sum of each lane.
     unsafe fn finish(sum: Self::Sum) -> Self::Vector;
-    /// All lanes of a sum of products with factors from [`Lanes::across`].
+    /// Adds up all lanes of a sum of products with factors from [`Lanes::across`].
     unsafe fn total(sum: Self::Sum) -> Self;
     /// Alpha or beta for all lanes.
     unsafe fn scale(value: Self) -> Self::Scale;
-    /// Each lane as [`Element::scaled`].
+    /// Scales each lane as [`Element::scaled`] does.
     unsafe fn scaled_by(scale: Self::Scale, vector: Self::Vector) -> Self::Vector;
 }
 
@@ -263,7 +263,8 @@ where
     unsafe fn total((x, y): Self::Sum) -> Self {
         // SAFETY: the caller's promise.
         unsafe {
-            // Products of two real parts are in even lanes, of two imaginary ones in odd lanes; this has their signs wrong.
+            // Even lanes hold products of two real parts, odd lanes of two imaginary parts; this sum has the wrong
+            // sign.
             let negated = S::sum(S::sub_add(S::zero(), x));
             Complex::new(R::ZERO - negated, S::sum(y))
         }

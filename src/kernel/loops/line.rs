@@ -1,7 +1,9 @@
-//! Innermost a loop of out with a step of 1: scaled vectors added up, or vectors multiplied element by element.
+//! Sums of scaled vectors, or of vectors multiplied element by element: the innermost loop is a loop of out with stride
+//! 1.
 //!
-//! Up to 8 terms of the sum reach out at once, or up to 4 of up to 4 rows where these share the vector (2 if complex), so
-//! that out is not touched for every product. Blocks of out are as the plan says, and stay in the first-level cache if there are more terms.
+//! Up to 8 terms of the sum are added to out at once, or up to 4 (2 if complex) of up to 4 rows if the rows share the
+//! vector, so that out is not accessed for every product. The plan determines the blocks of out, which stay in the
+//! first-level cache if there are more terms.
 
 use super::Task;
 use super::lanes::Lanes;
@@ -30,7 +32,8 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Line>) {
                     lanes: line.chunk.min(line.lanes.extent - lane),
                     at: [at(0), at(1), at(2)],
                 };
-                // SAFETY: the caller's promise, for a part of the loops; the second operand moves along lanes or not.
+                // SAFETY: the caller's promise, for a part of the loops; `EACH` says whether the second operand has a
+                // stride along lanes.
                 unsafe {
                     match (each, streams) {
                         (false, false) => block.run::<S, false, false>(&mut sum),
@@ -50,7 +53,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Line>) {
     }
 }
 
-/// Some rows and lanes, and all terms.
+/// A block of out: some rows and lanes, with all terms.
 struct Block<'a, T> {
     task: &'a Task<'a, T, Line>,
     rows: usize,
@@ -67,10 +70,10 @@ impl<T> Block<'_, T> {
         T: Lanes<S>,
     {
         let line = self.task.nest;
-        // With one term there is nothing to share, and memory is written quickest in one stretch after the other.
+        // With one term there is nothing to share, and writing one stretch after the other is fastest.
         let shares = line.rows.strides[0] == 0 && line.terms.extent > 1;
         let tiled = !EACH && !STREAMS && self.rows >= 4 && shares;
-        // The factors of a tile stay in registers; complex ones take two.
+        // The factors of a tile stay in registers; a complex factor needs two.
         let most = if tiled { 4 / if T::DTYPE.is_complex() { 2 } else { 1 } } else { 8 };
         let mut first = true;
         loop {
@@ -80,7 +83,7 @@ impl<T> Block<'_, T> {
                 let visit = Visit::new(self.task.factors, first);
                 let offset = |t: usize| self.at[t] + sum.at()[t] + term as isize * line.terms.strides[t];
                 let from = [offset(0), offset(1), self.at[2]];
-                // SAFETY: the caller's promise; so many terms are left.
+                // SAFETY: the caller's promise; at least this many terms are left.
                 unsafe {
                     match left.min(most) {
                         8.. => self.terms::<S, 8, EACH, STREAMS>(visit, from, tiled),
@@ -103,7 +106,7 @@ impl<T> Block<'_, T> {
         }
     }
 
-    /// All rows of the block, with `P` terms.
+    /// Computes all rows of the block, with `P` terms.
     ///
     /// # Safety
     /// As for [`run`].
@@ -138,7 +141,7 @@ impl<T> Block<'_, T> {
         }
     }
 
-    /// `R` rows with `P` terms.
+    /// Computes `R` rows, with `P` terms.
     ///
     /// # Safety
     /// As for [`run`].
@@ -164,7 +167,8 @@ impl<T> Block<'_, T> {
             let vectors = visit.vectors::<S>();
             let mut lane = 0;
             if STREAMS && R == 1 {
-                // Up to a multiple of the vector's size; elements lie on multiples of their own.
+                // First the elements before an address aligned to the vector's size; elements must be aligned to their
+                // own size.
                 let bytes = T::LANES * size_of::<T>();
                 let ahead = (bytes - out as usize % bytes) % bytes / size_of::<T>();
                 if (out as usize).is_multiple_of(size_of::<T>()) && ahead < self.lanes {
@@ -196,7 +200,7 @@ impl<T> Block<'_, T> {
     }
 }
 
-/// `R` rows of `P` terms, and the factors that stay the same along them.
+/// `R` rows of `P` terms, and the factors that are constant along them.
 struct Lines<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool> {
     factors: [[T::Factor; P]; R],
     first: *const T,
@@ -234,10 +238,10 @@ impl<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool> Lines<S, 
         self.out.wrapping_offset(row as isize * self.row + lane as isize)
     }
 
-    /// The sums of a vector of lanes, or of its first `count`.
+    /// The sums of a vector of lanes, or of its first `count` lanes.
     ///
     /// # Safety
-    /// The instructions exist; these lanes of all terms may be read.
+    /// The instructions are available; these lanes of all terms may be read.
     #[inline(always)]
     unsafe fn sum(&self, lane: usize, count: Option<usize>) -> [T::Sum; R] {
         // SAFETY: the caller's promise.

@@ -1,15 +1,15 @@
-//! A contraction as loops: for what a matrix product is not. Carries out a [`LoopPlan`].
+//! Executes contractions that are not matrix products as loops, as planned by a [`LoopPlan`].
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `line`, `dots`, `any` | the three nests of a plan; the first two are compiled for every instruction set |
 //! | `lanes` | vectors of elements, real and complex, on top of vectors of real numbers |
-//! | `update` | how a sum reaches out: alpha, beta, and whether this is the first visit |
+//! | `update` | how a sum is written to out: alpha, beta, and whether this is the first visit |
 //! | `blocks` | long sums, block by block |
 //! | `walk` | the offsets of loops, without allocating |
 //!
 //! Invariants: out is read and written once, or again only while it is in a cache; beta is applied on the first visit,
-//! and beta 0 reads no out; partial results are added in the order of the shares. Nothing here allocates.
+//! and with beta 0 out is not read; partial results are added in the order of the shares. Nothing here allocates.
 
 mod any;
 mod blocks;
@@ -31,7 +31,7 @@ use crate::local_plan::{Dots, Isa, Line, LoopPlan, Nest, Partials, ThreadShare};
 use update::{Factors, Visit};
 use walk::Walk;
 
-/// Pointers that a nest starts from, in the order of its steps, and the factors.
+/// A nest, its factors, and the pointers at which it starts, in the order of its strides.
 #[derive(Debug)]
 struct Task<'a, T, N> {
     nest: &'a N,
@@ -41,14 +41,14 @@ struct Task<'a, T, N> {
     out: *mut T,
 }
 
-/// out = alpha left right + beta out; beta 0 reads no out.
+/// Computes out = alpha left right + beta out. With beta 0, out is not read.
 ///
 /// # Safety
-/// The instruction set is available. The offsets of the plan's loops reach elements of left and right that may be read, and
-/// distinct elements of out that nobody else touches, and that hold values unless beta is 0.
+/// The instruction set is available. The offsets of the plan's loops reach elements of left and right that may be read,
+/// and distinct elements of out that no other code accesses, and that are initialised unless beta is 0.
 ///
 /// # Panics
-/// If the workspace has fewer elements than the plan asks for.
+/// If the workspace has fewer elements than the plan requires.
 pub(super) unsafe fn run<T: Element>(
     plan: &LoopPlan,
     isa: Isa,
@@ -68,7 +68,7 @@ pub(super) unsafe fn run<T: Element>(
         return unsafe { shares(&plan.shares, isa, factors, (first, second, Mut(out)), room) };
     };
     let factors = Factors { alpha: T::ONE, beta: T::ZERO };
-    // SAFETY: each share writes its own part of the workspace, which is as long as was asserted; the rest as above.
+    // SAFETY: each share writes its own part of the workspace, whose length was checked above; the rest as above.
     unsafe { shares(&plan.shares, isa, factors, (first, second, room), room) };
     let results = &workspace[..plan.shares.len() * partials.step];
     // SAFETY: the partial results are written; the caller's promise for out.
@@ -76,7 +76,7 @@ pub(super) unsafe fn run<T: Element>(
 }
 
 /// # Safety
-/// As for [`run`], where the shares' loops visit disjoint elements of out; the shares' buffers are in `room`.
+/// As for [`run`]; the shares' loops visit disjoint elements of out, and the shares' buffers are in `room`.
 unsafe fn shares<T: Element>(
     list: &[ThreadShare],
     isa: Isa,
@@ -126,7 +126,7 @@ unsafe fn share<T: Element>(
 /// # Safety
 /// As for [`run`], with one nest.
 unsafe fn nest<T: Element>(nest: &Nest, isa: Isa, factors: Factors<T>, [first, second]: [*const T; 2], out: *mut T) {
-    // SAFETY: the caller's promise; T is the type that its name says, as Element is sealed.
+    // SAFETY: the caller's promise; T is the type that its dtype names, as Element is sealed.
     unsafe {
         match (nest, T::DTYPE) {
             (Nest::Any(nest), _) => any::run(&Task { nest, factors, first, second, out }),
@@ -150,7 +150,7 @@ unsafe fn nest<T: Element>(nest: &Nest, isa: Isa, factors: Factors<T>, [first, s
     }
 }
 
-/// A task on elements of type U, which T is.
+/// A task on elements of type U, which is the same type as T.
 fn task<T: Element, U: Element, N>(
     nest: &N,
     factors: Factors<T>,
@@ -159,7 +159,7 @@ fn task<T: Element, U: Element, N>(
     out: *mut T,
 ) -> Task<'_, U, N> {
     debug_assert_eq!(T::DTYPE, U::DTYPE);
-    // Both types hold the same values, and doubles hold all of them.
+    // Both types have the same values, and `f64` represents all of them.
     let same = |value: T| {
         let value = value.to_c64();
         U::from_f64(value.re, value.im)
@@ -197,7 +197,7 @@ bodies!(f32, f64, Complex<f32>, Complex<f64>);
 /// Adds the partial results into out.
 ///
 /// # Safety
-/// The offsets of the loops lie inside each partial result, and reach elements of out as [`run`] asks for.
+/// The offsets of the loops are inside each partial result, and reach elements of out as [`run`] requires.
 unsafe fn add<T: Element>(partials: &Partials, results: &[T], factors: Factors<T>, out: *mut T) {
     let visit = Visit::new(factors, true);
     let mut walk = Walk::new();

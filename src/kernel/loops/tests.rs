@@ -1,4 +1,4 @@
-//! Every nest on every instruction set against sums in double precision.
+//! Tests every nest on every instruction set against sums in double precision.
 
 use num_complex::Complex;
 
@@ -38,7 +38,7 @@ impl Rng {
     }
 }
 
-/// Dimensions by kind, and where the first element of each tensor lies in memory of a length.
+/// Dimensions by kind, and for each tensor, the position of its first element and the length of its memory.
 struct Case {
     dims: [Vec<Dim<3>>; 4],
     first: [usize; 3],
@@ -46,8 +46,8 @@ struct Case {
 }
 
 impl Case {
-    /// Extents by kind; each tensor in an order of its own, with gaps, backwards and repeated where `plain` does not
-    /// forbid it.
+    /// A case with these extents by kind. Each tensor has its own order of dimensions; unless `plain`, strides may also
+    /// be negative, have gaps, or be 0 in left and right.
     fn new(rng: &mut Rng, extents: &[Vec<usize>; 4], plain: bool) -> Case {
         let none = |extents: &Vec<usize>| extents.iter().map(|&extent| Dim { extent, strides: [0; 3] }).collect();
         let mut case = Case { dims: extents.each_ref().map(none), first: [0; 3], length: [1; 3] };
@@ -110,7 +110,7 @@ impl Case {
         self.dims[3].iter().map(|d| d.extent).product()
     }
 
-    /// Compares with the reference on every instruction set, and says which nest it was.
+    /// Compares with the reference on every instruction set; returns the form of the nest.
     fn check<T: Element>(&self, rng: &mut Rng, threads: usize) -> &'static str {
         let (alpha, beta) = (rng.factor::<T>(), rng.factor::<T>());
         let left: Vec<T> = (0..self.length[0]).map(|_| rng.element()).collect();
@@ -162,7 +162,7 @@ impl Case {
     }
 }
 
-/// Extents around those of vectors and of tiles.
+/// A random extent at or near the sizes of vectors and tiles.
 fn extent(rng: &mut Rng, most: usize) -> usize {
     let near = [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 33, 64, 65, 130];
     near[rng.below(near.len())].min(most.max(1))
@@ -209,7 +209,8 @@ fn random_complex_f64() {
     random_nests::<Complex<f64>>(4);
 }
 
-/// Classes that have a path of their own, at sizes where their vectors and tiles end: extents of c, m, n and k.
+/// Classes of contractions with code paths of their own, with extents around the sizes of vectors and tiles. The lists
+/// are the extents of c, m, n and k.
 #[test]
 fn classes() {
     let mut rng = Rng(5);
@@ -237,7 +238,8 @@ fn classes() {
     }
 }
 
-/// Out is too large for any cache: stores that bypass them, from every offset to a vector's size, on threads.
+/// Out is too large for any cache: tests stores past the caches, from every offset to a vector's size, on several
+/// threads.
 #[test]
 fn large_outer_products_and_long_dots() {
     let mut rng = Rng(6);

@@ -1,4 +1,4 @@
-//! How a sum of products reaches out.
+//! Writes a sum of products to out: applies alpha and beta.
 
 use super::lanes::Lanes;
 use crate::kernel::Element;
@@ -9,7 +9,7 @@ pub(super) struct Factors<T> {
     pub beta: T,
 }
 
-/// What out's element becomes.
+/// The use of out's old element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Old {
     /// The sum alone; out is not read.
@@ -18,7 +18,7 @@ pub(super) enum Old {
     Scaled,
 }
 
-/// A visit of elements of out: their first one, with beta, or a later one, which adds.
+/// A visit of elements of out: the first one, which applies beta, or a later one, which adds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Visit<T> {
     factors: Factors<T>,
@@ -39,7 +39,7 @@ impl<T: Element> Visit<T> {
     }
 
     /// # Safety
-    /// The element may be written, and read unless the old one is dropped.
+    /// The element may be written, and read unless the old value is dropped.
     #[inline(always)]
     pub unsafe fn one(&self, out: *mut T, sum: T) {
         let sum = if self.scaled { sum.scaled(self.factors.alpha) } else { sum };
@@ -53,10 +53,10 @@ impl<T: Element> Visit<T> {
         }
     }
 
-    /// The same for vectors.
+    /// The same visit for vectors.
     ///
     /// # Safety
-    /// The instructions exist.
+    /// The instructions are available.
     #[inline(always)]
     pub unsafe fn vectors<S>(self) -> Vectors<S, T>
     where
@@ -77,10 +77,10 @@ pub(super) struct Vectors<S, T: Lanes<S>> {
 }
 
 impl<S, T: Lanes<S>> Vectors<S, T> {
-    /// What the sum becomes before out's old elements are added.
+    /// The finished sum times alpha, to which out's old elements are added.
     ///
     /// # Safety
-    /// The instructions exist.
+    /// The instructions are available.
     #[inline(always)]
     unsafe fn scaled(&self, sum: T::Sum) -> T::Vector {
         // SAFETY: the caller's promise.
@@ -104,7 +104,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     }
 
     /// # Safety
-    /// As above, and a vector of elements may be written, and read unless old ones are dropped.
+    /// As above, and a vector of elements may be written, and read unless old values are dropped.
     #[inline(always)]
     pub unsafe fn full(&self, out: *mut T, sum: T::Sum) {
         // SAFETY: the caller's promise.
@@ -116,7 +116,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     }
 
     /// # Safety
-    /// As above for the first `count` elements.
+    /// As above, for the first `count` elements.
     #[inline(always)]
     pub unsafe fn first(&self, out: *mut T, sum: T::Sum, count: usize) {
         // SAFETY: the caller's promise.
@@ -127,10 +127,10 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
         }
     }
 
-    /// Past the caches; drops old elements.
+    /// Writes past the caches; drops old values.
     ///
     /// # Safety
-    /// The instructions exist; a vector of elements may be written, and starts on a multiple of its size.
+    /// The instructions are available; a vector of elements may be written, and is aligned to its size.
     #[inline(always)]
     pub unsafe fn stream(&self, out: *mut T, sum: T::Sum) {
         // SAFETY: the caller's promise.

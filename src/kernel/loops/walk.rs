@@ -2,10 +2,10 @@
 
 use crate::local_plan::Dim;
 
-/// More loops than can be run through: each has at least two indices, so these have 2^64 in all.
+/// More loops than any run can finish: with at least two indices each, 64 loops have 2^64 iterations.
 const MOST: usize = 64;
 
-/// A place in loops, of which no extent is 0 and none but a few are 1; starts at their beginning.
+/// A position in nested loops, which starts at their beginning. No loop has extent 0, and only a few have extent 1.
 #[derive(Debug)]
 pub(super) struct Walk<const N: usize> {
     index: [usize; MOST],
@@ -23,7 +23,8 @@ impl<const N: usize> Walk<N> {
         self.at
     }
 
-    /// On to the next place, the last loop running fastest; after the last place, back to the first and `false`.
+    /// Advances to the next position, the last loop running fastest. After the last position, wraps to the first one
+    /// and returns `false`.
     #[inline(always)]
     pub fn next(&mut self, dims: &[Dim<N>]) -> bool {
         for (dim, index) in dims.iter().zip(&mut self.index).rev() {

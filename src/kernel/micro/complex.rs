@@ -1,8 +1,8 @@
 //! The micro-kernel of complex types, on interleaved real and imaginary parts.
 //!
 //! Left's elements times right's real part, and left's elements times right's imaginary part, are two real products.
-//! They are combined once, after the sum: lanes of real parts are subtracted, lanes of imaginary parts added, both
-//! crosswise.
+//! They are combined once, after the sum: with the lanes of each pair swapped in the second product, real parts are
+//! subtracted and imaginary parts added.
 
 use super::super::simd::{Real, Simd};
 use super::{Call, columns};

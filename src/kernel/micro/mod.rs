@@ -217,8 +217,8 @@ fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, spot: &Spot, part
     }
 }
 
-/// Defines the function that looks up a kernel of one instruction set; the widest tiles are compiled once more for packed
-/// columns.
+/// Defines the function that looks up a kernel of one instruction set; the widest tiles are compiled once more for
+/// packed columns.
 ///
 /// The remaining work on a tile is a separate function: if it were inlined into the loop over tiles, the compiler would
 /// keep sums in memory.

@@ -1,14 +1,15 @@
-//! Blocks in which neither tensor has a stretch to offer: one element after the other.
+//! Blocks without contiguous lines, which are moved one element at a time.
 //!
-//! The blocks are small squares, so that cache lines on either side are still there when their next element is needed.
+//! The blocks are small squares, so that cache lines on either side are not yet evicted when their next element is
+//! needed.
 
 use super::super::Element;
 use super::{Factors, PermuteShare, walk};
 
 /// # Safety
-/// As [`super::permute`] for one share.
+/// As for [`super::permute`], with one share.
 pub(super) unsafe fn share<T: Element>(share: PermuteShare<T>, Factors { alpha, beta }: Factors<T>) {
-    // SAFETY: the caller's promise; the destination is read only where beta is not 0.
+    // SAFETY: the caller's promise; the destination is read only if beta is not 0.
     unsafe {
         if beta == T::ZERO {
             if alpha == T::ONE {
@@ -25,7 +26,7 @@ pub(super) unsafe fn share<T: Element>(share: PermuteShare<T>, Factors { alpha, 
 }
 
 /// # Safety
-/// As [`share`]; `merge` may be called with every element of the destination.
+/// As for [`share`]; `merge` may be called with every element of the destination.
 #[inline(always)]
 unsafe fn each<T: Element>(PermuteShare { plan, share, tensors, .. }: PermuteShare<T>, merge: impl Fn(*mut T, T)) {
     let wide = plan.widened();
@@ -37,7 +38,8 @@ unsafe fn each<T: Element>(PermuteShare { plan, share, tensors, .. }: PermuteSha
             let mut at = row;
             for _ in 0..cols {
                 for part in 0..wide {
-                    // SAFETY: one of the adjacent elements that the plan moves as one, in a block of the caller's.
+                    // SAFETY: one of the adjacent elements that the plan moves as one, in a block of the caller's
+                    // share.
                     unsafe { merge(at.to.wrapping_add(part), *at.from.wrapping_add(part)) };
                 }
                 at = at.at(along);

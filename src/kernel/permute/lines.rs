@@ -1,13 +1,14 @@
-//! Blocks of lines: stretches that lie densely in both tensors, or one value that a stretch is filled with.
+//! Blocks of lines, each contiguous in both tensors, or filled with one value.
 //!
-//! Invariant: a line that goes past the caches starts and ends with ordinary stores where it does not fill a cache line.
+//! Invariant: a line that is written past the caches starts and ends with ordinary stores where it does not fill a
+//! cache line.
 
 use super::super::simd::{Merge, Real, RealBody, Simd, fence};
 use super::{PermuteShare, Tensors, walk};
 use crate::local_plan::{CACHE_LINE, Moves};
 
 /// # Safety
-/// As [`super::permute`] for one share.
+/// As for [`super::permute`], with one share.
 pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M) {
     let parts = share.parts();
     let (past_caches, spread) = match share.plan.body() {
@@ -18,7 +19,7 @@ pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: 
     walk::blocks(share.plan, share.share, |offset, [cols, rows]| {
         let tensors = share.tensors.at(offset.map(|o| o * parts as isize));
         let lines = Lines { tensors, from, to: Starts::Every(to), count: cols * parts, rows, past_caches, merge };
-        // SAFETY: the instruction set is available; the lines are a block of the caller's.
+        // SAFETY: the instruction set is available; the lines are a block of the caller's share.
         unsafe { if spread { R::dispatch(share.isa, Spread { lines, parts }) } else { R::dispatch(share.isa, lines) } }
     });
     if past_caches {
@@ -26,7 +27,7 @@ pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: 
     }
 }
 
-/// Where lines of the destination start.
+/// The offsets of the lines of the destination.
 #[derive(Clone, Copy)]
 pub(super) enum Starts<'a> {
     Every(isize),
@@ -41,7 +42,7 @@ pub(super) struct Lines<'a, R, M> {
     pub to: Starts<'a>,
     pub count: usize,
     pub rows: usize,
-    /// Not through the caches, if nothing is read from the destination either; with a fence to follow.
+    /// Whether to write past the caches, if the merge only writes (`PUTS`); a fence must follow.
     pub past_caches: bool,
     pub merge: M,
 }
@@ -50,7 +51,8 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Lines<'_, R, M> {
     type Output = ();
 
     /// # Safety
-    /// The instructions exist; sources may be read, destinations accessed as `merge` says, and they do not overlap.
+    /// The instructions are available; sources may be read, destinations accessed as `merge` requires, and they do not
+    /// overlap.
     #[inline(always)]
     unsafe fn run<S: Simd<R>>(self) {
         // SAFETY: the caller's promise.
@@ -78,7 +80,7 @@ impl<R: Copy, M> Lines<'_, R, M> {
     }
 }
 
-/// Lines whose source is one element of `parts` reals each.
+/// Lines that are each filled with one element of `parts` reals.
 struct Spread<'a, R, M> {
     lines: Lines<'a, R, M>,
     parts: usize,
@@ -94,7 +96,7 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
         let Lines { count, merge, .. } = self.lines;
         for row in 0..self.lines.rows {
             let Tensors { from, to } = self.lines.row(row);
-            // SAFETY: the caller's promise; no vector has more than 16 lanes, or less than an element has parts.
+            // SAFETY: the caller's promise; no vector has more than 16 lanes, or fewer than an element has parts.
             unsafe {
                 let mut lanes = [R::ZERO; 16];
                 for (lane, real) in lanes.iter_mut().enumerate().take(S::LANES) {
@@ -114,14 +116,16 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
     }
 }
 
-/// `count` reals that lie densely on both sides; `PAST` the caches only if `merge` puts, and with a fence to follow.
+/// Merges `count` reals that are contiguous on both sides. `PAST`: writes past the caches, only for a merge with
+/// `PUTS`; a fence must follow.
 ///
 /// # Safety
-/// The instructions exist; the source may be read, the destination accessed as `merge` says, and they do not overlap.
+/// The instructions are available; the source may be read, the destination accessed as `merge` requires, and they do
+/// not overlap.
 #[inline(always)]
 unsafe fn line<S: Simd<R>, R: Real, M: Merge<R>, const PAST: bool>(from: *const R, to: *mut R, count: usize, merge: M) {
     let mut i = 0;
-    // SAFETY: indices below count.
+    // SAFETY: the caller's promise, for indices below count.
     unsafe {
         if PAST {
             let head = (to.align_offset(CACHE_LINE)).min(count);

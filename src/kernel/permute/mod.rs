@@ -1,13 +1,13 @@
-//! Copies one strided tensor onto another as a [`Permute`] plan says: `to = alpha from + beta to`.
+//! Copies one strided tensor onto another, as planned by a [`Permute`]: `to = alpha from + beta to`.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `walk` | the blocks of a share, one after the other |
-//! | `lines` | blocks that are stretches on both sides, or one value repeated |
+//! | `lines` | blocks of lines that are contiguous on both sides, or of one value repeated |
 //! | `tiles` | blocks that are transposed |
-//! | `elements` | blocks without a stretch |
+//! | `elements` | blocks without contiguous lines |
 //!
-//! Invariants: with beta 0 the destination is never read; nothing outside of the tensors is touched; nothing is
+//! Invariants: with beta 0 the destination is never read; nothing outside of the tensors is accessed; nothing is
 //! allocated. Deliberately absent: labels, which `unary` turns into strides.
 
 mod elements;
@@ -24,7 +24,7 @@ use super::simd::{Blend, Factor, Merge, Plus, Put, Real};
 use crate::dtype::Dtype;
 use crate::local_plan::{Isa, Moves, Permute};
 
-/// What becomes of the destination: `to = alpha from + beta to`.
+/// The factors of a copy: `to = alpha from + beta to`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Factors<T> {
     pub alpha: T,
@@ -41,14 +41,15 @@ impl<T: Element> Factors<T> {
 /// Copies as planned.
 ///
 /// # Safety
-/// The instruction set is available. The plan is for elements of the size of `T`. From `from`, every offset of the loops
-/// that it was made of reaches an element that may be read; from `to`, one that may be written and that no other thread
-/// touches, and that holds a value unless beta is 0. Elements of the destination are distinct and none of the source.
+/// The instruction set is available. The plan is for elements of the size of `T`. Relative to `from`, every offset of
+/// the loops that the plan was made for reaches an element that may be read; relative to `to`, an element that may be
+/// written, that no other thread accesses, and that is initialised unless beta is 0. Elements of the destination are
+/// distinct, and none is an element of the source.
 pub(super) unsafe fn permute<T: Element>(plan: &Permute, isa: Isa, from: *const T, to: *mut T, factors: Factors<T>) {
     assert_eq!(plan.element_bytes(), size_of::<T>(), "a plan for elements of another size");
     let [source, target] = plan.start();
     let (from, to) = (Const(from.wrapping_offset(source)), Mut(to.wrapping_offset(target)));
-    // SAFETY: the caller's promise for one share; shares have different blocks, and those different elements.
+    // SAFETY: the caller's promise for one share; shares have different blocks, and blocks have different elements.
     let run = |share: usize| unsafe {
         let share = PermuteShare { plan, share, isa, tensors: Tensors { from: from.at(0), to: to.at(0) } };
         if plan.body() == Moves::Elements { elements::share(share, factors) } else { share.run(factors) }
@@ -74,7 +75,7 @@ impl<T> Tensors<T> {
     }
 }
 
-/// One share of a plan, of elements or of the reals that they are made of.
+/// One share of a plan, of elements or of the reals that they consist of.
 #[derive(Debug, Clone, Copy)]
 struct PermuteShare<'a, T> {
     plan: &'a Permute,
@@ -90,12 +91,12 @@ impl<'a, T: Element> PermuteShare<'a, T> {
     }
 
     /// # Safety
-    /// As [`permute`] for one share.
+    /// As for [`permute`], with one share.
     unsafe fn run(self, factors: Factors<T>) {
         let Factors { alpha, beta } = factors;
         let [first, second] = [alpha, beta].map(T::to_c64);
-        // SAFETY: the caller's promise: an element is as many reals as its type says. Where nothing is computed, it is
-        // moved as words of 4 bytes, for which every type is aligned.
+        // SAFETY: the caller's promise; an element consists of as many reals as its type has. If nothing is computed,
+        // it is moved as words of 4 bytes, for which every type is aligned.
         unsafe {
             if alpha == T::ONE && beta == T::ZERO {
                 return self.cast::<f32>().merge(Put);
@@ -117,7 +118,7 @@ impl<'a, T: Element> PermuteShare<'a, T> {
 
 impl<R: Real> PermuteShare<'_, R> {
     /// # Safety
-    /// As [`permute`] for one share.
+    /// As for [`permute`], with one share.
     unsafe fn blend<F: Factor<R> + Element>(self, [alpha, beta]: [F; 2]) {
         let beta = (beta != F::ZERO).then_some(beta);
         // SAFETY: the caller's promise.
@@ -125,7 +126,7 @@ impl<R: Real> PermuteShare<'_, R> {
     }
 
     /// # Safety
-    /// As [`permute`] for one share.
+    /// As for [`permute`], with one share.
     unsafe fn merge<M: Merge<R>>(self, merge: M) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -136,7 +137,7 @@ impl<R: Real> PermuteShare<'_, R> {
         }
     }
 
-    /// Reals of an element as the plan moves it.
+    /// Reals in an element as the plan moves it, which may be several adjacent ones.
     fn parts(&self) -> usize {
         self.plan.element_bytes() * self.plan.widened() / size_of::<R>()
     }
@@ -159,7 +160,7 @@ mod tests {
         }
     }
 
-    /// Whole numbers, so that the order of operations is the same to all.
+    /// Uses integers, so that the order of operations does not matter.
     fn merges<T: Element>(isa: Isa, dims: &[Dim<2>], [source, target]: [usize; 2]) {
         let whole = |i: usize| T::from_f64((i % 251) as f64, (i % 13) as f64);
         let from: Vec<T> = (0..source).map(whole).collect();
@@ -176,7 +177,7 @@ mod tests {
                 each_offset(dims, |[_, t]| to[t as usize] = nan);
             }
             let plan = Permute::new(dims, size_of::<T>(), 1);
-            // SAFETY: the instruction set was asked for; the slices hold every offset.
+            // SAFETY: the caller checked that the instruction set is available; the slices hold every offset.
             unsafe { permute(&plan, isa, from.as_ptr(), to.as_mut_ptr(), Factors { alpha, beta }) };
             assert!(to == want, "{} {} {dims:?} {alpha:?} {beta:?}", isa.name(), T::DTYPE.name());
         }

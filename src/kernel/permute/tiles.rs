@@ -1,4 +1,4 @@
-//! Blocks that are transposed: the source lies densely along the columns, the destination along the rows.
+//! Blocks that are transposed: the source is contiguous along the columns, the destination along the rows.
 //!
 //! A block goes straight to the destination, or into a buffer that is then merged with the destination line by line.
 //!
@@ -12,14 +12,14 @@ use super::lines::{Lines, Starts};
 use super::{PermuteShare, Tensors, walk};
 use crate::local_plan::{BUFFER_BYTES, LONGEST, Moves};
 
-/// Bytes between columns in the buffer: a cache line that keeps them from falling onto the same ones.
+/// Bytes of padding between columns in the buffer: a cache line, so that columns do not compete for the same ones.
 const GAP: usize = 64;
 
 #[repr(align(64))]
 struct Buffer(MaybeUninit<[u8; BUFFER_BYTES]>);
 
 /// # Safety
-/// As [`super::permute`] for one share.
+/// As for [`super::permute`], with one share.
 pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M) {
     let buffered = share.plan.body() == Moves::Tiles { buffered: true };
     // SAFETY: the caller's promise.
@@ -27,19 +27,19 @@ pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: 
 }
 
 /// # Safety
-/// As [`share`], where nothing is merged.
+/// As for [`share`], if nothing is merged.
 unsafe fn direct<R: Real>(share: PermuteShare<R>) {
     let words = Words::new(&share);
     let cols_to: [isize; LONGEST] = walk::offsets(&share.plan.blocks().cols, 1, words.parts);
     walk::blocks(share.plan, share.share, |offset, [cols, rows]| {
         let at = share.tensors.at(offset.map(|o| o * share.parts() as isize));
-        // SAFETY: a block of the caller's.
+        // SAFETY: a block of the caller's share.
         unsafe { words.transpose(at.from.cast(), at.to.cast(), Starts::At(&cols_to), Size { rows, cols }) };
     });
 }
 
 /// # Safety
-/// As [`share`].
+/// As for [`share`].
 unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M, past_caches: bool) {
     let parts = share.parts();
     let (cols, rows) = (&share.plan.blocks().cols, &share.plan.blocks().rows);
@@ -60,8 +60,8 @@ unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M,
             past_caches,
             merge,
         };
-        // SAFETY: the instruction set is available. A block of the caller's, and a buffer with room for it as asserted;
-        // `rows` elements of each of its columns are written before they are read.
+        // SAFETY: the instruction set is available. A block of the caller's share, and a buffer with room for it, as
+        // asserted; `rows` elements of each of its columns are written before they are read.
         unsafe {
             words.transpose(at.from.cast(), buffer.cast(), Starts::Every((lead / 4) as isize), Size { rows, cols });
             R::dispatch(share.isa, lines);
@@ -72,14 +72,14 @@ unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M,
     }
 }
 
-/// What transposing the blocks of a share has in common. Elements are moved as words of 4 bytes, for which every type is
-/// aligned.
+/// Properties that all blocks of a share have in common. Elements are moved as words of 4 bytes, for which every type
+/// is aligned.
 struct Words {
     isa: crate::local_plan::Isa,
-    /// Words of an element.
+    /// Words in an element.
     parts: usize,
     rows_from: [isize; LONGEST],
-    /// Asks for rows of the source some time before they are needed.
+    /// Whether to prefetch the next rows of the source.
     ahead: bool,
 }
 
@@ -119,12 +119,12 @@ impl<const P: usize> RealBody<f32> for Block<'_, P> {
     type Output = ();
 
     /// # Safety
-    /// The instructions exist; the elements may be read and written.
+    /// The instructions are available; the elements may be read and written.
     #[inline(always)]
     unsafe fn run<S: Simd<f32>>(self) {
         let Block { from, rows_from, to, cols_to, size: Size { rows, cols }, ahead } = self;
         let side = S::LANES / P;
-        // The last tiles are moved back over ones before, as full ones are quicker.
+        // The last tiles are moved back to overlap those before, as full tiles are faster.
         let back = rows >= side && cols >= side;
         let row = |i: usize| from.wrapping_offset(rows_from[i]);
         let column = |j: usize| match cols_to {

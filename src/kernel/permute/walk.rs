@@ -2,10 +2,12 @@
 
 use crate::local_plan::{Permute, Side};
 
-/// More loops of at least two indices than any address space has room for, and the two that step through blocks.
+/// More loops than a plan can have: the loops of at least two indices for which an address space has room, and the two
+/// that step through blocks.
 const MOST_LOOPS: usize = 66;
 
-/// Visits the blocks of a share: offsets of the first element in elements as the plan moves them, columns and rows.
+/// Visits the blocks of a share. `visit` gets the offsets of a block's first element, counted in elements as the plan
+/// moves them, and the numbers of columns and rows.
 #[inline(always)]
 pub(super) fn blocks(plan: &Permute, share: usize, mut visit: impl FnMut([isize; 2], [usize; 2])) {
     let blocks = plan.blocks();
@@ -33,7 +35,7 @@ pub(super) fn blocks(plan: &Permute, share: usize, mut visit: impl FnMut([isize;
     }
 }
 
-/// The offsets of the first columns or rows of every block in one tensor, times `parts`, innermost loop first.
+/// The offsets in one tensor of the columns or rows of a block, at most `MOST`, times `parts`, innermost loop first.
 #[inline(always)]
 pub(super) fn offsets<const MOST: usize>(side: &Side, tensor: usize, parts: usize) -> [isize; MOST] {
     let mut table = [0; MOST];

@@ -7,9 +7,9 @@ use super::{Simd, Sum, TileDestination, x86_asm};
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx2;
 
-/// Read from element 8 - n on, these are masks of the first n of 8 lanes.
+/// Loaded from element 8 - n on, these are masks of the first n of 8 lanes.
 static MASKS_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
-/// Read from element 4 - n on, these are masks of the first n of 4 lanes.
+/// Loaded from element 4 - n on, these are masks of the first n of 4 lanes.
 static MASKS_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
 
 #[inline(always)]
@@ -18,7 +18,7 @@ fn same(a: __m256) -> __m256 {
 }
 
 /// # Safety
-/// The instructions exist.
+/// The instructions are available.
 #[inline(always)]
 unsafe fn low_8_ps(a: __m256, b: __m256) -> __m256 {
     // SAFETY: the caller's promise.
@@ -26,20 +26,21 @@ unsafe fn low_8_ps(a: __m256, b: __m256) -> __m256 {
 }
 
 /// # Safety
-/// The instructions exist.
+/// The instructions are available.
 #[inline(always)]
 unsafe fn high_8_ps(a: __m256, b: __m256) -> __m256 {
     // SAFETY: the caller's promise.
     unsafe { _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))) }
 }
 
-/// In halves of halves: a masked store takes tens of instructions' time on processors that emulate it, as Zen does.
+/// Stores the first `count` elements in pieces of 8, 4, 2 and 1: a masked store costs as much time as tens of
+/// instructions on processors that emulate it, such as Zen.
 ///
 /// # Safety
-/// The instructions exist; so many elements, at most 8, may be written.
+/// The instructions are available; `count` elements, at most 8, may be written.
 #[inline(always)]
 unsafe fn store_first_ps(to: *mut f32, vector: __m256, count: usize) {
-    // SAFETY: the caller's promise; what is stored are the first `count` elements.
+    // SAFETY: the caller's promise; only the first `count` elements are stored.
     unsafe {
         if count == 8 {
             return _mm256_storeu_ps(to, vector);
@@ -50,7 +51,7 @@ unsafe fn store_first_ps(to: *mut f32, vector: __m256, count: usize) {
             (to, rest) = (to.add(4), _mm256_extractf128_ps::<1>(vector));
         }
         if count & 2 != 0 {
-            // The one store of 8 bytes that asks for no alignment.
+            // The only store of 8 bytes that needs no alignment.
             _mm_storel_epi64(to.cast(), _mm_castps_si128(rest));
             (to, rest) = (to.add(2), _mm_movehl_ps(rest, rest));
         }
@@ -63,15 +64,15 @@ unsafe fn store_first_ps(to: *mut f32, vector: __m256, count: usize) {
 /// As [`store_first_ps`].
 ///
 /// # Safety
-/// The instructions exist; so many elements, at most 4, may be written.
+/// The instructions are available; `count` elements, at most 4, may be written.
 #[inline(always)]
 unsafe fn store_first_pd(to: *mut f64, vector: __m256d, count: usize) {
-    // SAFETY: the caller's promise: an element is two of the other's.
+    // SAFETY: the caller's promise: an `f64` is stored as two `f32`.
     unsafe { store_first_ps(to.cast(), _mm256_castpd_ps(vector), 2 * count) }
 }
 
 /// # Safety
-/// The instructions exist.
+/// The instructions are available.
 #[inline(always)]
 unsafe fn odd_pd(a: __m256d) -> __m256d {
     // SAFETY: the caller's promise.
@@ -79,7 +80,7 @@ unsafe fn odd_pd(a: __m256d) -> __m256d {
 }
 
 /// # Safety
-/// The instructions exist.
+/// The instructions are available.
 #[inline(always)]
 unsafe fn sum_ps(a: __m256) -> f32 {
     // SAFETY: the caller's promise.
@@ -91,7 +92,7 @@ unsafe fn sum_ps(a: __m256) -> f32 {
 }
 
 /// # Safety
-/// The instructions exist.
+/// The instructions are available.
 #[inline(always)]
 unsafe fn sum_pd(a: __m256d) -> f64 {
     // SAFETY: the caller's promise.
@@ -122,7 +123,7 @@ macro_rules! avx2 {
 
             #[inline(always)]
             unsafe fn zero() -> $vector {
-                // SAFETY: the trait's promise: the instructions exist.
+                // SAFETY: the trait's promise: the instructions are available.
                 unsafe { $zero() }
             }
 
@@ -146,8 +147,8 @@ macro_rules! avx2 {
 
             #[inline(always)]
             unsafe fn load_first(from: *const $real, count: usize) -> $vector {
-                // SAFETY: as above; count is at most the lanes, so the mask lies inside the table; masked lanes are not
-                // touched.
+                // SAFETY: as above; count is at most the number of lanes, so the mask is inside the table; masked lanes
+                // are not accessed.
                 unsafe { $load_masked(from, _mm256_loadu_si256($masks.as_ptr().add($lanes - count).cast())) }
             }
 
@@ -159,7 +160,7 @@ macro_rules! avx2 {
 
             #[inline(always)]
             unsafe fn add(a: $vector, b: $vector) -> $vector {
-                // SAFETY: the instructions exist.
+                // SAFETY: the instructions are available.
                 unsafe { $add(a, b) }
             }
 
@@ -207,7 +208,7 @@ macro_rules! avx2 {
 
             #[inline(always)]
             unsafe fn load_pieces(from: [*const $real; 4]) -> $vector {
-                // SAFETY: the instructions exist; the caller promises two pieces.
+                // SAFETY: the instructions are available; the caller promises two pieces.
                 unsafe {
                     let first = _mm256_castps128_ps256(_mm_loadu_ps(from[0].cast()));
                     $from_ps(_mm256_insertf128_ps::<1>(first, _mm_loadu_ps(from[1].cast())))
@@ -225,7 +226,7 @@ macro_rules! avx2 {
 
             #[inline(always)]
             unsafe fn low_4(a: $vector, b: $vector) -> $vector {
-                // SAFETY: the instructions exist.
+                // SAFETY: the instructions are available.
                 unsafe { $from_ps(_mm256_unpacklo_ps($to_ps(a), $to_ps(b))) }
             }
 
@@ -260,7 +261,7 @@ macro_rules! avx2 {
 
             #[inline(always)]
             unsafe fn stream(to: *mut $real, vector: $vector) {
-                // SAFETY: as above; aligned and writable, as the caller promises.
+                // SAFETY: as above; the caller promises that `to` is aligned and writable.
                 unsafe { $stream(to.cast(), vector) }
             }
         }

@@ -13,7 +13,7 @@ fn same(a: __m512) -> __m512 {
 }
 
 /// # Safety
-/// The instructions exist.
+/// The instructions are available.
 #[inline(always)]
 unsafe fn low_8_ps(a: __m512, b: __m512) -> __m512 {
     // SAFETY: the caller's promise.
@@ -21,7 +21,7 @@ unsafe fn low_8_ps(a: __m512, b: __m512) -> __m512 {
 }
 
 /// # Safety
-/// The instructions exist.
+/// The instructions are available.
 #[inline(always)]
 unsafe fn high_8_ps(a: __m512, b: __m512) -> __m512 {
     // SAFETY: the caller's promise.
@@ -29,7 +29,7 @@ unsafe fn high_8_ps(a: __m512, b: __m512) -> __m512 {
 }
 
 /// # Safety
-/// The instructions exist.
+/// The instructions are available.
 #[inline(always)]
 unsafe fn odd_pd(a: __m512d) -> __m512d {
     // SAFETY: the caller's promise.
@@ -57,7 +57,7 @@ macro_rules! avx512 {
 
             #[inline(always)]
             unsafe fn zero() -> $vector {
-                // SAFETY: the trait's promise: the instructions exist.
+                // SAFETY: the trait's promise: the instructions are available.
                 unsafe { $zero() }
             }
 
@@ -81,19 +81,19 @@ macro_rules! avx512 {
 
             #[inline(always)]
             unsafe fn load_first(from: *const $real, count: usize) -> $vector {
-                // SAFETY: as above; masked lanes are not touched.
+                // SAFETY: as above; masked lanes are not accessed.
                 unsafe { $load_masked(((1u32 << count) - 1) as $mask, from) }
             }
 
             #[inline(always)]
             unsafe fn store_first(to: *mut $real, vector: $vector, count: usize) {
-                // SAFETY: as above; masked lanes are not touched.
+                // SAFETY: as above; masked lanes are not accessed.
                 unsafe { $store_masked(to, ((1u32 << count) - 1) as $mask, vector) }
             }
 
             #[inline(always)]
             unsafe fn add(a: $vector, b: $vector) -> $vector {
-                // SAFETY: the instructions exist.
+                // SAFETY: the instructions are available.
                 unsafe { $add(a, b) }
             }
 
@@ -141,7 +141,7 @@ macro_rules! avx512 {
 
             #[inline(always)]
             unsafe fn load_pieces(from: [*const $real; 4]) -> $vector {
-                // SAFETY: the instructions exist; the caller promises four pieces.
+                // SAFETY: the instructions are available; the caller promises four pieces.
                 unsafe {
                     let all = _mm512_castps128_ps512(_mm_loadu_ps(from[0].cast()));
                     let all = _mm512_insertf32x4::<1>(all, _mm_loadu_ps(from[1].cast()));
@@ -163,7 +163,7 @@ macro_rules! avx512 {
 
             #[inline(always)]
             unsafe fn low_4(a: $vector, b: $vector) -> $vector {
-                // SAFETY: the instructions exist.
+                // SAFETY: the instructions are available.
                 unsafe { $from_ps(_mm512_unpacklo_ps($to_ps(a), $to_ps(b))) }
             }
 
@@ -205,7 +205,7 @@ macro_rules! avx512 {
 
             #[inline(always)]
             unsafe fn stream(to: *mut $real, vector: $vector) {
-                // SAFETY: as above; aligned and writable, as the caller promises.
+                // SAFETY: as above; the caller promises that `to` is aligned and writable.
                 unsafe { $stream(to.cast(), vector) }
             }
         }

@@ -5,11 +5,11 @@ use super::Simd;
 #[derive(Clone, Copy)]
 pub(in super::super) struct Generic;
 
-/// The words of two vectors of 16 bytes, the second's counted after the first's, that `order` names.
+/// Selects words of two vectors of 16 bytes. `order` counts the words of the second vector after those of the first.
 #[inline(always)]
 fn words<V: Copy, W: Copy, const N: usize>(a: V, b: V, order: [usize; N]) -> V {
     const { assert!(size_of::<V>() == 16 && size_of::<W>() * N == 16) };
-    // SAFETY: 16 bytes of plain numbers each way, as the assertion and the private callers have it.
+    // SAFETY: both types are 16 bytes of plain numbers, as asserted and as the private callers ensure.
     let [a, b]: [[W; N]; 2] = unsafe { [std::mem::transmute_copy(&a), std::mem::transmute_copy(&b)] };
     let all = order.map(|at| if at < N { a[at] } else { b[at - N] });
     // SAFETY: as above.
@@ -35,7 +35,7 @@ macro_rules! generic {
 
             #[inline(always)]
             unsafe fn load(from: *const $real) -> Self::Vector {
-                // SAFETY: the caller's promise; any address will do.
+                // SAFETY: the caller's promise; no alignment is needed.
                 unsafe { from.cast::<Self::Vector>().read_unaligned() }
             }
 

@@ -1,15 +1,15 @@
-//! What happens to a vector on its way into memory.
+//! Merges vectors into their destination in memory.
 //!
-//! Invariant: those that put never read their destination, so NaN in fresh memory cannot leak. Deliberately absent:
-//! which elements meet, which is `tile` and `permute`.
+//! Invariant: a merge that does not depend on the old value never reads it, so NaN in fresh memory cannot propagate.
+//! Deliberately absent: the pairing of elements, which `tile` and `permute` decide.
 
 use num_complex::Complex;
 
 use super::{Real, Simd};
 
-/// What becomes of elements of the destination when those of the source arrive.
+/// How elements of the source are merged into elements of the destination.
 pub(in super::super) trait Merge<R: Real>: Copy + Send + Sync {
-    /// Whether the destination is only written.
+    /// Whether the destination becomes the source's value as it is.
     const PUTS: bool = false;
 
     /// Whether the old value of the destination matters.
@@ -17,14 +17,14 @@ pub(in super::super) trait Merge<R: Real>: Copy + Send + Sync {
         !Self::PUTS
     }
 
-    /// The new value of the destination, given the old one if that matters.
+    /// Returns the new value of the destination, given the old one if that matters.
     ///
     /// # Safety
-    /// The instructions exist.
+    /// The instructions are available.
     unsafe fn merge<S: Simd<R>>(self, old: S::Vector, value: S::Vector) -> S::Vector;
 
     /// # Safety
-    /// The instructions exist; `LANES` reals may be written, and read if this reads.
+    /// The instructions are available; `LANES` reals may be written, and read if the merge reads.
     #[inline(always)]
     unsafe fn all<S: Simd<R>>(self, to: *mut R, value: S::Vector) {
         // SAFETY: the caller's promise.
@@ -35,7 +35,7 @@ pub(in super::super) trait Merge<R: Real>: Copy + Send + Sync {
     }
 
     /// # Safety
-    /// As [`Merge::all`] for the first `count` reals.
+    /// As for [`Merge::all`], with the first `count` reals.
     #[inline(always)]
     unsafe fn first<S: Simd<R>>(self, to: *mut R, value: S::Vector, count: usize) {
         // SAFETY: the caller's promise.
@@ -97,11 +97,11 @@ impl<R: Real, F: Factor<R>> Merge<R> for Blend<F> {
     }
 }
 
-/// A real number, or a complex one for numbers in pairs of lanes. One without imaginary part multiplies each lane by itself, as
-/// `Element::scaled` does.
+/// A real factor, or a complex one for numbers in pairs of lanes. A factor without an imaginary part scales each lane
+/// separately, as `Element::scaled` does.
 pub(in super::super) trait Factor<R: Real>: Copy + Send + Sync {
     /// # Safety
-    /// The instructions exist.
+    /// The instructions are available.
     unsafe fn times<S: Simd<R>>(self, value: S::Vector) -> S::Vector;
 }
 

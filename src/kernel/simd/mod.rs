@@ -1,10 +1,10 @@
-//! Vectors of real numbers on every instruction set, and code compiled once for each.
+//! SIMD vectors of real numbers for every instruction set, and code that is compiled once for each.
 //!
-//! [`Simd`] is implemented by a marker per instruction set. Code generic over it goes into a [`Body`]; [`dispatch`] calls
-//! the body's version for one [`Isa`]. Everything between is `#[inline(always)]`, so that it ends up inside the one
-//! function that the compiler is told to use the instructions in.
+//! [`Simd`] is implemented by a marker per instruction set. Code generic over it goes into a [`Body`]; [`dispatch`]
+//! calls the body's version for one [`Isa`]. All functions in between are `#[inline(always)]`, so that they end up
+//! inside the one function for which the compiler may use the instructions.
 //!
-//! Invariants: an [`Isa`] reaches [`dispatch`] only if [`available`] said so. Deliberately absent: complex vectors, which
+//! Invariants: an [`Isa`] reaches [`dispatch`] only if it is [`available`]. Deliberately absent: complex vectors, which
 //! are real vectors of twice the length.
 
 #[cfg(target_arch = "x86_64")]
@@ -36,11 +36,11 @@ pub(super) use neon::Neon;
 
 use crate::local_plan::Isa;
 
-/// What a real type must have for LIBXSMM, if that is there.
+/// The bound that LIBXSMM puts on a real type, if it is enabled.
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) use super::xsmm::Real as Generated;
 
-/// Without LIBXSMM a real type needs nothing for it.
+/// Without LIBXSMM, every real type satisfies the bound.
 #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub trait Generated {}
 #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
@@ -50,10 +50,10 @@ impl<R: Copy> Generated for R {}
 pub trait Real:
     Generated + super::Element + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
 {
-    /// As [`dispatch`], for code that knows one real type only.
+    /// As [`dispatch`], for code that handles one real type only.
     ///
     /// # Safety
-    /// The instruction set is available; and as the body says.
+    /// The instruction set is available, and the body's own requirements hold.
     unsafe fn dispatch<B: RealBody<Self>>(isa: Isa, body: B) -> B::Output;
 }
 
@@ -64,7 +64,7 @@ pub trait RealBody<R: Real> {
     /// Implementations are `#[inline(always)]`.
     ///
     /// # Safety
-    /// The instructions of `S` exist, and whatever else the body asks for.
+    /// The instructions of `S` are available, and the body's own requirements hold.
     unsafe fn run<S: Simd<R>>(self) -> Self::Output;
 }
 
@@ -95,11 +95,11 @@ macro_rules! real {
 real!(f32, Of32);
 real!(f64, Of64);
 
-/// Vectors of `R` on one instruction set.
+/// Vectors of `R` for one instruction set.
 ///
 /// # Safety
-/// Every function may be called only where the instructions exist. Pointers need no alignment; those that are loaded from
-/// must be readable, those stored to writable, for as many elements as each function says.
+/// Every function may be called only if the instructions are available. Pointers need no alignment; sources must be
+/// readable, and destinations writable, for as many elements as each function states.
 pub trait Simd<R: Real>: Copy + 'static {
     type Vector: Copy;
 
@@ -110,16 +110,16 @@ pub trait Simd<R: Real>: Copy + 'static {
 
     unsafe fn splat(value: R) -> Self::Vector;
 
-    /// `LANES` elements.
+    /// Loads `LANES` elements.
     unsafe fn load(from: *const R) -> Self::Vector;
 
-    /// `LANES` elements.
+    /// Stores `LANES` elements.
     unsafe fn store(to: *mut R, vector: Self::Vector);
 
-    /// The first `count` lanes, for `count` up to `LANES`; the others are 0 and their memory is not touched.
+    /// Loads the first `count` lanes, for `count` up to `LANES`; the others are 0 and their memory is not accessed.
     unsafe fn load_first(from: *const R, count: usize) -> Self::Vector;
 
-    /// The first `count` lanes, for `count` up to `LANES`; memory of the others is not touched.
+    /// Stores the first `count` lanes, for `count` up to `LANES`; memory of the others is not accessed.
     unsafe fn store_first(to: *mut R, vector: Self::Vector, count: usize);
 
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
@@ -129,50 +129,51 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// a b + c
     unsafe fn mul_add(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
 
-    /// Sums up and writes a tile of `V` vectors by `N` columns of `PARTS` real numbers; false if there is no code for that.
+    /// Computes and writes a tile of `V` vectors by `N` columns of `PARTS` real numbers; false if there is no code for
+    /// it.
     ///
     /// # Safety
-    /// As [`Sum`] says; whole vectors may be written to the place; the instructions exist.
+    /// As for [`Sum`]; whole vectors may be written to the destination; the instructions are available.
     #[inline(always)]
     unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(_: &Sum<R>, _: &TileDestination<R>) -> bool {
         false
     }
 
-    /// Lanes 2 i and 2 i + 1 exchanged: real and imaginary parts.
+    /// Swaps lanes 2 i and 2 i + 1: real and imaginary parts.
     unsafe fn swap_pairs(a: Self::Vector) -> Self::Vector;
 
-    /// Each even lane twice: real parts.
+    /// Duplicates each even lane: real parts.
     unsafe fn dup_even(a: Self::Vector) -> Self::Vector;
 
-    /// Each odd lane twice: imaginary parts.
+    /// Duplicates each odd lane: imaginary parts.
     unsafe fn dup_odd(a: Self::Vector) -> Self::Vector;
 
     /// a - b in even lanes, a + b in odd ones.
     unsafe fn sub_add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Pieces of 16 bytes from the first of these places, as many as a vector holds.
+    /// Loads pieces of 16 bytes from the first of these addresses, as many as a vector holds.
     unsafe fn load_pieces(from: [*const R; 4]) -> Self::Vector;
 
-    /// The pieces of 16 bytes to the first of these places, as many as a vector holds.
+    /// Stores the pieces of 16 bytes to the first of these addresses, as many as a vector holds.
     unsafe fn store_pieces(to: [*mut R; 4], vector: Self::Vector);
 
-    /// Of each piece the first halves, words of 4 bytes of `a` and `b` in turn.
+    /// Interleaves the first half of each piece of `a` and `b`, in words of 4 bytes.
     unsafe fn low_4(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Of each piece the second halves, words of 4 bytes of `a` and `b` in turn.
+    /// Interleaves the second half of each piece of `a` and `b`, in words of 4 bytes.
     unsafe fn high_4(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Of each piece the first 8 bytes of `a`, then those of `b`.
+    /// For each piece, the first 8 bytes of `a`, then those of `b`.
     unsafe fn low_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Of each piece the last 8 bytes of `a`, then those of `b`.
+    /// For each piece, the last 8 bytes of `a`, then those of `b`.
     unsafe fn high_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Piece i of vector j becomes piece j of vector i; vectors beyond the number of pieces stay.
+    /// Piece i of vector j becomes piece j of vector i; vectors beyond the number of pieces are unchanged.
     unsafe fn exchange(vectors: [Self::Vector; 4]) -> [Self::Vector; 4];
 
-    /// [`Simd::store`] past the caches where there is such an instruction: `to` is aligned to the vector's size, and
-    /// [`fence`] comes before another thread reads.
+    /// [`Simd::store`] past the caches, if there is an instruction for it. `to` is aligned to the vector's size, and
+    /// [`fence`] is called before another thread reads.
     unsafe fn stream(to: *mut R, vector: Self::Vector);
 
     /// The sum of all lanes, in a fixed order.
@@ -192,7 +193,7 @@ pub trait Simd<R: Real>: Copy + 'static {
     }
 }
 
-/// Both real types on one instruction set.
+/// Both real types for one instruction set.
 pub(super) trait Both: Simd<f32> + Simd<f64> {}
 
 impl<S: Simd<f32> + Simd<f64>> Both for S {}
@@ -204,14 +205,14 @@ pub(super) trait Body {
     /// Implementations are `#[inline(always)]`.
     ///
     /// # Safety
-    /// The instructions of `S` exist, and whatever else the body asks for.
+    /// The instructions of `S` are available, and the body's own requirements hold.
     unsafe fn run<S: Both>(self) -> Self::Output;
 }
 
 /// Runs a body's version for an instruction set.
 ///
 /// # Safety
-/// The instruction set is available; and as the body says.
+/// The instruction set is available, and the body's own requirements hold.
 #[inline(always)]
 pub(super) unsafe fn dispatch<B: Body>(isa: Isa, body: B) -> B::Output {
     // SAFETY: the caller's promise.
@@ -229,7 +230,7 @@ pub(super) unsafe fn dispatch<B: Body>(isa: Isa, body: B) -> B::Output {
 }
 
 /// # Safety
-/// As [`dispatch`].
+/// As for [`dispatch`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn on_avx2<B: Body>(body: B) -> B::Output {
@@ -238,7 +239,7 @@ unsafe fn on_avx2<B: Body>(body: B) -> B::Output {
 }
 
 /// # Safety
-/// As [`dispatch`].
+/// As for [`dispatch`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
 unsafe fn on_avx512<B: Body>(body: B) -> B::Output {
@@ -246,7 +247,7 @@ unsafe fn on_avx512<B: Body>(body: B) -> B::Output {
     unsafe { body.run::<Avx512>() }
 }
 
-/// Asks for the cache line at an address that may be read soon; any address will do.
+/// Prefetches the cache line at an address that may be read soon; any address is allowed.
 #[inline(always)]
 pub(crate) fn prefetch<R>(from: *const R) {
     #[cfg(target_arch = "x86_64")]
@@ -258,7 +259,7 @@ pub(crate) fn prefetch<R>(from: *const R) {
     let _ = from;
 }
 
-/// Makes what was streamed visible to whom the caller tells next.
+/// Makes streamed stores visible to threads with which the caller synchronises afterwards.
 #[inline(always)]
 pub(super) fn fence() {
     #[cfg(target_arch = "x86_64")]

@@ -1,33 +1,33 @@
-//! The sums of a tile: what they read, and where they go.
+//! The sums of a tile: their inputs and their destination.
 //!
-//! Invariant: everything may be read, and written, in whole vectors. Deliberately absent: adding up, which is each
-//! instruction set's.
+//! Invariant: everything may be read, and written, in whole vectors. Deliberately absent: the summation, which each
+//! instruction set implements.
 
-/// For `depth` steps, the rows of left times the columns of right. Steps are in bytes.
+/// The sum over `depth` steps of the rows of left times the columns of right. Strides are in bytes.
 ///
 /// # Safety
-/// Whoever adds up promises that all of this may be read, in whole vectors.
+/// The caller of [`super::Simd::sums`] promises that all of this may be read, in whole vectors.
 pub struct Sum<R> {
     pub depth: usize,
-    /// Rows of left lie side by side.
+    /// Rows of left are contiguous.
     pub left: *const R,
     pub left_step: isize,
-    /// How far ahead of its use to ask the memory system for left, or 0.
+    /// The prefetch distance for left, or 0.
     pub ahead: isize,
     pub right: *const R,
     pub right_step: isize,
     /// From one column to the next, which may be complex.
     pub column: isize,
-    /// From where on to ask the memory system for lines.
+    /// The address from which to prefetch.
     pub next: *const R,
 }
 
-/// Where sums go, column by column. A complex column is two: sums with its real and with its imaginary parts. Offsets are in
-/// real numbers.
+/// The destination of sums, column by column. A complex column counts as two: the sums with its real and with its
+/// imaginary parts. Offsets are in real numbers.
 ///
 /// # Safety
-/// Whoever adds up promises an offset for every column, and that whole vectors may be written there; those of the tile's
-/// vectors only, and with [`Store::Onto`] they hold values.
+/// The caller of [`super::Simd::sums`] promises an offset for every column, and that whole vectors may be written
+/// there, for the vectors that the tile has; with [`Store::Onto`] they are initialised.
 pub struct TileDestination<R> {
     pub out: *mut R,
     pub columns: *const isize,
@@ -36,13 +36,13 @@ pub struct TileDestination<R> {
     pub store: Store,
 }
 
-/// How sums are written; the assembly tells them apart by their order.
+/// How sums are written; the assembly distinguishes the variants by their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Store {
     Over = 0,
-    /// Past the caches; vectors begin at multiples of their size.
+    /// Past the caches; vectors are aligned to their size.
     Past = 1,
-    /// Added to what is there.
+    /// Added to out's old values.
     Onto = 2,
 }

@@ -1,33 +1,33 @@
-//! Tiles of elements transposed in registers.
+//! Transposes tiles of elements in registers.
 //!
 //! An element is `P` reals that stay together: 4, 8 or 16 bytes. A tile has as many elements on each side as a vector
-//! holds; a full one is loaded in pieces of 16 bytes, so that loads do half of the work that shuffles would. One with as few
-//! rows as a piece has elements is loaded in whole vectors and stored in pieces.
+//! holds. A full tile is loaded in pieces of 16 bytes, so that loads replace half of the shuffles. A tile with only as
+//! many rows as a piece has elements is loaded in whole vectors and stored in pieces.
 //!
-//! Invariants: nothing outside of the `rows` x `cols` elements of either side is touched; the destination is never
-//! read. Deliberately absent: caches and loops over more dimensions, which are `permute`.
+//! Invariants: nothing outside of the `rows` x `cols` elements of either side is accessed; the destination is never
+//! read. Deliberately absent: cache blocking and loops over more dimensions, which are in `permute`.
 
 use super::super::Element;
 use super::{Both, Real, Simd};
 use crate::dtype::Dtype;
 
-/// Most vectors of a tile.
+/// Most vectors in a tile.
 const MOST: usize = 16;
 
-/// The columns of a full tile, given where its rows start.
+/// The columns of a full tile. `from`: the address of each of its rows.
 ///
 /// # Safety
-/// The instructions exist; the tile may be read.
+/// The instructions are available; the tile may be read.
 #[inline(always)]
 unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(from: impl Fn(usize) -> *const R) -> [S::Vector; MOST] {
     let in_piece = 16 / size_of::<R>();
     let pieces = S::LANES / in_piece;
-    // SAFETY: piece `q` of rows below the side of the tile lies inside of it; the instructions exist.
+    // SAFETY: piece `q` of rows below the side of the tile is inside the tile; the instructions are available.
     unsafe {
         let mut out = [S::zero(); MOST];
         for q in 0..pieces {
-            // Where piece q is in the rows r, r + step, and so on; no more than there are pieces in a vector. Closures
-            // compute addresses only: they are not compiled for the instruction set.
+            // The addresses of piece q in rows r, r + step, and so on, in as many rows as a vector has pieces. Closures
+            // only compute addresses: they are not compiled for the instruction set.
             let row = |r: usize, step: usize| {
                 let piece = |g: usize| from(if g < pieces { r + g * step } else { r }).wrapping_add(q * in_piece);
                 [piece(0), piece(1), piece(2), piece(3)]
@@ -53,10 +53,10 @@ unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(from: impl Fn(usize) -> *
     }
 }
 
-/// The 4 x 4 words of each piece transposed.
+/// Transposes the 4 x 4 words that the vectors have in each piece.
 ///
 /// # Safety
-/// The instructions exist.
+/// The instructions are available.
 #[inline(always)]
 unsafe fn quad<S: Simd<R>, R: Real>([a, b, c, d]: [S::Vector; 4]) -> [S::Vector; 4] {
     // SAFETY: the caller's promise.
@@ -67,19 +67,19 @@ unsafe fn quad<S: Simd<R>, R: Real>([a, b, c, d]: [S::Vector; 4]) -> [S::Vector;
     }
 }
 
-/// Rows to columns.
+/// Transposes rows to columns.
 ///
 /// # Safety
-/// The instructions exist.
+/// The instructions are available.
 #[inline(always)]
 unsafe fn transpose<S: Simd<R>, R: Real, const P: usize>(rows: [S::Vector; MOST]) -> [S::Vector; MOST] {
     let pieces = S::LANES * size_of::<R>() / 16;
     let words = 16 / (size_of::<R>() * P);
-    // SAFETY: the caller's promise; indices are below the side of the tile, `pieces * words`, but for those that
-    // `exchange` passes through.
+    // SAFETY: the caller's promise; indices are below the side of the tile, `pieces * words`, except for those of
+    // vectors that `exchange` does not change.
     unsafe {
         let mut out = [S::zero(); MOST];
-        // Word w of piece p of out is, after the first loop, in vector [piece of the row][w] at piece p.
+        // After the first loop, piece p of vector `words * g + w` has column `words * p + w` of row group g.
         let mut inside = rows;
         for g in 0..pieces {
             match words {
@@ -115,12 +115,12 @@ pub(in super::super) struct Size {
     pub cols: usize,
 }
 
-/// Element `j` of row `i` of the source becomes element `i` of row `j` of the destination, for rows that start where two
-/// functions say, at most as many as a vector has elements.
+/// Transposes a tile: element `j` of row `i` of the source becomes element `i` of row `j` of the destination. `from`
+/// and `to` return the addresses of rows. There are at most as many rows and columns as a vector has elements.
 ///
 /// # Safety
-/// The instructions exist. Every element is `P` reals that may be read in the source and written in the destination; the
-/// sides do not overlap.
+/// The instructions are available. Every element is `P` reals that may be read in the source and written in the
+/// destination; the two do not overlap.
 #[inline(always)]
 pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: usize>(
     from: impl Fn(usize) -> *const R,
@@ -152,10 +152,10 @@ pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: us
     }
 }
 
-/// [`transpose_square`] for as many rows as one piece has elements, and a vector's columns.
+/// [`transpose_square`] for as many rows as a piece has elements, and as many columns as a vector has.
 ///
 /// # Safety
-/// As [`transpose_square`], for all of those rows and columns.
+/// As for [`transpose_square`], with all of those rows and columns.
 #[inline(always)]
 unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
     from: impl Fn(usize) -> *const R,
@@ -174,18 +174,18 @@ unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
             _ => [S::load(from(0)), S::zero(), S::zero(), S::zero()],
         };
         for (w, &column) in columns.iter().enumerate().take(words) {
-            // Closures compute addresses only, and of existing columns.
+            // Closures only compute addresses, and only of existing columns.
             let piece = |q: usize| to(if q < pieces { words * q + w } else { w });
             S::store_pieces([piece(0), piece(1), piece(2), piece(3)], column);
         }
     }
 }
 
-/// `to[j to_stride + i] = from[i from_stride + j]` for `i` below `rows` and `j` below `cols`, quickest for multiples of
-/// what a vector holds. Strides count elements.
+/// Computes `to[j to_stride + i] = from[i from_stride + j]` for `i` below `rows` and `j` below `cols`. It is fastest if
+/// both are multiples of the number of elements in a vector. Strides are in elements.
 ///
 /// # Safety
-/// The instructions exist; the elements of `from` may be read and those of `to` written; they do not overlap.
+/// The instructions are available; the elements of `from` may be read and those of `to` written; they do not overlap.
 #[inline(always)]
 pub(in super::super) unsafe fn transpose_tile<S: Both, T: Element>(
     from: *const T,
@@ -196,7 +196,7 @@ pub(in super::super) unsafe fn transpose_tile<S: Both, T: Element>(
     cols: usize,
 ) {
     let size = Size { rows, cols };
-    // SAFETY: the caller's promise; an element is one or two reals of the type that its dtype says.
+    // SAFETY: the caller's promise; an element consists of one or two reals of the type that its dtype names.
     unsafe {
         match T::DTYPE {
             Dtype::Float32 => squares::<S, f32, 1>(from.cast(), from_stride, to.cast(), to_stride, size),
@@ -208,7 +208,7 @@ pub(in super::super) unsafe fn transpose_tile<S: Both, T: Element>(
 }
 
 /// # Safety
-/// As [`transpose_tile`].
+/// As for [`transpose_tile`].
 #[inline(always)]
 unsafe fn squares<S: Simd<R>, R: Real, const P: usize>(
     from: *const R,
@@ -219,8 +219,8 @@ unsafe fn squares<S: Simd<R>, R: Real, const P: usize>(
 ) {
     let side = S::LANES / P;
     let (from_stride, to_stride) = (from_stride * P as isize, to_stride * P as isize);
-    // Fewer rows than a side are taken in as many as a piece has elements, where columns fill vectors. The last tiles are
-    // moved back over ones before, as full ones are quicker.
+    // If there are fewer rows than a side, but columns fill vectors, a tile has as many rows as a piece has elements.
+    // The last tiles are moved back to overlap those before, as full tiles are faster.
     let words = 16 / (size_of::<R>() * P);
     let high = if rows >= side || cols < side { side } else { words };
     let back = rows >= high && cols >= side;
@@ -237,7 +237,7 @@ unsafe fn squares<S: Simd<R>, R: Real, const P: usize>(
             let size = Size { rows: high.min(rows - i), cols: side.min(cols - j) };
             let from = |r: usize| from.wrapping_offset((i + r) as isize * from_stride).wrapping_add(j * P);
             let to = |c: usize| to.wrapping_offset((j + c) as isize * to_stride).wrapping_add(i * P);
-            // SAFETY: a part of the caller's rows and columns; a full one, where it is moved back.
+            // SAFETY: a part of the caller's rows and columns; a full tile if it is moved back.
             unsafe {
                 if back && high < side {
                     transpose_flat::<S, R, P>(from, to);
@@ -289,9 +289,9 @@ mod tests {
                     let mark = T::from_f64(-1.0, 5.0);
                     let mut to = vec![mark; cols * to_stride];
                     let strides = [back * from_stride as isize, sign * to_stride as isize];
-                    // Slices that end with the last element, so that tools that guard memory see one beyond.
+                    // Slices end with the last element, so that memory checkers detect an access beyond it.
                     let used = (rows - 1) * from_stride + cols;
-                    // SAFETY: the instruction set was asked for.
+                    // SAFETY: the caller checked that the instruction set is available.
                     unsafe {
                         dispatch(isa, One { from: &from[..used], to: &mut to, strides, size: [rows, cols] });
                     }

@@ -1,21 +1,23 @@
-//! The sums of a tile on x86-64, in assembly: instructions beside the multiply-adds are what limits them. Compilers add up
-//! the addresses of columns between these, and let the sums go through memory before they write them to out.
+//! The sums of a tile on x86-64, in assembly: their speed is limited by the instructions besides the multiply-adds.
+//! Compilers compute column addresses between the multiply-adds, and store the sums to memory before writing them to
+//! out.
 //!
-//! Columns are listed as `{ number "number" "address" ["address" "part"] ("sum" "row" vector) .. }`: the address that a column
-//! of terms begins at, that of complex terms and which part of them it is, and for each vector of rows the register of the
-//! sum and of the rows.
+//! Columns are listed as `{ number "number" "address" ["address" "part"] ("sum" "row" vector) .. }`: the address of the
+//! column if terms are real; that of the complex column, and which part of its terms this column is; and for each
+//! vector of rows, the register of the sum, that of the rows and the number of the vector.
 //!
-//! Invariants: sums, one vector of rows for each and one column fill the registers and no more (12 sums with AVX2, 24 with
-//! AVX-512); operands are 13 general registers at most, which is all that there are; four steps go through the loop together,
-//! so that strides are added up once for them. Deliberately absent, and left to the compiler: operands in place of which
-//! neither terms nor columns lie side by side, vectors that must not be read whole, and more than 16 columns of one vector.
+//! Invariants: the sums, the vectors of rows and one column fit into the registers (12 sums with AVX2, 24 with
+//! AVX-512); operands need at most 13 general-purpose registers, which is all that there are; the loop is unrolled by
+//! four steps, so that strides are added once for the four. Deliberately absent, and left to the compiler: operands in
+//! place with neither terms nor columns contiguous, vectors that must not be read whole, and more than 16 columns of
+//! one vector.
 
 use std::arch::x86_64::_mm256_zeroupper;
 use std::mem::offset_of;
 
 use super::sum::{Store, Sum, TileDestination};
 
-/// What lies side by side in right.
+/// The contiguous dimension of right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     Columns,
@@ -25,7 +27,7 @@ enum Order {
 }
 
 impl<R> Sum<R> {
-    /// How right lies, for columns of `parts` real numbers; none if nothing lies side by side.
+    /// The layout of right, for columns of `parts` real numbers; `None` if neither dimension is contiguous.
     #[inline(always)]
     fn order(&self, parts: usize) -> Option<Order> {
         let one = (parts * size_of::<R>()) as isize;
@@ -39,8 +41,8 @@ impl<R> Sum<R> {
     }
 }
 
-/// One step: for each column, its number in all lanes times each vector of rows. `$ls` and `$rs` end the addresses of left
-/// and right, `$u` is the number of the step.
+/// One step of the sum: for each column, its number in all lanes times each vector of rows. `$ls` and `$rs` are the
+/// suffixes of the addresses of left and right, `$u` is the number of the step.
 #[rustfmt::skip]
 macro_rules! step {
     ($order:tt $t:tt $w:tt $ls:tt $rs:tt $u:tt [$($row:tt $at:tt)*] $($column:tt)*) => {
@@ -90,7 +92,7 @@ macro_rules! put {
     };
 }
 
-/// Adds what is there to the sums of one column.
+/// Adds out's old values to the sums of one column.
 #[rustfmt::skip]
 macro_rules! add {
     ($t:tt { $c:tt $n:tt $term:tt $pair:tt $(($sum:tt $row:tt $v:tt))* }) => {
@@ -98,7 +100,7 @@ macro_rules! add {
     };
 }
 
-/// A vector of the column in hand.
+/// The address of a vector of the current column.
 #[rustfmt::skip]
 macro_rules! at {
     ($t:tt 0) => { concat!("[{n}+", size!($t), "*{l}]") };
@@ -106,7 +108,8 @@ macro_rules! at {
     ($t:tt 2) => { concat!("[{b0}+", size!($t), "*{l}]") };
 }
 
-/// How right moves on: its steps as the ends of addresses, what moves it by four and by one, and its operands.
+/// Advances right: the address suffixes of four steps, the instructions that advance it by four steps and by one, and
+/// its operands.
 #[rustfmt::skip]
 macro_rules! sum {
     (columns $from:ident $place:ident $t:tt $($rest:tt)*) => {
@@ -125,7 +128,7 @@ macro_rules! sum {
             concat!("add {b0}, ", $($four)*), concat!("add {b1}, ", $($four)*), concat!("add {b2}, ", $($four)*), concat!("add {b3}, ", $($four)*),
         ] [
             concat!("add {b0}, ", $($one)*), concat!("add {b1}, ", $($one)*), concat!("add {b2}, ", $($one)*), concat!("add {b3}, ", $($one)*),
-            // Not every list uses all operands, which must be used.
+            // Not every list uses all operands, but `asm!` requires their use.
             "/* {s} {s3} */",
         ] [
             b1 = inout(reg) $from.right.wrapping_byte_offset(4 * $from.column) => _,
@@ -136,7 +139,7 @@ macro_rules! sum {
     };
 }
 
-/// The whole sum.
+/// The whole sum of a tile, and its stores.
 #[rustfmt::skip]
 macro_rules! steps {
     ($order:tt $from:ident $place:ident $t:tt [$r0:tt $r1:tt $r2:tt $r3:tt] [$($four:expr,)*] [$($one:expr,)*] [$($operand:tt)*]
@@ -222,7 +225,7 @@ macro_rules! steps {
     };
 }
 
-/// The sums of the first columns of a list, whatever their number.
+/// The sums of the first columns of a list, with a branch for each number of columns.
 #[rustfmt::skip]
 macro_rules! columns {
     ($shape:tt [$($set:tt)*] [$($done:tt)*]) => {};
@@ -234,7 +237,7 @@ macro_rules! columns {
                 Order::Terms => sum!(terms $from $place $t $real $($set)* $($done)* { $c $($column)* }),
                 Order::Pairs => sum!(pairs $from $place $t $real $($set)* $($done)* { $c $($column)* }),
             }
-            // The compiler does not know that the upper halves are in use, which slows down what follows without AVX.
+            // The compiler does not know that the upper halves are in use; left dirty, they slow down non-AVX code.
             _mm256_zeroupper();
             return true;
         }
@@ -246,10 +249,11 @@ macro_rules! columns {
 #[rustfmt::skip]
 macro_rules! sums {
     ($real:ident, $t:tt, $avx2:ident, $avx512:ident) => {
-        /// Sums up and writes each column with each vector; false if there is no code for that.
+        /// Computes and writes the sums of each column with each vector; false if there is no code for them.
         ///
         /// # Safety
-        /// As [`Sum`] says, whole vectors may be written to the place, and the instructions exist; columns are `PARTS` real numbers.
+        /// As for [`Sum`]; whole vectors may be written to the destination; the instructions are available. Columns are
+        /// `PARTS` real numbers.
         #[target_feature(enable = "avx2,fma")]
         #[inline]
         pub(super) unsafe fn $avx2<const V: usize, const N: usize, const PARTS: usize>(
@@ -292,10 +296,11 @@ macro_rules! sums {
             false
         }
 
-        /// Sums up and writes each column with each vector; false if there is no code for that.
+        /// Computes and writes the sums of each column with each vector; false if there is no code for them.
         ///
         /// # Safety
-        /// As [`Sum`] says, whole vectors may be written to the place, and the instructions exist; columns are `PARTS` real numbers.
+        /// As for [`Sum`]; whole vectors may be written to the destination; the instructions are available. Columns are
+        /// `PARTS` real numbers.
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
         #[inline]
         pub(super) unsafe fn $avx512<const V: usize, const N: usize, const PARTS: usize>(
