@@ -3,7 +3,7 @@
 //! What is accepted says of each tensor which ranks hold it; a grid of few ranks covers a small tensor, each element once.
 #![no_main]
 
-use einsum_dist::dist::Distribution;
+use einsum_dist::distribution::Distribution;
 use einsum_dist::plan::Fixed;
 use einsum_dist_fuzz::{check, text};
 use libfuzzer_sys::fuzz_target;
