@@ -1,8 +1,8 @@
-//! Which form the text is written in, by the one rule: if an innermost bracket contains no arrow, the whole
-//! text is an einsum_ir tree.
+//! Determines the form of the text, by one rule: if an innermost bracket contains no arrow, the whole text is
+//! an einsum_ir tree.
 //!
-//! Brackets are balanced afterwards: the parsers rely on it. A bracket that is never closed is found here,
-//! before the parsers stumble over what it swallows.
+//! Afterwards, brackets are known to be balanced, and the parsers rely on it. A bracket that is never closed is
+//! reported here, before the parsers stumble over the text that it swallows.
 //!
 //! Deliberately absent: what may stand inside a bracket.
 
@@ -16,7 +16,7 @@ pub(crate) enum Shape {
     Ir { list: Span },
 }
 
-/// The form of the text, its brackets being balanced.
+/// Returns the form of the text, whose brackets are then known to be balanced.
 pub(crate) fn shape(text: &str, tokens: &[Token]) -> Result<Shape, ParseError> {
     let mut open = Vec::new();
     let mut list = None;

@@ -1,7 +1,7 @@
-//! Checks of outputs that need no extents: each output label is in an input and stands once.
+//! Checks of outputs that need no extents: each output label is in an input and occurs once.
 //!
-//! Deliberately absent: whether an ellipsis of the inputs is missing from the output; that is a mistake only
-//! if it stands for at least one dimension, which only shapes tell.
+//! Deliberately absent: whether an ellipsis of the inputs is missing from the output. That is a mistake only
+//! if it stands for at least one dimension, which only the shapes tell.
 
 use crate::message::{labels_list, quoted};
 use crate::{ErrorKind, Expression, Form, IndexKind, Label, Node, NodeKind, ParseError, Span, Term};
@@ -11,7 +11,8 @@ const LONGEST_SPLIT: usize = 12;
 
 /// Checks the output of every einsum, in time linear in the expression.
 pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
-    // Per label the last einsum (its position, plus one) that has it in an input, and in its output and where.
+    // Per label: the last einsum (its position, plus one) that has it in an input; the last that has it in its output,
+    // and where.
     let mut in_inputs = vec![0; expression.names().len()];
     let mut in_output = vec![(0, Span::default()); expression.names().len()];
     for (position, node) in expression.nodes().iter().enumerate() {
@@ -42,7 +43,7 @@ pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// An output label that no input of `node` has: summed away below it, or nowhere below it.
+/// The mistake of an output label that no input of `node` has: it is summed away below the node, or nowhere below it.
 fn unknown(expression: &Expression, node: &Node, label: Label, place: Span) -> ParseError {
     let name = expression.name(label);
     let below = expression.nodes().iter().filter(|inner| *inner != node && node.span.contains(inner.span));

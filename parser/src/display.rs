@@ -1,6 +1,6 @@
 //! The canonical text of an expression: without white space, in the form it was typed in.
 //!
-//! Invariant: parsing it gives the same structure again. Written with an explicit stack, for any depth.
+//! Invariant: parsing it gives the same structure again. Uses an explicit stack, for any depth.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -8,7 +8,7 @@ use crate::{Expression, Form, IndexKind, NodeId, NodeKind, Term};
 
 impl Display for Expression {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        // An einsum that is being written and how many of its inputs already are.
+        // An einsum that is being written, and how many of its inputs have been.
         let mut stack: Vec<(NodeId, usize)> = vec![(self.root(), 0)];
         while let Some((id, done)) = stack.pop() {
             match &self.node(id).kind {

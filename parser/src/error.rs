@@ -1,6 +1,6 @@
-//! What can be wrong with a text: one kind per mistake, with its places.
+//! The mistakes that a text can contain: one kind each, with its places.
 //!
-//! Invariant: the span and all related spans lie on character boundaries of the text, which the error owns,
+//! Invariant: the span and all related spans are on character boundaries of the text, which the error owns,
 //! so that it can be rendered anywhere. Deliberately absent: the wording, see `message`.
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! The parsed expression: an arena of nodes in post-order over the text as typed.
 //!
-//! Invariants: children stand before their parent and the root is last; operands are numbered in written
+//! Invariants: children precede their parent and the root is last; operands are numbered in written
 //! order; labels are numbered in order of first appearance; only the root of a [`Form::Einsum`] may lack its
-//! output. Being an arena, an expression of any depth is cloned, compared and dropped without recursion.
+//! output. Thanks to the arena, an expression of any depth is cloned, compared and dropped without recursion.
 //!
 //! Deliberately absent: construction (see `builder`) and any way to change an expression.
 
@@ -171,7 +171,7 @@ impl Expression {
 }
 
 impl Node {
-    /// The indices of what the node yields: an operand's own or an einsum's output; `None` where that is
+    /// The indices of the node's result: an operand's own or an einsum's output; `None` where the output is
     /// implicit.
     #[must_use]
     pub fn term(&self) -> Option<&Term> {

@@ -1,7 +1,7 @@
-//! Text to tokens, the same for all three forms.
+//! Splits a text into tokens, in the same way for all three forms.
 //!
 //! A [`TokenKind::Word`] is a run of label characters without white space: in an einsum_ir tree one name, in
-//! the other forms one label per character. What cannot start a token is explained by `stray`.
+//! the other forms one label per character. `stray` explains a character that cannot start a token.
 //!
 //! Deliberately absent: any knowledge of where a token may stand.
 
@@ -45,7 +45,7 @@ fn space(input: &str) -> IResult<&str, &str> {
 }
 
 fn token(input: &str) -> IResult<&str, TokenKind> {
-    // All dots at once, so that a fourth one is not taken for the start of the next token.
+    // All dots at once, so that a fourth one is not read as the start of the next token.
     let dots = verify(take_while1(|c| c == '.'), |dots: &str| dots.len() == 3);
     alt((
         value(TokenKind::Word, take_while1(is_label)),
@@ -58,7 +58,7 @@ fn token(input: &str) -> IResult<&str, TokenKind> {
     .parse(input)
 }
 
-/// All tokens of the text, or what is wrong with the first character that starts none.
+/// Returns all tokens of the text, or the mistake at the first character that starts none.
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
     let text_end = text.trim_end().len();
     let mut rest = &text[..text_end];
@@ -74,7 +74,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
     Ok(tokens)
 }
 
-/// From the first token to the last.
+/// The span from the first token to the last.
 pub(crate) fn extent(tokens: &[Token]) -> Span {
     match (tokens.first(), tokens.last()) {
         (Some(first), Some(last)) => first.span.to(last.span),

@@ -1,4 +1,4 @@
-//! Text to [`Expression`]: einsum expressions, trees of them in square brackets, and einsum_ir trees.
+//! Parses text into an [`Expression`]: einsum expressions, trees of them in square brackets, and einsum_ir trees.
 //!
 //! ```text
 //! text --lexer--> tokens --brackets--> form --parse_terms | parse_ir--> arena --check--> Expression
@@ -10,8 +10,8 @@
 //! | [`Form::Tree`]: every bracket contains an arrow | `[ij,jk->ik],kl->il` |
 //! | [`Form::EinsumIr`]: brackets without an arrow list names | `[m0,c0,k0],[n0,c0,k0]->[m0,n0,c0]` |
 //!
-//! Invariants: an [`Expression`] passed every check that needs no extents; every [`Span`] lies on character
-//! boundaries of the text; parsing takes time linear in the text and never recurses, so neither 100,000 terms
+//! Invariants: an [`Expression`] passed every check that needs no extents; every [`Span`] is on character
+//! boundaries of the text; parsing costs time linear in the text and never recurses, so neither 100,000 terms
 //! nor 100,000 levels of brackets are a problem.
 //!
 //! Deliberately absent: extents, shapes, the implicit output's labels (they depend on what an ellipsis stands
@@ -39,7 +39,7 @@ pub use expression::{Expression, Form, Index, IndexKind, Label, Node, NodeId, No
 pub use render::render_carets;
 pub use span::Span;
 
-/// Longest text accepted, in bytes. Each node, label and operand takes at least one byte of the text (or is
+/// Longest text accepted, in bytes. Each node, label and operand needs at least one byte of the text (or is
 /// one of three at its ends), so that all of their numbers fit `u32`.
 const LONGEST: usize = u32::MAX as usize / 2;
 
@@ -66,7 +66,7 @@ const LONGEST: usize = u32::MAX as usize / 2;
 ///
 /// # Errors
 ///
-/// The first mistake found, with the place it is at:
+/// The first mistake found, with its place:
 ///
 /// ```
 /// let error = einsum_parser::parse("mk,kn->mx").unwrap_err();

@@ -1,10 +1,10 @@
-//! The words of every mistake: the message, the words beside the caret, and the help.
+//! The wording of every mistake: the message, the words beside the caret, and the help.
 //!
 //! Invariants: one line each, in plain words; no two kinds share a message; characters that cannot be seen
 //! are written as escapes, and long names are shortened.
 //!
-//! Deliberately absent: help that depends on the rest of the expression, which the place that finds the
-//! mistake gives instead.
+//! Deliberately absent: help that depends on the rest of the expression, which the code that finds the
+//! mistake provides instead.
 
 use crate::ErrorKind as K;
 use crate::ParseError;
@@ -12,7 +12,7 @@ use crate::ParseError;
 /// Names longer than this are shortened.
 const LONGEST_NAME: usize = 32;
 
-/// The name in backquotes, fit to be printed.
+/// The name in backquotes, shortened and escaped for printing.
 pub(crate) fn quoted(name: &str) -> String {
     let mut shown = String::from("`");
     for (position, c) in name.chars().enumerate() {

@@ -1,19 +1,19 @@
-//! Tokens to the arena of an einsum_ir tree, where brackets without an arrow are lists of names.
+//! Parses tokens into the arena of an einsum_ir tree, where brackets without an arrow are lists of names.
 //!
-//! A `[` followed by another `[` (or by an arrow) opens a subtree, any other a list. One frame per open
-//! subtree on an explicit stack. Relies on balanced brackets (see `brackets`).
+//! A `[` followed by another `[` (or by an arrow) opens a subtree, any other opens a list. An explicit stack holds
+//! one frame per open subtree. Relies on balanced brackets (see `brackets`).
 //!
-//! Deliberately absent: what labels an output may have (see `check`).
+//! Deliberately absent: which labels an output may have (see `check`).
 
 use crate::builder::Builder;
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Expression, Form, Index, NodeId, ParseError, Span, Term, lexer, stray};
 
-/// The einsum inside one bracket, or of the whole text, as far as it is read.
+/// The einsum inside one bracket, or of the whole text, as far as it has been read.
 struct Frame {
     open: Span,
     inputs: Vec<NodeId>,
-    /// The current input, once it is read.
+    /// The current input, once it has been read.
     input: Option<Span>,
     arrow: Option<Span>,
     output: Option<Term>,
@@ -115,7 +115,7 @@ impl Parser<'_> {
         Ok(self.builder.finish(Form::EinsumIr))
     }
 
-    /// Ends the einsum of `frame`, whose end (a bracket or the end of the text) is at `end`.
+    /// Ends the einsum of `frame`; `end` is the bracket or the end of the text that ends it.
     fn einsum(&mut self, frame: &mut Frame, span: Span, end: Span) -> Result<NodeId, ParseError> {
         let Some(arrow) = frame.arrow else {
             let error = self.mistake(ErrorKind::MissingArrowInBracket, end);
@@ -127,7 +127,7 @@ impl Parser<'_> {
         Ok(self.builder.einsum(span, std::mem::take(&mut frame.inputs), Some(output)))
     }
 
-    /// The names after `open`, up to and including the closing bracket.
+    /// Reads the names after `open`, up to and including the closing bracket.
     fn list(&mut self, open: Span) -> Result<Term, ParseError> {
         let mut indices: Vec<Index> = Vec::new();
         // Where a name must follow: after the opening bracket (unless the list is empty) and after a comma.
@@ -191,7 +191,7 @@ impl Parser<'_> {
         self.because(kind, place)
     }
 
-    /// A mistake, with help in this notation where the usual one is in the other.
+    /// A mistake, with help in this notation where the usual help is in the other.
     fn mistake(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = ParseError::new(self.text, kind, place);
         let advice = match kind {
@@ -208,7 +208,7 @@ impl Parser<'_> {
         error.advise(advice.to_owned())
     }
 
-    /// A mistake only in an einsum_ir tree, with the bracket that makes the text one.
+    /// A mistake only in an einsum_ir tree, with the bracket that makes the text such a tree.
     fn because(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = self.mistake(kind, place);
         if self.witness.contains(place) {

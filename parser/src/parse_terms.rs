@@ -1,22 +1,22 @@
-//! Tokens to an arena where every label is one character: one einsum, or a tree of them in brackets.
+//! Parses tokens into an arena where every label is one character: one einsum, or a tree of them in brackets.
 //!
-//! One frame per open bracket on an explicit stack; depth costs heap, never stack. Relies on balanced
+//! An explicit stack holds one frame per open bracket; depth costs heap, never stack. Relies on balanced
 //! brackets (see `brackets`).
 //!
-//! Deliberately absent: what labels an output may have (see `check`).
+//! Deliberately absent: which labels an output may have (see `check`).
 
 use crate::builder::Builder;
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Expression, Form, Index, IndexKind, NodeId, ParseError, Span, Term, lexer, stray};
 
-/// The einsum inside one bracket, or of the whole text, as far as it is read.
+/// The einsum inside one bracket, or of the whole text, as far as it has been read.
 struct Frame {
     open: Span,
     inputs: Vec<NodeId>,
     arrow: Option<Span>,
     /// The bracket that is the current input, if it is one.
     bracket: Option<Span>,
-    /// The current term and the place where it would be if it stays empty.
+    /// The current term, and its place if it stays empty.
     indices: Vec<Index>,
     empty: Span,
 }

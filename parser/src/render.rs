@@ -4,7 +4,7 @@
 //! line each, clipped around them. The first place is marked `^`, the others `-`.
 //!
 //! Invariant: any spans, in any order, inside the text or not, are rendered without a panic. Columns are
-//! counted in characters, where combining ones take none and East Asian wide ones two.
+//! counted in characters, where combining ones count as none and East Asian wide ones as two.
 //!
 //! Deliberately absent: colour and the terminal's width.
 
@@ -13,11 +13,11 @@ use std::ops::Range;
 
 use crate::Span;
 
-/// Columns of text that are shown at once.
+/// Maximum columns of text shown at once.
 const SHOWN: usize = 100;
 /// Columns of text before the first place of a clipped line.
 const BEFORE: usize = 30;
-/// Columns that a marked place takes at most when it is clipped.
+/// Maximum columns of a marked place that is clipped.
 const LONGEST_MARK: usize = 40;
 
 /// The text as columns.
@@ -28,7 +28,7 @@ struct Line {
     columns: Vec<usize>,
 }
 
-/// A place in characters, with what to say about it.
+/// A place in characters, and the words about it.
 struct Mark<'a> {
     start: usize,
     end: usize,
@@ -147,7 +147,7 @@ impl Line {
     }
 }
 
-/// The character, or what stands for it where it would move the cursor or not be seen.
+/// The character, or a replacement for one that would move the cursor or be invisible.
 fn visible(c: char) -> char {
     if c.is_whitespace() {
         return ' ';
@@ -156,7 +156,7 @@ fn visible(c: char) -> char {
     if seen { c } else { char::REPLACEMENT_CHARACTER }
 }
 
-/// Columns that a terminal gives the character. Only the large blocks are told apart.
+/// The columns of a character in a terminal. Only the large blocks are distinguished.
 fn width(c: char) -> usize {
     match u32::from(c) {
         0x0300..=0x036F | 0x1AB0..=0x1AFF | 0x1DC0..=0x1DFF | 0x20D0..=0x20FF | 0xFE00..=0xFE0F | 0xFE20..=0xFE2F => 0,

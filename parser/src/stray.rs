@@ -1,13 +1,13 @@
-//! What is wrong with a character that starts no token.
+//! Explains a character that starts no token.
 //!
 //! Each such character has its own usual cause (a shell, a flag, another notation) and so its own mistake.
 //!
-//! Deliberately absent: characters that are legal labels but suspicious. The one exception, an arrow of
-//! another notation, is asked for by the parsers where an arrow is missing.
+//! Deliberately absent: characters that are legal labels but suspicious. The one exception is an arrow of
+//! another notation: the parsers look for it where an arrow is missing.
 
 use crate::{ErrorKind, ParseError, Span};
 
-/// Dashes that word processors and other alphabets put for `-`.
+/// Dashes that word processors and other alphabets use in place of `-`.
 const DASHES: &[char] = &['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}'];
 
 /// Single characters that mean `->` elsewhere. They are legal labels as long as there is a real arrow.

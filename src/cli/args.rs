@@ -1,7 +1,7 @@
 //! The flags as typed.
 //!
-//! Invariant: nothing here looks beyond a single flag. Deliberately absent: options of algorithms, kernels and transports
-//! that this build does not have; what is listed works.
+//! Invariant: apart from the conflicts that clap detects, each flag is handled by itself. Deliberately absent: options
+//! of algorithms, kernels and transports that this build lacks; every listed option works.
 
 use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -192,12 +192,13 @@ impl Args {
     }
 }
 
-/// Whether JSON is wanted, known even where the arguments are wrong.
+/// Whether `--json` was given; works even if the arguments are wrong.
 pub fn wants_json() -> bool {
     std::env::args_os().skip(1).take_while(|argument| argument != "--").any(|argument| argument == "--json")
 }
 
-/// Puts a space before expressions such as `->`, which clap would take for flags. Nothing else is changed: it may be a file.
+/// Puts a space before expressions such as `->`, which clap would parse as flags. Leaves everything else unchanged: it
+/// may be the name of a file.
 fn readable(arguments: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
     let mut only_positional = false;
     arguments.map(move |argument| {
@@ -211,7 +212,7 @@ fn readable(arguments: impl Iterator<Item = OsString>) -> impl Iterator<Item = O
     })
 }
 
-/// Takes the space of [`readable`] away from what is an operand and no expression. Flags refuse such names of files.
+/// Removes the space of [`readable`] from operands, which are files. Flags refuse such file names.
 fn as_typed(mut args: Args) -> Args {
     for operand in &mut args.operands {
         if let Some(typed) =

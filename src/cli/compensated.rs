@@ -1,8 +1,8 @@
-//! Sums that are as good as in twice the precision: what a result in double precision is compared with has to be better
-//! than that.
+//! Sums as accurate as in twice the precision: the reference for a result in double precision has to be better than
+//! the result.
 //!
 //! T. Ogita, S. M. Rump and S. Oishi, Accurate Sum and Dot Product, SIAM J. Sci. Comput. 26 (2005), algorithm 4.1: the
-//! errors of all additions are added up. Invariant: what is no number comes out as a plain sum has it.
+//! errors of all additions are summed too. Invariant: infinities and NaN come out as in a plain sum.
 
 use num_complex::Complex;
 
@@ -22,7 +22,7 @@ impl Compensated {
     }
 
     pub fn total(&self) -> f64 {
-        // Errors of sums beyond the range are no numbers.
+        // When a sum leaves the range, its errors are infinite or NaN.
         if self.sum.is_finite() && self.errors.is_finite() { self.sum + self.errors } else { self.sum }
     }
 }
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn errors_of_additions_are_not_lost() {
         assert_eq!(sum([1e16, 1.0, -1e16]), 1.0);
-        // A plain sum is 1e-11 off.
+        // A plain sum is off by 1e-11.
         assert_eq!(sum(std::iter::repeat_n(0.1, 1_000_000)), 100_000.0);
     }
 

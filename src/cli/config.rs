@@ -1,4 +1,4 @@
-//! All flags together, checked against each other, the files and the world: what remains is to run.
+//! Checks all flags together, against each other, the files and the world.
 //!
 //! Invariant: every rank of the world has the same [`RunConfig`], or none has one.
 
@@ -25,23 +25,23 @@ use super::start::{MOST_WORKERS, agree, check_flags, usage};
 use super::units::{self, counted};
 use super::{Result, inputs, paths};
 
-/// Ranks of a plan with tensors that are said to be somewhere. Proving it costs the square of their number, at worst a minute and 0.3 GB
-/// for 512 ranks.
+/// Maximum ranks of an explained plan with given distributions. The cost of its proof is quadratic in the ranks: at
+/// worst a minute and 0.3 GB for 512 ranks.
 const MOST_DISTRIBUTED: usize = 512;
 
-/// Mebibytes of a file that describes a machine.
+/// Maximum size of a machine description in MiB.
 const LONGEST_MACHINE: u64 = 1;
 
-/// A run that was found possible.
+/// A validated run.
 #[derive(Debug)]
 pub struct RunConfig {
     pub tree: Tree,
     pub plan: Plan,
-    /// What one rank would take, to compare with, where the machine says what it is made of.
+    /// The plan for a single rank, to compare with, where the machine describes its topology.
     pub by_one: Option<Plan>,
-    /// Seconds that planning took.
+    /// Seconds spent on planning.
     pub plan_seconds: f64,
-    /// What contracts on this machine.
+    /// The kernel for this machine.
     pub contractor: ResolvedKernel,
     pub operands: Vec<PathBuf>,
     pub output: Option<PathBuf>,
@@ -49,14 +49,14 @@ pub struct RunConfig {
     pub seed: u64,
     pub repeat: usize,
     pub warmup: usize,
-    /// Some extents are the default's.
+    /// Whether some extents are defaults.
     pub default_sizes: bool,
     pub check: bool,
-    /// That the check may take, per process.
+    /// Memory budget of the check, in bytes per process.
     pub check_bytes: u64,
     pub explain: bool,
     pub simulate: bool,
-    /// Transfers run while workers compute, which predicted times assume.
+    /// Whether transfers run while workers compute, as predicted times assume.
     pub overlap: bool,
     pub trace: Option<PathBuf>,
     pub timeline: Option<PathBuf>,
@@ -69,7 +69,7 @@ impl RunConfig {
     /// Checks the flags. Collective.
     ///
     /// # Errors
-    /// The first thing that is wrong, on any rank.
+    /// The first error found, on any rank.
     pub fn new(world: &World, args: Args) -> Result<RunConfig> {
         agree(world, check_flags(&args).and_then(|()| paths::check(world, &args)))?;
         paths::tidy(world, &args);
@@ -82,7 +82,7 @@ impl RunConfig {
         let target = shared_target(world, &args, workers)?;
         let machine = if runs_here(world, &args, workers) {
             world.place(workers)?;
-            // Random operands, and a rank without peers, compute in the global pool.
+            // Random operands are computed in the global pool, and so is everything on a rank without peers.
             world.agree(start_threads(workers))?;
             world.machine(workers)?
         } else {
@@ -96,21 +96,21 @@ impl RunConfig {
         Ok(config)
     }
 
-    /// The name of what multiplies, of the ranks that are looked at.
+    /// The name of the kernel that multiplies, from the schedules of the sampled ranks.
     pub fn kernel(&self) -> &'static str {
         let ranks = self.plan.sampled_ranks();
         kernel_name(self.contractor, self.plan.dtype, ranks.iter().map(|&rank| self.plan.schedule(rank)))
     }
 
-    /// The plan, played without data as it runs; `None` where there are very many ranks.
+    /// Simulates the plan as it runs, with or without overlap; `None` for very many ranks.
     pub fn played(&self) -> Option<Timeline> {
         if self.overlap { self.plan.simulate() } else { self.plan.simulate_in_turns() }
     }
 
-    /// What one rank can find out by itself. `target`: what the kernels of rank 0 have.
+    /// Checks everything that one rank can check by itself. `target`: the target of the kernels of rank 0.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error found.
     pub fn local(world: &World, args: Args, text: &str, here: Machine, target: Option<Target>) -> Result<RunConfig> {
         let problem = Problem::parse(text)?;
         let expression = problem.expression();
@@ -202,7 +202,7 @@ impl RunConfig {
     }
 }
 
-/// A refusal of the planner's, with the flag that it is about.
+/// Adds the name of the flag to an error of the planner.
 fn of_flag(error: Error) -> Failure {
     Failure::Library(match error {
         Error::Plan(PlanError::Distribution(why)) => PlanError::Distribution(format!("--distribution: {why}")).into(),
@@ -212,21 +212,21 @@ fn of_flag(error: Error) -> Failure {
     })
 }
 
-/// Whether the plan is for this world, whose machine can be measured. With more workers than may run it is for another one.
+/// Whether the plan is for this world, whose machine can be measured. A plan with more workers than may run is not.
 fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
     args.machine.is_none()
         && workers <= MOST_WORKERS
         && (args.ranks.is_none() || args.ranks.map(usize::from) == Some(world.ranks()))
 }
 
-/// The machine that a file describes, with so many ranks if that is said elsewhere.
+/// The machine that a file describes; `ranks` overrides its number of ranks.
 fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
     let said = |what: String| usage(format!("--machine {}: {what}", shown(path)));
     let text = inputs::text_of(path, LONGEST_MACHINE).map_err(said)?;
     Machine::from_toml_with(&text, ranks).map_err(said)
 }
 
-/// The plan for one rank on the cores of one of several, which communicates with nobody.
+/// The plan for a single rank on the cores of one of several, including the core that is spare for communication.
 fn by_one(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &Options) -> Option<Plan> {
     let (_, placement) = machine.placement()?;
     let spare = usize::from(placement.places.first()?.spare);
@@ -235,9 +235,9 @@ fn by_one(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &Options) ->
     if machine.ranks > 1 { shaped.plan_tree(tree, &one, &options).ok() } else { None }
 }
 
-/// What local plans are made for, on rank 0: one plan serves all ranks. Collective.
+/// The target of local plans, from rank 0: one plan serves all ranks. Collective.
 fn shared_target(world: &World, args: &Args, workers: usize) -> Result<Option<Target>> {
-    // A kernel that cannot be had is refused later, with the element type at hand.
+    // An unavailable kernel is refused later, when the element type is known.
     let kernel = args.kernel.parse().unwrap_or_default();
     let mine = ResolvedKernel::resolve(kernel, Dtype::Float32).ok().and_then(|contractor| contractor.target(workers));
     let told = world.all_gather(&serde_json::to_vec(&mine).unwrap_or_default())?;
@@ -282,12 +282,12 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options>
     })
 }
 
-/// Refuses tensors that no address space holds; the elements of the largest operand or result.
+/// Refuses tensors that no address space can hold. Returns the elements of the largest operand or result.
 fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
     let mut largest = 0;
     for (id, node) in tree.nodes.iter().enumerate() {
         let shape = tree.shape(&node.labels);
-        // As for arrays in memory, an extent of 0 does not hide that the others overflow.
+        // As for arrays in memory, an extent of 0 does not hide an overflow of the others.
         let fits = shape.iter().filter(|&&n| n > 0).try_fold(dtype.size(), |bytes, &n| bytes.checked_mul(n));
         if fits.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
             let term = tree.term(&node.labels);
@@ -301,14 +301,14 @@ fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
     Ok(largest)
 }
 
-/// Says on rank 0 how many ranks are idle where they are more than there is work, or refuses idle ranks where the user wants
-/// that. Ranks that are idle because the plan is quicker without them are in the text of `--explain`. `largest`: elements of
-/// the largest tensor.
+/// Warns on rank 0 about idle ranks if there are more ranks than work, or refuses idle ranks with `--strict-ranks`.
+/// Ranks that are idle because the plan is quicker without them appear in the text of `--explain`. `largest`: elements
+/// of the largest operand or result.
 fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usize) -> Result<()> {
     let ranks = plan.ranks();
-    // Ranks that the user has not asked for may have nothing to do.
+    // Ranks that the user did not ask for may be idle.
     let asked = args.ranks.is_some() || args.machine.is_some() || launcher().is_some();
-    // The text of --explain says it, too.
+    // The text of `--explain` says so too.
     let too_many = ranks > largest || ranks as f64 > most_work(tree);
     let warns = too_many && world.is_root() && !args.quiet && !args.explain && !args.simulate;
     if ranks == 1 || !asked || !(warns || args.strict_ranks) {
@@ -336,7 +336,7 @@ fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usi
     Ok(())
 }
 
-/// Products of the largest contraction, or elements of the largest tensor of another step.
+/// The work of the largest step: products of a contraction, or elements of the input of another step.
 fn most_work(tree: &Tree) -> f64 {
     let work = |id: usize| match &tree.nodes[id].step {
         Step::Leaf { .. } => 0.0,
@@ -348,7 +348,7 @@ fn most_work(tree: &Tree) -> f64 {
     (0..tree.nodes.len()).map(work).fold(0.0, f64::max)
 }
 
-/// Refuses what is not explained, drawn or traced of so many ranks.
+/// Refuses explanations, timelines and traces of more ranks than they support.
 fn check_explained(args: &Args, ranks: usize) -> Result<()> {
     if args.distribution.is_some() && (args.explain || args.simulate) && ranks > MOST_DISTRIBUTED {
         return Err(usage(format!(
@@ -364,7 +364,7 @@ fn check_explained(args: &Args, ranks: usize) -> Result<()> {
     Ok(())
 }
 
-/// Says on rank 0 if a launcher has bound a rank to so few cores that its workers have to share them. Collective.
+/// Warns on rank 0 if a launcher has bound a rank to so few cores that its workers have to share them. Collective.
 fn warn_if_starved(world: &World, args: &Args) -> Result<()> {
     if launcher().is_none() || args.explain || args.simulate {
         return Ok(());

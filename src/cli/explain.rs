@@ -1,4 +1,5 @@
-//! `--explain` and `--simulate`: the plan, its proof and how it is played, for as many ranks as plans are made for; no data.
+//! `--explain` and `--simulate`: the plan, its proof and its simulation, for any number of ranks that can be planned
+//! for. Touches no data.
 
 use einsum_dist::machine::{Placement, RankPlacement, Topology, listed};
 use einsum_dist::plan::{Classes, MOST_WHOLE, Step};
@@ -11,13 +12,14 @@ use super::print::json;
 use super::units::{counted, seconds};
 use super::{Result, trace_files};
 
-/// Warnings about the placement; of many ranks they are alike.
+/// Maximum placement warnings printed: with many ranks they are alike.
 const LISTED: usize = 8;
 
-/// Verifies the plan and says what it is, where rank 0 lives; and why a file that was to show it could not be written.
+/// Verifies the plan and returns its description on the process of rank 0. Also returns the error of a trace or
+/// timeline file that could not be written.
 ///
 /// # Errors
-/// The plan does not verify: a bug of the engine.
+/// The plan does not verify: a bug in the engine.
 pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Option<Error>)> {
     let plan = &config.plan;
     let ranks = plan.ranks();
@@ -59,21 +61,21 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
     Ok((Some(text), unshown))
 }
 
-/// A line about a host, and one for each of its ranks.
+/// A line for the host and one for each of its ranks; only the first ranks if there are many.
 pub fn where_ranks_are(host: &Topology, places: &[RankPlacement]) -> String {
     let heads = std::iter::once("placement ").chain(std::iter::repeat("          "));
     let ranks = heads.zip(listed(places)).map(|(head, line)| format!("{head}{line}\n"));
     format!("topology  {host}\n{}", ranks.collect::<String>())
 }
 
-/// How many times as fast all ranks are as one of them, which needs no core for communication.
+/// The predicted speed-up of all ranks over a single rank, which needs no core for communication.
 fn speed_up(plan: &Plan, one: &Plan) -> String {
     let times = one.seconds() / plan.seconds().max(f64::MIN_POSITIVE);
     let workers = counted(one.machine.workers, "worker");
     format!("speed-up  {times:.2} times as fast as one rank of {workers}: {}\n", seconds(one.seconds()))
 }
 
-/// What playing the schedules of all ranks says, as a line.
+/// The result of simulating the schedules of all ranks, as one line.
 fn simulated(plan: &Plan, played: Option<&Timeline>) -> String {
     let Some(played) = played else {
         return "simulated not at all: there are too many ranks to play\n".to_owned();

@@ -1,6 +1,7 @@
-//! Why the program ends early: what is printed, and the exit code.
+//! The failures that end the program early: their messages and exit codes.
 //!
-//! Invariant: one message, however it is shown; carets only where a text has places. Deliberately absent: who prints it.
+//! Invariant: one message, in whatever form it is shown; carets only where a text has places. Deliberately absent: the
+//! choice of the rank that prints.
 
 use std::io::IsTerminal;
 
@@ -12,24 +13,24 @@ use einsum_parser::{Span, render_carets};
 use super::say::{self, say};
 use super::write_out;
 
-/// A text longer than this is shown clipped around its places.
+/// Maximum bytes of a text that is shown whole; a longer one is clipped around its places.
 const WHOLE_LINES: usize = 400;
 
-/// Bytes of a message that are shown, carets and their text apart.
+/// Maximum bytes of a message, not counting carets and their text.
 const LONGEST: usize = 4000;
 
-/// The end of a run that did not go well.
+/// A failure that ends a run.
 #[derive(Debug)]
 pub enum Failure {
     /// The flags are wrong.
     Arguments(clap::Error),
-    /// The library refused, or failed.
+    /// The library refused the input, or failed.
     Library(Error),
     /// The result could not be printed.
     Print(std::io::Error),
-    /// The result is wrong; all was printed.
+    /// The result is wrong; everything has been printed.
     Check,
-    /// A file that was to show the run cannot be written; all was printed.
+    /// A trace or timeline file cannot be written; everything has been printed.
     Shown(Error),
 }
 
@@ -40,7 +41,7 @@ impl<E: Into<Error>> From<E> for Failure {
 }
 
 impl Failure {
-    /// Bad input: 2; a failed run or check: 1.
+    /// The exit code: 2 for bad input, 1 for a failed run or check.
     pub fn code(&self) -> u8 {
         match self {
             Failure::Arguments(_) => 2,
@@ -49,7 +50,8 @@ impl Failure {
         }
     }
 
-    /// Says what happened on standard error, and on standard output where JSON is wanted.
+    /// Prints the failure on standard error and, with `json`, on standard output too, unless a result is already there.
+    /// Prints nothing for [`Failure::Check`], which was reported with its result.
     pub fn print(&self, json: bool) {
         let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         match self {
@@ -58,7 +60,7 @@ impl Failure {
                 if text.len() > LONGEST {
                     say!("{}", clipped(text.trim_end()));
                 } else {
-                    // Nobody is left to tell when standard error is gone.
+                    // When standard error is gone, there is nowhere left to report.
                     let _ = error.print();
                     if !text.ends_with('\n') {
                         say::write(format_args!("\n"));
@@ -85,7 +87,7 @@ impl Failure {
         if json {
             let (kind, message) = (self.kind(), self.message());
             let error = serde_json::json!({ "schema": 1, "error": { "kind": kind, "message": message } });
-            // As above.
+            // As above, standard output may be gone.
             let _ = write_out(&format!("{error}\n"));
         }
     }
@@ -111,7 +113,7 @@ impl Failure {
         }
     }
 
-    /// What happened, on one line; of a text that quotes very much, both ends.
+    /// The message on one line; only both ends of one that quotes very much.
     pub fn message(&self) -> String {
         clipped(&self.whole_message())
     }
@@ -130,7 +132,7 @@ impl Failure {
     }
 }
 
-/// Both ends of a text that is longer than any message: it quotes what somebody has typed, or what is in a file.
+/// Clips a text longer than any message to both of its ends: it quotes user input or the contents of a file.
 fn clipped(text: &str) -> String {
     if text.len() <= LONGEST {
         return text.to_owned();

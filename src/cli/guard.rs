@@ -1,10 +1,11 @@
-//! A process that outlives rank 0 where the launcher may kill it without a signal that it could wait for.
+//! A guard process that outlives rank 0, for launchers that may kill it without a signal that could be caught.
 //!
-//! When MPICH's launcher ends by SIGHUP, as at the end of a session, or loses a rank, it kills the others by SIGKILL at once. So
-//! rank 0 starts this program once more, in a process group that the launcher does not know. That one reads until its
-//! standard input ends, which is when rank 0 has ended, however that was, and removes the temporary files that are left.
-//! Invariant: what it removes no process has locked. Deliberately absent: launchers that give ranks time after a first
-//! signal, and schedulers that kill all processes of a job, after which the next run removes what is left.
+//! When MPICH's launcher ends by SIGHUP, as at the end of a session, or loses a rank, it kills the other ranks by
+//! SIGKILL at once. So rank 0 starts this program once more, in a process group that the launcher does not know. This
+//! guard reads until its standard input ends, which happens when rank 0 has ended, for whatever reason. Then it removes
+//! the temporary files that are left. Invariant: it removes no file that a process has locked. Deliberately absent:
+//! launchers that give ranks time after a first signal, and schedulers that kill all processes of a job, after which
+//! the next run removes the leftovers.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -15,23 +16,24 @@ use std::time::Duration;
 use einsum_dist::World;
 use einsum_dist::io::output::remove_leftovers;
 
-/// Says that this process is such a one; its arguments are the outputs.
+/// Environment variable that marks a process as a guard; its arguments are the outputs.
 const VARIABLE: &str = "EINSUM_DIST_GUARD";
 
-/// Variable that MPICH's launcher sets.
+/// Environment variable that MPICH's launcher sets.
 const HYDRA: &str = "HYDI_CONTROL_FD";
 
-/// A rank that is being killed closes one file after the other: its locks may come after its pipe.
+/// Attempts to remove the files. A rank that is being killed closes its files one by one, so it may release its locks
+/// after its pipe.
 const TRIES: usize = 40;
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// Carries out what a guard is there for, if this process is one.
+/// If this process is a guard, does its work; returns whether it is one.
 pub fn guards() -> bool {
     if std::env::var_os(VARIABLE).is_none() {
         return false;
     }
     let mut ignored = Vec::new();
-    // However it ends, rank 0 has ended.
+    // However the input ends, rank 0 has ended.
     let _ = std::io::stdin().lock().read_to_end(&mut ignored);
     let outputs: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     for _ in 0..TRIES {
@@ -44,7 +46,8 @@ pub fn guards() -> bool {
     true
 }
 
-/// Starts a guard of these outputs on rank 0, where it is of use. Without one, the next run removes what is left.
+/// Starts a guard of these outputs on rank 0, if the launcher calls for one. Without a guard, the next run removes the
+/// leftovers.
 pub fn start<'a>(world: &World, outputs: impl Iterator<Item = &'a Path>) {
     let outputs: Vec<&Path> = outputs.collect();
     if !world.is_root() || outputs.is_empty() || std::env::var_os(HYDRA).is_none() {
@@ -55,7 +58,7 @@ pub fn start<'a>(world: &World, outputs: impl Iterator<Item = &'a Path>) {
     command.args(outputs).env(VARIABLE, "1").process_group(0);
     let started = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     if let Ok(guard) = started {
-        // The pipe is open until this process ends. Nobody waits for the guard.
+        // The pipe stays open until this process ends. This process does not wait for the guard.
         std::mem::forget(guard);
     }
 }

@@ -1,6 +1,6 @@
-//! What the run starts from: the text of the expression and the headers of files.
+//! The inputs from which a run is planned: the text of the expression and the headers of files.
 //!
-//! Deliberately absent: the data; every rank reads its own blocks when the plan has said which.
+//! Deliberately absent: the data. Every rank reads its own blocks once the plan has assigned them.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,11 +13,11 @@ use einsum_dist::{Error, Result, World};
 
 use super::args::Args;
 
-/// Mebibytes of an expression that is read: a million operands of dozens of labels each.
+/// Maximum size of an expression in MiB: a million operands of dozens of labels each.
 const LONGEST_EXPRESSION: u64 = 64;
 
-/// The text of the expression: as typed, of a file (`@FILE`), or of standard input (`-`). Collective: a launcher gives
-/// its standard input to rank 0 only.
+/// Returns the text of the expression: as typed, from a file (`@FILE`), or from standard input (`-`). Collective,
+/// because a launcher passes its standard input to rank 0 only.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -44,15 +44,15 @@ fn read_text(typed: &str) -> Result<String> {
     Ok(text.trim_end().to_owned())
 }
 
-/// The text of a file of at most so many mebibytes. A pipe is waited for, as its writer may come later.
+/// Reads a text file of at most `most` MiB. Waits for the data of a pipe, whose writer may come later.
 ///
 /// # Errors
-/// Why there is none, in words that follow the name of the file.
+/// Says why the file cannot be read, in words that follow its name.
 pub fn text_of(path: &Path, most: u64) -> std::result::Result<String, String> {
     text_from(File::open(path).map_err(|error| without_code(&error))?, most)
 }
 
-/// Reads no more than is allowed: what is read may have no end.
+/// Reads text of at most `most` MiB, and no more than one byte beyond: the input may be endless.
 fn text_from(file: impl Read, most: u64) -> std::result::Result<String, String> {
     let mut bytes = Vec::new();
     file.take((most << 20) + 1).read_to_end(&mut bytes).map_err(|error| without_code(&error))?;
@@ -60,14 +60,14 @@ fn text_from(file: impl Read, most: u64) -> std::result::Result<String, String> 
         return Err(format!("it is longer than {most} MiB"));
     }
     let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
-    // Some editors put a byte order mark before a text.
+    // Some editors start a text with a byte order mark.
     Ok(match text.strip_prefix('\u{feff}') {
         Some(rest) => rest.to_owned(),
         None => text,
     })
 }
 
-/// The headers of all files that are read, on this rank.
+/// The headers of all input files, as read on this rank.
 #[derive(Debug)]
 pub struct Headers {
     pub operands: Vec<NpyHeader>,
@@ -85,10 +85,11 @@ pub fn headers(args: &Args) -> Result<Headers> {
     Ok(Headers { operands, accumulate })
 }
 
-/// The element type of the run: files decide for themselves, `--dtype` for random operands.
+/// Returns the element type of the run: promoted from the types of the files, or, for random operands, given by
+/// `--dtype` (float32 by default).
 ///
 /// # Errors
-/// An unknown type, or an array to accumulate onto that would lose digits.
+/// An unknown type, or an array to accumulate onto that would lose digits in this type.
 pub fn dtype(args: &Args, headers: &Headers) -> Result<Dtype> {
     let asked = args.dtype.as_deref().map(parse_dtype).transpose()?;
     let promoted = headers.operands.iter().map(|header| header.dtype).reduce(Dtype::promote);

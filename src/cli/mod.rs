@@ -1,25 +1,26 @@
-//! The command line: flags as typed, to a validated run, to what is printed.
+//! The command line: from the flags as typed, through a validated run, to the printed result.
 //!
 //! ```text
 //! args --start--> World --config--> RunConfig --run--> Outcome --print--> text or JSON
 //!                            failure: one message from rank 0, the same exit code on every rank
 //! ```
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
 //! | `args`, `values`, `sizes`, `units` | flags as typed, their values, and the small languages inside them |
-//! | `start` | the world: alone, ranks of this process, or the processes of mpirun |
-//! | `config`, `inputs` | all flags together, checked; headers of files |
-//! | `paths` | whether what is written can be, and harms nothing that is read |
-//! | `run`, `finished`, `check` | the run, what becomes of its result, its comparison with double precision |
+//! | `start` | the world: a single rank, ranks in this process, or the processes of mpirun |
+//! | `config`, `inputs` | all flags together, validated; headers of files |
+//! | `paths` | checks that outputs can be written and overwrite no file that is read |
+//! | `run`, `result_sink`, `check` | the run, the consumers of its result, its comparison with double precision |
 //! | `norm`, `compensated` | the norm of a result, and sums in twice the precision |
-//! | `explain`, `print` | what goes to standard output |
-//! | `shown` | what `--trace` and `--timeline` write |
-//! | `failure`, `panics`, `say` | what goes to standard error when something is wrong |
-//! | `signals`, `guard` | nothing is left behind when a signal ends the program |
+//! | `explain`, `print` | standard output |
+//! | `trace_files` | the files of `--trace` and `--timeline` |
+//! | `failure`, `panics`, `say` | messages on standard error |
+//! | `signals`, `guard` | clean-up of temporary files when a signal ends the program |
 //!
-//! Invariants: only the public API of the library is used; after the world has started, every step that can fail on one
-//! rank is agreed on by all, so that all exit alike and nobody waits; standard output carries results only.
+//! Invariants: only the public API of the library is used. After the world has started, all ranks agree on the outcome
+//! of every step that can fail on one rank, so all exit alike and none keeps waiting. Standard output carries results
+//! only.
 
 pub mod args;
 mod check;
@@ -59,7 +60,7 @@ use say::say;
 
 type Result<T> = std::result::Result<T, Failure>;
 
-/// More than it takes to start and to print a message.
+/// Longer than rank 0 needs to start and print its message.
 const SPEAKING: Duration = Duration::from_millis(300);
 
 /// Runs the program.
@@ -69,7 +70,7 @@ pub fn main() -> ExitCode {
     }
     panics::install();
     let json = args::wants_json();
-    // Before the thread that waits for signals: it is the first, and a thread takes addresses for itself.
+    // Before the thread that waits for signals, the first thread to start: every thread reserves address space.
     panics::report_missing_memory(json);
     signals::install();
     let arguments = Args::parse_process();
@@ -89,7 +90,7 @@ pub fn main() -> ExitCode {
             if start::speaks() {
                 failure.print(json);
             } else {
-                // A launcher ends the others when one exits with an error, and rank 0 has something to say.
+                // A launcher ends the other ranks when one exits with an error, and rank 0 has a message to print.
                 std::thread::sleep(SPEAKING);
             }
             ExitCode::from(failure.code())
@@ -110,7 +111,7 @@ fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<Str
     }
 }
 
-/// From arguments to what is printed. Collective.
+/// Carries out the command, from the arguments to the printed result. Collective.
 fn carry_out(world: &World, arguments: std::result::Result<Args, clap::Error>) -> Result<()> {
     let args = start::agree(world, arguments.map_err(Failure::Arguments))?;
     let config = RunConfig::new(world, args)?;
@@ -124,7 +125,7 @@ fn carry_out(world: &World, arguments: std::result::Result<Args, clap::Error>) -
     unshown.map_or(Ok(()), |error| Err(Failure::Shown(error)))
 }
 
-/// Ends the world and the process, with the exit code of rank 0 everywhere.
+/// Ends the world and the process. Every rank exits with the largest code of any rank.
 fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
     let code = outcome.as_ref().err().map_or(0, Failure::code);
     if let Err(failure) = &outcome {
@@ -132,7 +133,7 @@ fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
             failure.print(json);
         }
         if let Failure::Library(Error::Comm(CommError::Mpi { .. })) = failure {
-            // The others may not know of it, and rank 0 may not come to say what it was.
+            // The other ranks may not know of the failure, and rank 0 may never get to report it.
             let message = if world.is_root() { format!("ends the run with code {code}") } else { failure.message() };
             world.abort(&message);
         }
@@ -152,7 +153,7 @@ fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
     }
 }
 
-/// Writes to standard output; a reader that has seen enough is no error.
+/// Writes to standard output. A reader that closes the pipe early is not an error.
 fn write_out(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -1,23 +1,24 @@
 //! The Frobenius norm of a result of any size and scale.
 //!
-//! Squares of large and of small numbers are summed with scales of their own, so that no square leaves the range of double
-//! precision (J. L. Blue, A Portable Fortran Program to Find the Euclidean Norm of a Vector, ACM TOMS 4 (1978); BLAS's dnrm2
-//! does so). Each of the three sums adds up blocks, and errors of adding these are added up too.
+//! Squares of large and of small numbers are summed with scales of their own, so that no square leaves the range of
+//! double precision (J. L. Blue, A Portable Fortran Program to Find the Euclidean Norm of a Vector, ACM TOMS 4 (1978);
+//! BLAS's dnrm2 does the same). Each of the three sums adds up blocks, and also sums the errors of these additions.
 //!
-//! Invariants: scales are powers of two; NaN makes the norm NaN, else infinity makes it infinite; the same blocks in the
-//! same order give the same bits.
+//! Invariants: scales are powers of two; a NaN makes the norm NaN, otherwise an infinity makes it infinite; the same
+//! blocks in the same order give the same bits.
 
 use super::compensated::Compensated;
 
-/// Numbers beyond these are scaled: 2^60 squares of those between add up to less than the largest number.
+/// Numbers outside these two limits are scaled: 2^60 squares of numbers between them sum to less than the largest
+/// number.
 const LARGE: f64 = power(480);
 const SMALL: f64 = power(-480);
-/// What large ones are multiplied by, and small ones divided.
+/// Factor that multiplies large numbers and divides small ones.
 const SCALE: f64 = power(-600);
-/// Numbers that are added before the sums are.
+/// Numbers that are summed plainly before they join the compensated sums.
 const BLOCK: usize = 1 << 12;
 
-/// 2^exponent, of a normal number.
+/// 2^exponent, as a normal number.
 const fn power(exponent: i64) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
@@ -25,9 +26,9 @@ const fn power(exponent: i64) -> f64 {
 /// Sums of squares.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Norm {
-    /// Of large numbers, of others, of small ones.
+    /// Of large numbers, of the others, and of small ones.
     sums: [Compensated; 3],
-    /// Of the block that is being added up.
+    /// Of the current block.
     block: [f64; 3],
     added: usize,
     nan: bool,
@@ -60,14 +61,14 @@ impl Norm {
         (self.block, self.added) = ([0.0; 3], 0);
     }
 
-    /// As numbers, for other processes.
+    /// The sums and flags as numbers, to send to other processes.
     pub fn numbers(mut self) -> [f64; 5] {
         self.end_block();
         let [large, others, small] = self.sums.map(|sum| sum.total());
         [large, others, small, f64::from(u8::from(self.nan)), f64::from(u8::from(self.infinite))]
     }
 
-    /// The norm of what several processes have added, in their order.
+    /// The norm of everything that several processes have added, combined in their order.
     pub fn of<'a>(processes: impl Iterator<Item = &'a [f64]>) -> f64 {
         let (mut sums, mut nan, mut infinite) = ([Compensated::default(); 3], false, false);
         for numbers in processes {
@@ -94,7 +95,7 @@ impl Norm {
 mod tests {
     use super::*;
 
-    /// Of numbers on so many processes.
+    /// The norm of numbers that are spread over `processes`.
     fn norm(numbers: &[f64], processes: usize) -> f64 {
         let parts = numbers.chunks(numbers.len().div_ceil(processes).max(1)).map(|part| {
             let mut norm = Norm::default();

@@ -1,7 +1,7 @@
-//! Panics and memory that runs out: one line each, and never a rank that leaves the others waiting.
+//! Panics and exhausted memory: one line each, and no rank leaves the others waiting.
 //!
-//! Panics of a run are the library's: it reports the task and ends all ranks. What is here is for the rest, where a panic
-//! is a bug of this program.
+//! The library handles panics during a run: it reports the task and ends all ranks. This module handles the rest, where
+//! a panic is a bug in this program.
 
 use std::fmt::Arguments;
 use std::io::Write;
@@ -17,26 +17,27 @@ use einsum_dist::memory::{end_at_once, report_with, share_few_addresses};
 
 use super::say::say;
 
-/// Stack that the main thread gets at its start: where addresses are limited, none may be left when it grows, and that is a signal.
+/// Bytes of stack that the main thread touches at its start: where address space is limited, none may be left when the
+/// stack grows later, and that is a signal.
 const STACK: usize = 1 << 20;
 
-/// Standard output is to have one JSON object.
+/// Whether an error goes to standard output too, as one JSON object.
 static JSON: AtomicBool = AtomicBool::new(false);
 
-/// The rank that a launcher gave to this process.
+/// The rank that a launcher assigned to this process.
 static RANK: AtomicUsize = AtomicUsize::new(0);
 
-/// More than the longest line of the report.
+/// Bytes for a line of the report, more than the longest one.
 const LONGEST: usize = 256;
 
-/// From now on, memory that runs out ends the program with a message. Before there are threads.
+/// From now on, exhausted memory ends the program with a message. Must run before any thread starts.
 pub fn report_missing_memory(json: bool) {
     std::hint::black_box([0u8; STACK]);
     share_few_addresses();
     let rank = launcher().map_or(0, |launcher| launcher.rank);
     JSON.store(json && rank == 0, Ordering::Relaxed);
     RANK.store(rank, Ordering::Relaxed);
-    // Its buffer is made when it is asked for.
+    // Standard output allocates its buffer on first use.
     let _ = std::io::stdout();
     report_with(|bytes| {
         let rank = RANK.load(Ordering::Relaxed);
@@ -51,7 +52,7 @@ pub fn report_missing_memory(json: bool) {
     });
 }
 
-/// Writes a line without memory and without locks, which another thread may have for ever.
+/// Writes a line without allocating and without locks, which another thread may hold for ever.
 fn told(stream: impl AsFd, line: Arguments<'_>) {
     let mut text = [0; LONGEST];
     let mut left = &mut text[..];
@@ -62,13 +63,13 @@ fn told(stream: impl AsFd, line: Arguments<'_>) {
         match rustix::io::write(&stream, rest) {
             Ok(bytes) if bytes > 0 => rest = &rest[bytes..],
             Err(rustix::io::Errno::INTR) => {}
-            // Nobody is left to tell.
+            // The stream is gone, so there is nowhere left to report.
             _ => return,
         }
     }
 }
 
-/// Says in one line where a thread panicked. `RUST_BACKTRACE=full` brings the long message back.
+/// Installs a hook that reports where a thread panicked, in one line. `RUST_BACKTRACE=full` keeps the long message.
 pub fn install() {
     if std::env::var("RUST_BACKTRACE").is_ok_and(|value| value == "full") {
         return;
@@ -85,6 +86,6 @@ pub fn install() {
 
 /// Calls `body`; a panic ends all ranks.
 pub fn contained<T>(world: &World, body: impl FnOnce() -> T) -> T {
-    // Nothing of what the body touched is used after a panic.
+    // Nothing that the body touched is used after a panic.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| world.abort(&panic_message(panic.as_ref())))
 }

@@ -1,8 +1,8 @@
-//! The paths of a command together: what is written can be written, and is no other file of the command.
+//! Checks all paths of a command together: each output can be written, and is no other file of the command.
 //!
-//! Invariant: a file that is written is none that is read or written besides, however the paths are spelt, with one
-//! exception: `--accumulate FILE --output FILE` reads the whole file before it is replaced. Nor is any of them one of the
-//! temporary files that are removed. Found before anything runs.
+//! Invariants, checked before anything runs: a file that is written is neither read nor written elsewhere in the
+//! command, however the paths are spelt, with one exception: `--accumulate FILE --output FILE` reads the whole file
+//! before it is replaced. No file of the command is one of the temporary files that are removed.
 
 use std::path::{Path, PathBuf};
 
@@ -14,17 +14,17 @@ use super::say::say;
 use super::start::usage;
 use super::{Result, guard};
 
-/// A path with the flag that it belongs to.
+/// A path and the flag that it belongs to.
 struct Named<'a> {
     flag: String,
     path: &'a Path,
     writes: bool,
 }
 
-/// Checks the paths, as far as one rank can see.
+/// Checks the paths, as far as one rank can.
 ///
 /// # Errors
-/// A path that is no file's, one that cannot be written, or two that are the same file.
+/// A path that cannot be a file, an output that cannot be written, or two paths to the same file.
 pub fn check(world: &World, args: &Args) -> Result<()> {
     let named = named(args);
     for Named { flag, path, .. } in &named {
@@ -37,7 +37,7 @@ pub fn check(world: &World, args: &Args) -> Result<()> {
             return Err(usage(format!("{flag} -: {why}; a file that has this name is ./-")));
         }
     }
-    // Rank 0 alone writes what shows the run; the other hosts may have no such directory.
+    // Rank 0 alone writes the trace and the timeline; other hosts may not have such a directory.
     for (_, path) in written(args).into_iter().filter(|(flag, _)| *flag == "--output" || world.is_root()) {
         examine(path).map_err(Error::from)?;
     }
@@ -45,7 +45,8 @@ pub fn check(world: &World, args: &Args) -> Result<()> {
     if world.is_root() { none_is_temporary(&named) } else { Ok(()) }
 }
 
-/// Says what else is there of the files that are written, and removes what killed runs have left of them. On rank 0.
+/// Starts the guard of the outputs and removes temporary files that killed runs left behind. Warns about an owner that
+/// is lost, and about temporary files that stay. Does nothing on other ranks than rank 0.
 pub fn tidy(world: &World, args: &Args) {
     if !world.is_root() {
         return;
@@ -95,7 +96,7 @@ fn named(args: &Args) -> Vec<Named<'_>> {
     flags.chain(operands.map(|(n, path)| Named { flag: format!("operand {n}"), path, writes: false })).collect()
 }
 
-/// Files that the program's own streams are redirected to.
+/// The files that the program's standard streams are redirected to.
 fn streams() -> [(&'static str, Option<Identity>); 3] {
     [
         ("standard output", Identity::of_open(std::io::stdout())),
@@ -104,8 +105,8 @@ fn streams() -> [(&'static str, Option<Identity>); 3] {
     ]
 }
 
-/// Refuses files that would be taken for what a killed run has left of an output, and be removed before they are read, or
-/// after they were written.
+/// Refuses a file that would be mistaken for the temporary file that a killed run left of an output. It would be
+/// removed before it is read, or after it is written.
 fn none_is_temporary(named: &[Named<'_>]) -> Result<()> {
     for output in named.iter().filter(|named| named.writes) {
         let path = named.iter().find(|named| would_be_removed(output.path, named.path));
@@ -124,7 +125,7 @@ fn none_is_temporary(named: &[Named<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a file that is written and named twice, or that is one of the program's own streams.
+/// Refuses an output that is also named elsewhere, or is one of the program's own streams.
 fn different(named: &[Named<'_>]) -> Result<()> {
     let files: Vec<(&Named<'_>, Identity)> =
         named.iter().filter_map(|named| Some((named, Identity::of(named.path)?))).collect();

@@ -1,4 +1,4 @@
-//! What a run brought, as text or as one JSON object.
+//! The results of a run, as text or as one JSON object.
 //!
 //! Invariant: both are made from one [`Report`]. Lines of the text appear in a fixed order, each only where it applies;
 //! their number does not grow with the expression.
@@ -17,22 +17,22 @@ use super::say::say;
 use super::units::{bytes, counted, digits, seconds};
 use super::{Result, write_out};
 
-/// Steps that the summary lists: where a plan has more, those with the most operations.
+/// Maximum steps in the summary: a larger plan lists those with the most operations.
 const LISTED: usize = 24;
 
-/// Characters of an expression and its extents that the summary has.
+/// Maximum characters of a text in the summary, such as the expression or its extents.
 const WHOLE: usize = 400;
 
-/// Ranks up to which the run is compared with one that is played.
+/// Maximum ranks for which the summary compares the run with a simulation.
 const PLAYED: usize = 64;
 
-/// Steps up to so many characters stand in one column.
+/// Maximum characters of a step that counts towards the width of its column.
 const ALIGNED: usize = 60;
 
-/// The text for standard output, where rank 0 lives.
+/// Returns the text for standard output, on the process of rank 0; when quiet, JSON only.
 ///
 /// # Errors
-/// The result is outside the error bound, or the type cannot hold it; all is printed then.
+/// The result is outside the error bound, or the type cannot hold it. Everything has been printed by then.
 pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Option<String>> {
     let text = match (world.is_root(), config.json, config.quiet) {
         (true, true, _) => Some(json(world, config, Some(outcome))),
@@ -60,10 +60,10 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
     Err(Failure::Check)
 }
 
-/// The JSON object, one line.
+/// The report as a JSON object on one line.
 pub fn json(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> String {
     let report = report(world, config, outcome);
-    // A report is numbers, strings and maps with text as keys; writing those into memory cannot fail.
+    // A report holds numbers, strings and maps with text as keys; serialising those into memory cannot fail.
     serde_json::to_string(&report).unwrap_or_default() + "\n"
 }
 
@@ -82,7 +82,7 @@ fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Repor
     report
 }
 
-/// The summary: a name and a value per line.
+/// The summary: one name and value per line.
 fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     let report = report(world, config, Some(outcome));
     let plan = &config.plan;
@@ -167,7 +167,7 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     text
 }
 
-/// The steps that the summary lists, in the order in which they run.
+/// The steps that the summary lists, in execution order.
 fn listed(report: &Report) -> Vec<&NodeReport> {
     let mut steps: Vec<(usize, &NodeReport)> = report.nodes.iter().enumerate().collect();
     steps.sort_by(|(_, a), (_, b)| b.gflop.total_cmp(&a.gflop));
@@ -176,7 +176,7 @@ fn listed(report: &Report) -> Vec<&NodeReport> {
     steps.into_iter().map(|(_, node)| node).collect()
 }
 
-/// What carries a step out.
+/// The algorithm of a step and the dimensions it cuts, or else its operation.
 fn how(node: &NodeReport) -> String {
     let cuts: Vec<&str> = node.grid.keys().map(String::as_str).collect();
     match (node.algorithm, cuts.as_slice()) {
@@ -186,7 +186,7 @@ fn how(node: &NodeReport) -> String {
     }
 }
 
-/// The beginning of a text that is very long.
+/// The text, or only its beginning if it is very long.
 fn beginning(text: String) -> String {
     match text.char_indices().nth(WHOLE) {
         Some((end, _)) => format!("{}.. ({} characters)", &text[..end], text.chars().count()),
@@ -194,7 +194,7 @@ fn beginning(text: String) -> String {
     }
 }
 
-/// Measured, and what was predicted of it.
+/// The measured time, and the predicted one.
 fn time(config: &RunConfig, outcome: &Outcome) -> String {
     let times = &outcome.seconds;
     let measured = match times.runs {
@@ -209,12 +209,12 @@ fn time(config: &RunConfig, outcome: &Outcome) -> String {
     measured + &predicted(config, config.plan.seconds())
 }
 
-/// What was predicted, which is of runs with overlap.
+/// The predicted time, which assumes overlap; empty for runs without.
 fn predicted(config: &RunConfig, predicted: f64) -> String {
     if config.overlap { format!(", {} predicted", seconds(predicted)) } else { String::new() }
 }
 
-/// Seconds that workers had nothing to do.
+/// The idle time of workers: of the average rank, of the longest idle one, and in the simulation.
 fn idle(plan: &Plan, outcome: &Outcome, played: Option<&Timeline>) -> String {
     let all: Vec<f64> = outcome.measured.iter().map(|rank| rank.idle_seconds).collect();
     let longest = (0..all.len()).max_by(|&one, &other| all[one].total_cmp(&all[other])).unwrap_or(0);
@@ -226,16 +226,16 @@ fn idle(plan: &Plan, outcome: &Outcome, played: Option<&Timeline>) -> String {
     format!("{mean} the workers of an average rank, {} those of rank {longest}{predicted}", seconds(all[longest]))
 }
 
-/// The share of the time of receiving of all ranks together during which they computed, as [`Timeline::hidden_share`].
+/// The fraction of the receiving time of all ranks during which they computed, as [`Timeline::hidden_share`].
 fn hidden_share(measured: &[Measured]) -> Option<f64> {
     let receiving: f64 = measured.iter().map(|rank| rank.receiving_seconds).sum();
     let hidden = measured.iter().filter_map(|rank| Some(rank.hidden_share? * rank.receiving_seconds)).sum::<f64>();
     (receiving > 0.0).then_some(hidden / receiving)
 }
 
-/// Bytes on the busiest rank, and how much of the time for them was hidden.
+/// The bytes received on the busiest rank, their lower bound, and the fraction of the transfer time that was hidden.
 fn received(report: &Report, outcome: &Outcome, played: Option<&Timeline>) -> String {
-    // The report lists some of very many ranks.
+    // With very many ranks, the report lists only some.
     let listed = report.per_rank.len();
     let planned = report.per_rank.iter().map(|rank| rank.bytes_received.planned).max().unwrap_or(0);
     let ranks = outcome.measured.iter().take(listed);
@@ -245,7 +245,7 @@ fn received(report: &Report, outcome: &Outcome, played: Option<&Timeline>) -> St
         let predicted = predicted.map_or(String::new(), |share| format!(", {:.0} % simulated", 100.0 * share));
         format!(", {:.0} % of the transfer time hidden{predicted}", 100.0 * share)
     });
-    // Of several steps not the same rank need be the busiest.
+    // With several steps, each may have a different busiest rank.
     let bounds: Vec<f64> = report.nodes.iter().filter_map(|node| node.lower_bound_bytes).collect();
     let bound = match bounds[..] {
         [bound] if report.nodes.len() == 1 => format!(", no algorithm less than {}", bytes(bound)),

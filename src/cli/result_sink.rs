@@ -1,4 +1,4 @@
-//! What becomes of the result, part by part: its norm, the check, the file.
+//! The consumers of the result, part by part: its norm, the check, the file.
 
 use einsum_dist::plan::CheckReport;
 use einsum_dist::{DistTensor, Element, NpyOutput, World};
@@ -10,30 +10,30 @@ use super::config::RunConfig;
 use super::norm::Norm;
 use super::run::gather;
 
-/// Takes the parts of a result.
+/// Consumes the parts of a result.
 pub struct Finished<'a> {
     world: &'a World,
     config: &'a RunConfig,
-    /// Of the elements of the local ranks.
+    /// The norm of the elements of the local ranks.
     norm: Norm,
     check: Option<Check<'a>>,
     output: Option<NpyOutput>,
 }
 
 impl<'a> Finished<'a> {
-    /// Collective.
+    /// Prepares the check, if there is one. Collective.
     ///
     /// # Errors
-    /// What `--check` compares with cannot be read.
+    /// The check cannot read a file, or has too little memory.
     pub fn new(world: &'a World, config: &'a RunConfig) -> Result<Finished<'a>> {
         let check = if config.check { Some(Check::new(world, config)?) } else { None };
         Ok(Finished { world, config, norm: Norm::default(), check, output: None })
     }
 
-    /// Takes the part of the result that begins at `corner`. Collective.
+    /// Consumes the part of the result that begins at `corner`. Collective.
     ///
     /// # Errors
-    /// The output cannot be written, or an operand not be read again.
+    /// The output cannot be written, or an operand cannot be read again.
     pub fn take<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize]) -> Result<()> {
         for (_, block) in part.first_replicas() {
             for element in &block {
@@ -56,8 +56,8 @@ impl<'a> Finished<'a> {
         Ok(self.output.insert(output).write(part, corner)?)
     }
 
-    /// The Frobenius norm, summed in double precision, and the verdict; without errors in the result the output takes its
-    /// name. Collective.
+    /// Returns the Frobenius norm, summed in double precision, and the verdict. The output gets its final name if the
+    /// result has no errors. Collective.
     ///
     /// # Errors
     /// The output cannot be written.

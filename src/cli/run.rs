@@ -1,7 +1,7 @@
-//! The run: operands in place, the program compiled once and run as often as asked.
+//! The run: distributes the operands, compiles the program once and runs it as often as requested.
 //!
-//! A result leaves in the parts that the plan says, usually one. Only the contractions are timed, of all parts together;
-//! the parts of the last run are looked at and written.
+//! The plan defines the parts in which a result is produced, usually one. Only the contractions are timed, of all parts
+//! together; the parts of the last run are checked and written.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ use super::result_sink::Finished;
 use super::say::say;
 use super::{Result, trace_files, units};
 
-/// What a run brought, the same on every rank.
+/// The outcome of a run, the same on every rank.
 #[derive(Debug)]
 pub struct Outcome {
     pub measured: Vec<Measured>,
@@ -26,11 +26,11 @@ pub struct Outcome {
     pub seconds: Seconds,
     pub norm: f64,
     pub check: Option<CheckReport>,
-    /// Elements that the type cannot hold, if the check has found some.
+    /// Elements that the type cannot hold, if the check found some.
     pub overflow: Option<Overflow>,
-    /// What contracted in this process.
+    /// The kernel that contracted in this process.
     pub kernel: &'static str,
-    /// Why a file that was to show the run could not be written.
+    /// The error of a trace or timeline file that could not be written.
     pub unshown: Option<Error>,
 }
 
@@ -115,7 +115,7 @@ fn barrier(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// Per run the slowest rank, then the statistics.
+/// Statistics over the runs, each timed by its slowest rank.
 fn slowest(world: &World, mine: &[f64]) -> Result<Seconds> {
     let mut runs = vec![0.0; mine.len()];
     for theirs in gather(world, mine)? {
@@ -127,7 +127,7 @@ fn slowest(world: &World, mine: &[f64]) -> Result<Seconds> {
     Ok(Seconds { min: runs[0], median, max: runs[runs.len() - 1], runs: runs.len() })
 }
 
-/// The numbers of every process. Collective.
+/// Gathers the numbers of every process. Collective.
 pub fn gather(world: &World, mine: &[f64]) -> Result<Vec<Vec<f64>>> {
     let bytes: Vec<u8> = mine.iter().flat_map(|number| number.to_le_bytes()).collect();
     let numbers = |bytes: &Vec<u8>| bytes.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect();

@@ -1,18 +1,19 @@
-//! What is said on standard error.
+//! Messages on standard error.
 //!
-//! Invariant: nobody is told twice. Where standard error cannot be written, as on a full disk or where its reader has gone, the
-//! program goes on: `eprintln!` would panic there, and the report of the panic would panic again, which loses the result.
+//! Invariant: a message that cannot be written, as on a full disk or after its reader has gone, is dropped and the
+//! program continues. `eprintln!` would panic there, the report of that panic would panic again, and the result would
+//! be lost.
 
 use std::fmt::Arguments;
 use std::io::Write;
 
-/// Writes a text as it is, by one call of the system: other ranks speak, too.
+/// Writes a text unchanged, in one system call, because other ranks write too.
 pub fn write(text: Arguments<'_>) {
-    // Nobody is left to tell.
+    // Without standard error there is nowhere left to report.
     let _ = std::io::stderr().write_all(text.to_string().as_bytes());
 }
 
-/// Says a line on standard error, in place of `eprintln!`.
+/// Writes a line to standard error, in place of `eprintln!`.
 macro_rules! say {
     ($($text:tt)*) => { $crate::cli::say::write(format_args!("{}\n", format_args!($($text)*))) };
 }

@@ -1,11 +1,10 @@
-//! Signals that end the program: its temporary files are removed first, then it ends by the same signal, as its parent
-//! expects.
+//! Signals that end the program: it removes its temporary files, then ends by the same signal, as its parent expects.
 //!
-//! A thread waits for the signals that people and batch systems send to end a program, from before the first file is made.
-//! Invariants: a signal that the parent has this program ignore, as `nohup` does, stays ignored; from the removal to the end
-//! no other thread makes or renames a file; a file that is larger than allowed is an error of whoever writes it, not a
-//! signal. Deliberately absent: SIGKILL, which cannot be waited for (the next run that writes the same file removes what it
-//! left), signals of faults in the program, and SIGPIPE.
+//! From before the first file is created, a thread waits for the signals by which people and batch systems end a
+//! program. Invariants: a signal that the parent made this program ignore, as `nohup` does, stays ignored. From the
+//! removal to the end, no other thread creates or renames a file. Exceeding the limit on file sizes is an error of the
+//! call that writes, not a signal. Deliberately absent: SIGKILL, which cannot be caught (the next run that writes the
+//! same file removes the leftovers), signals of faults in the program, and SIGPIPE.
 
 use std::ffi::c_int;
 use std::sync::atomic::AtomicBool;
@@ -21,23 +20,24 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// Launchers kill all ranks when the first has ended, and rank 0 has most to remove: the others wait so long for it.
+/// How long other ranks wait for rank 0, which has the most files to remove: launchers kill all ranks when the first
+/// one has ended.
 const AFTER_RANK_0: Duration = Duration::from_millis(100);
 
-/// What ends a program unless it listens. Batch systems send SIGXCPU, SIGUSR1 and SIGUSR2 some time before they kill.
+/// Signals that end a program by default. Batch systems send SIGXCPU, SIGUSR1 and SIGUSR2 some time before they kill.
 const ENDING: [c_int; 8] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM];
 
-/// Begins to wait. Where that is not possible, signals do what they do by default.
+/// Starts the thread that waits for signals. If it cannot start, signals keep their default actions.
 pub fn install() {
-    // Where it is caught, the call that made the file too large fails. Ignored, it would be so for programs that this one
-    // starts, too.
+    // When SIGXFSZ is caught, the call that made the file too large fails. Ignoring the signal would have the same
+    // effect, but programs that this one starts would inherit it.
     let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
     let wanted = ENDING.into_iter().filter(|&signal| !is_ignored(signal)).collect::<Vec<_>>();
     let (ready, waits) = mpsc::channel();
-    // The thread first: a signal that is caught and that no thread waits for would be lost.
+    // The thread starts before signals are caught: one that is caught while no thread waits for it would be lost.
     let started = Builder::new().name("signals".to_owned()).spawn(move || {
         let signals = Signals::new(&wanted);
-        // The receiver lives until it hears this.
+        // The receiver lives until this arrives.
         let _ = ready.send(());
         if let Some(signal) = signals.ok().and_then(|mut signals| signals.forever().next()) {
             end_by(signal);
@@ -55,6 +55,6 @@ fn end_by(signal: c_int) {
         thread::sleep(AFTER_RANK_0);
         removed.again();
     }
-    // It does not return: the default of these signals is the end.
+    // Does not return: the default action of these signals ends the process.
     let _ = emulate_default_handler(signal);
 }

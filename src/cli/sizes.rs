@@ -1,6 +1,6 @@
 //! `--size`, and the extents of labels that it leaves open.
 //!
-//! Invariant: a label has one extent wherever it occurs. Deliberately absent: files, which have extents of their own.
+//! Invariant: a label has one extent wherever it occurs. Deliberately absent: files, which have their own extents.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,11 +8,11 @@ use einsum_dist::plan::PathChoice;
 use einsum_dist::{Error, Machine, Options, Problem, Result};
 use einsum_parser::{Expression, Form, IndexKind, Term};
 
-/// No tensor of random operands is larger, unless sizes ask for it.
+/// Maximum elements of any tensor with random operands, unless `--size` makes it larger.
 const MOST_ELEMENTS: usize = 4_000_000;
 const LARGEST_EXTENT: usize = 2048;
 
-/// What `--size` says.
+/// The extents that `--size` gives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sizes {
     named: BTreeMap<String, usize>,
@@ -23,7 +23,7 @@ impl Sizes {
     /// Reads the texts of all `--size` flags.
     ///
     /// # Errors
-    /// A text that is no list of extents, or one that does not fit the expression.
+    /// A text that is not a list of extents, or one that does not fit the expression.
     pub fn parse(texts: &[String], expression: &Expression) -> Result<Sizes> {
         let mut sizes = Sizes::default();
         let mut bare = Vec::new();
@@ -53,7 +53,7 @@ impl Sizes {
         Ok(sizes)
     }
 
-    /// A bare list: ascending order of an einsum_ir tree's names.
+    /// Assigns a bare list to the names of an einsum_ir tree, in ascending order.
     fn list(&mut self, list: &[usize], expression: &Expression) -> Result<()> {
         let names = ascending(expression.names());
         if expression.form() != Form::EinsumIr {
@@ -80,7 +80,7 @@ impl Sizes {
         self.named.get(name).copied().or(self.all)
     }
 
-    /// Shapes of random operands, and whether the default filled in any label.
+    /// Returns the shapes of random operands, and whether any label has the default extent.
     ///
     /// # Errors
     /// The expression does not resolve.
@@ -93,7 +93,7 @@ impl Sizes {
         if expression.names().iter().all(|name| self.of(name).is_some()) {
             return Ok((shapes(1), false));
         }
-        // Looked for several times, so quickly.
+        // The loop searches for a tree several times, so each search has to be quick.
         let quick = Options { path: PathChoice::Greedy, ..Options::default() };
         let mut default = LARGEST_EXTENT;
         while default > 1 {
@@ -108,10 +108,10 @@ impl Sizes {
         Ok((shapes(default), true))
     }
 
-    /// Compares with the shapes of files.
+    /// Checks the given extents against the shapes of files.
     ///
     /// # Errors
-    /// A label has another extent in a file.
+    /// A label has a different extent in a file.
     pub fn agree(&self, expression: &Expression, shapes: &[Vec<usize>]) -> Result<()> {
         for (operand, (term, shape)) in expression.operands().zip(shapes).enumerate() {
             for (name, extent) in placed(expression, term, shape) {
@@ -129,7 +129,7 @@ impl Sizes {
     }
 }
 
-/// The labels of a term; an ellipsis has none.
+/// The labels of a term, without its ellipsis.
 fn names<'a>(expression: &'a Expression, term: &'a Term) -> impl Iterator<Item = &'a str> {
     term.indices.iter().filter_map(|index| match index.kind {
         IndexKind::Label(label) => Some(expression.name(label)),
@@ -137,7 +137,7 @@ fn names<'a>(expression: &'a Expression, term: &'a Term) -> impl Iterator<Item =
     })
 }
 
-/// The labels of a term with their extents in a shape of the right rank; those after an ellipsis count from the end.
+/// The labels of a term with their extents, in a shape of the right rank; labels after an ellipsis count from the end.
 fn placed<'a>(expression: &'a Expression, term: &'a Term, shape: &[usize]) -> Vec<(&'a str, usize)> {
     let before = term.indices.iter().take_while(|index| index.kind != IndexKind::Ellipsis).count();
     let names: Vec<&str> = names(expression, term).collect();
@@ -146,7 +146,7 @@ fn placed<'a>(expression: &'a Expression, term: &'a Term, shape: &[usize]) -> Ve
     names.into_iter().enumerate().filter_map(|(at, name)| Some((name, extent(at)?))).collect()
 }
 
-/// Names in ascending order, numbers numerically and before the others.
+/// Sorts names: numbers first, in numerical order, then the others.
 fn ascending(names: &[String]) -> Vec<String> {
     let mut sorted = names.to_vec();
     sorted.sort_by_cached_key(|name| (name.parse::<u128>().unwrap_or(u128::MAX), name.clone()));
@@ -188,11 +188,11 @@ mod tests {
     fn the_default_keeps_every_tensor_small() -> Result<()> {
         assert_eq!(shapes("mk,kn->mn", "")?, [[1024, 1024], [1024, 1024]]);
         assert_eq!(shapes("i,i->", "")?, [[2048], [2048]]);
-        // The output is the largest.
+        // The output is the largest tensor.
         assert_eq!(shapes("a,b,c->abc", "")?, [[128], [128], [128]]);
-        // So is an intermediate here.
+        // Here an intermediate is the largest.
         assert_eq!(shapes("[ab,cd->abcd],bd->ac", "")?, [[32, 32], [32, 32], [32, 32]]);
-        // In a better order there is none that large.
+        // A better order avoids such a large intermediate.
         assert_eq!(shapes("ab,cd,bd->ac", "")?, [[1024, 1024], [1024, 1024], [1024, 1024]]);
         assert_eq!(shapes("mk,kn->mn", "m=4000000")?, [[4_000_000, 1], [1, 1]]);
         Ok(())

@@ -1,7 +1,7 @@
-//! The world in which the run takes place, from the flags that decide it and from who started the process.
+//! Creates the world of a run, from the flags and from the launcher that started the process.
 //!
-//! MPI is initialised before anything else is looked at, so that whatever is wrong on one rank is agreed on by all.
-//! `EINSUM_DIST_INJECT=worker@RANK` makes a worker of that rank panic, and there are other faults: a hook for tests.
+//! MPI is initialised before anything else is checked, so that all ranks agree on whatever is wrong on one of them.
+//! `EINSUM_DIST_INJECT=worker@RANK` makes a worker of that rank panic; other faults exist too: a hook for tests.
 
 use std::time::Duration;
 
@@ -18,21 +18,21 @@ use super::{Result, units};
 
 type Arguments = std::result::Result<Args, clap::Error>;
 
-/// Ranks inside one process are threads; more than this cannot be meant.
+/// Maximum ranks inside one process, where each is a thread; more cannot be intended.
 const MOST_RANKS: usize = 4096;
 
-/// Threads of a rank; more than this cannot be meant either.
+/// Maximum threads of a rank; more cannot be intended.
 pub const MOST_WORKERS: usize = 4096;
 
-/// Whether this process prints what goes wrong before there is a world.
+/// Whether this process prints errors that occur before there is a world.
 pub fn speaks() -> bool {
     launcher().is_none_or(|launcher| launcher.rank == 0)
 }
 
-/// Joins the world of mpirun, or makes one of this process; hands the arguments on.
+/// Joins the world of mpirun, or creates one in this process. Returns the arguments with it.
 ///
 /// # Errors
-/// The world cannot be had. Every process of it finds the same.
+/// The world cannot be joined or created. Every process of it finds the same error.
 pub fn world(arguments: Arguments) -> Result<(World, Arguments)> {
     let (world, inject) = match (launcher(), &arguments) {
         (Some(_), Ok(args)) => (under_mpirun(&args.transport)?, true),
@@ -57,7 +57,7 @@ pub fn world(arguments: Arguments) -> Result<(World, Arguments)> {
 
 #[cfg(feature = "mpi")]
 fn under_mpirun(transport: &str) -> Result<World> {
-    // What is not a transport of processes is refused with the other flags, by all ranks together.
+    // An invalid transport is refused later with the other flags, by all ranks together.
     Ok(World::mpi_by(transport.parse().unwrap_or(Transport::Message))?)
 }
 
@@ -101,10 +101,11 @@ fn in_process(args: &Args) -> Result<World> {
     Ok(world)
 }
 
-/// Numbers of threads that cannot be meant, and flags about ranks and transport that contradict mpirun.
+/// Refuses worker counts beyond the maximum, flags that contradict each other, and flags about ranks and transport
+/// that contradict mpirun.
 ///
 /// # Errors
-/// Says which.
+/// The first such flag.
 pub fn check_flags(args: &Args) -> Result<()> {
     if let Some(workers) = args.workers {
         let (most, what) = if args.explain || args.simulate {
@@ -135,16 +136,16 @@ pub fn check_flags(args: &Args) -> Result<()> {
     }
 }
 
-/// What moves bytes: between processes, or as slowly as is said.
+/// A transport between ranks, or transfers throttled to a rate in bytes per second.
 pub enum Link {
     Transport(Transport),
     Throttled(f64),
 }
 
-/// Reads `--transport`.
+/// Parses `--transport`.
 ///
 /// # Errors
-/// What is no transport, or one without its rate.
+/// An unknown transport, or `throttled` without a valid rate.
 pub fn transport(text: &str) -> Result<Link> {
     if let Ok(transport) = text.parse() {
         return Ok(Link::Transport(transport));
@@ -164,10 +165,10 @@ pub fn transport(text: &str) -> Result<Link> {
     }
 }
 
-/// Whether all ranks are well, for failures that are not the library's. Collective.
+/// Makes all ranks agree on whether one has failed, for failures outside the library. Collective.
 ///
 /// # Errors
-/// The own failure, or the first one of another rank.
+/// This rank's own failure, or else the first one of another rank.
 pub fn agree<V>(world: &World, mine: Result<V>) -> Result<V> {
     let told = match &mine {
         Ok(_) => Ok(()),
@@ -179,7 +180,7 @@ pub fn agree<V>(world: &World, mine: Result<V>) -> Result<V> {
     Ok(value)
 }
 
-/// A mistake of the user's that is not about a place in the expression.
+/// A user error that has no place in the expression.
 pub fn usage(message: impl Into<String>) -> Failure {
     Failure::Library(Error::Usage(message.into()))
 }

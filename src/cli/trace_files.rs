@@ -1,6 +1,6 @@
-//! The files that show a run, or a plan that was played: `--trace` and `--timeline`.
+//! Writes the files of `--trace` and `--timeline`, which show a run or a simulated plan.
 //!
-//! Invariants: rank 0 writes them, and all ranks know how that went; a file appears whole or not at all.
+//! Invariants: rank 0 writes them, and all ranks learn the outcome; a file appears whole or not at all.
 
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Error, World};
@@ -9,20 +9,21 @@ use super::Result;
 use super::config::RunConfig;
 use super::units::{counted, seconds};
 
-/// Characters of an expression that the title of a picture has.
+/// Maximum characters of the expression in the title of a timeline.
 const TITLE: usize = 40;
 
-/// Whether there is anything to write.
+/// Whether any file is requested.
 pub fn wanted(config: &RunConfig) -> bool {
     config.trace.is_some() || config.timeline.is_some()
 }
 
-/// Writes what the flags ask for, if there is a timeline; what failed, as there is a result to print first. Collective.
+/// Writes the requested files, if there is a timeline. Returns the error of a file rather than failing, because the
+/// result has to be printed first. Collective.
 ///
 /// # Errors
 /// MPI fails.
 pub fn write(world: &World, config: &RunConfig, timeline: Option<&Timeline>) -> Result<Option<Error>> {
-    // A schedule of very many ranks is not simulated.
+    // Schedules of very many ranks are not simulated, so they have no timeline.
     if !wanted(config) || world.all_gather(&[u8::from(timeline.is_some())])?.first() != Some(&vec![1]) {
         return Ok(None);
     }

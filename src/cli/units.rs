@@ -1,12 +1,12 @@
-//! Numbers with units: read from flags, written for people.
+//! Numbers with units: parsed from flags, formatted for people.
 
-/// Bytes: `512`, `4GiB`, `1.5 GB`, `100k`.
+/// Parses a number of bytes: `512`, `4GiB`, `1.5 GB`, `100k`.
 ///
 /// # Errors
 /// Says what is wrong with the text.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
-    // An exponent is part of the number, so the unit starts at the first letter that is none.
+    // An exponent is part of the number, so the unit starts after it.
     let digit = |c: char| c.is_ascii_digit() || c == '.';
     let end = text.find(|c: char| !digit(c)).unwrap_or(text.len());
     let exponent = text[end..].strip_prefix(['e', 'E']).map(|rest| rest.strip_prefix('+').unwrap_or(rest));
@@ -40,7 +40,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     if bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(format!("`{text}` is more than 64 bits hold")) }
 }
 
-/// Bytes with a decimal unit and four digits.
+/// Formats bytes with a decimal unit and four digits.
 pub fn bytes(bytes: f64) -> String {
     let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
     match units.into_iter().find(|&(size, _)| bytes >= size) {
@@ -49,9 +49,9 @@ pub fn bytes(bytes: f64) -> String {
     }
 }
 
-/// Seconds with a unit and four digits.
+/// Formats seconds with a unit and four digits.
 pub fn seconds(seconds: f64) -> String {
-    // Less than the digits show.
+    // Too small for the digits shown.
     if seconds < 5e-13 {
         return "0 s".to_owned();
     }
@@ -60,7 +60,7 @@ pub fn seconds(seconds: f64) -> String {
     format!("{} {unit}", digits(seconds / size))
 }
 
-/// Four digits of a number from 1 on; three places of a smaller one.
+/// Formats a number of 1 or more with at least four digits, and a smaller one with three decimals.
 pub fn digits(number: f64) -> String {
     let places = if number >= 1000.0 {
         0

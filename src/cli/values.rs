@@ -1,8 +1,8 @@
-//! How values of flags are read: each is refused with one message that names the flag, the value and what is allowed.
+//! Parsers for the values of flags. One message refuses a value: it names the flag, the value and what is allowed.
 //!
-//! Flags take the argument behind them whatever it begins with, so that `-5` is refused as a value and not taken for a flag of its own;
-//! and a value that looks like a flag is refused, too, so that one that was forgotten does not swallow the next flag. Deliberately
-//! absent: values that only the expression or the files give a meaning.
+//! A flag consumes the argument after it whatever it begins with, so that `-5` is refused as a value and not parsed as
+//! a flag. A value that looks like a flag is refused too, so that a forgotten value does not swallow the next flag.
+//! Deliberately absent: values whose meaning depends on the expression or the files.
 
 use std::ffi::OsStr;
 use std::num::NonZero;
@@ -14,13 +14,13 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command, ValueEnum};
 use clap_complete::Shell;
 
-/// Timed or untimed runs; more cannot be meant, and each leaves its seconds behind.
+/// Maximum timed or untimed runs: more cannot be intended, and each run stores its time.
 const MOST_RUNS: u32 = 1_000_000_000;
 
-/// Characters of a value that messages show at each of its ends.
+/// Characters of a long value that messages show at each end.
 const SHOWN: usize = 40;
 
-/// Reads one kind of value.
+/// A parser for one kind of value.
 #[derive(Clone)]
 pub struct Reader<T> {
     read: fn(&OsStr) -> Result<T, String>,
@@ -65,9 +65,9 @@ pub fn text() -> Reader<String> {
 /// The name of a file.
 pub fn file() -> Reader<PathBuf> {
     reader(|value| match value.as_encoded_bytes() {
-        // What it would mean is said where it is known what the file is for.
+        // `paths` refuses it, with a message that depends on the purpose of the file.
         [b'-'] => Ok(PathBuf::from(value)),
-        // A space comes before what begins with an arrow, as an expression does.
+        // `args` puts a space before an argument that begins with an arrow, as an expression may.
         [b'-', ..] | [b' ', b'-', b'>', ..] => {
             Err("a file whose name begins with a hyphen is written ./-name".to_owned())
         }
@@ -75,7 +75,7 @@ pub fn file() -> Reader<PathBuf> {
     })
 }
 
-/// Ranks or workers. How many there may be depends on whether they run.
+/// A number of ranks or workers. Its upper limit depends on whether they run, and is checked later.
 pub fn count() -> Reader<NonZero<usize>> {
     reader(|value| {
         let count = usize::try_from(whole(value, 1..=u64::MAX)?).ok().and_then(NonZero::new);
@@ -83,7 +83,7 @@ pub fn count() -> Reader<NonZero<usize>> {
     })
 }
 
-/// Timed runs.
+/// A number of timed runs.
 pub fn repeat() -> Reader<NonZero<u32>> {
     reader(|value| {
         let runs = whole(value, 1..=u64::from(MOST_RUNS))?;
@@ -91,17 +91,17 @@ pub fn repeat() -> Reader<NonZero<u32>> {
     })
 }
 
-/// Untimed runs.
+/// A number of untimed runs.
 pub fn warmup() -> Reader<u32> {
     reader(|value| Ok(whole(value, 0..=u64::from(MOST_RUNS))? as u32))
 }
 
-/// Whatever 64 bits hold.
+/// A seed: any 64-bit number.
 pub fn seed() -> Reader<u64> {
     reader(|value| whole(value, 0..=u64::MAX))
 }
 
-/// A time that may be waited for.
+/// A duration in seconds.
 pub fn seconds() -> Reader<f64> {
     reader(|value| {
         let seconds = utf8(value)?.parse().ok().filter(|seconds| (1e-3..=1e9).contains(seconds));
@@ -109,7 +109,7 @@ pub fn seconds() -> Reader<f64> {
     })
 }
 
-/// A shell that completes commands.
+/// A shell that has completion scripts.
 pub fn shell() -> Reader<Shell> {
     let known = || Shell::value_variants().iter().filter_map(ValueEnum::to_possible_value).collect();
     let read = |value: &OsStr| {
@@ -129,11 +129,11 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
     let text = utf8(value)?;
     let (least, most) = (range.start(), range.end());
     match text.parse::<u64>() {
-        // As everywhere else, a sign is no part of a number of things.
+        // As everywhere else, a count has no sign.
         Ok(_) if text.starts_with('+') => Err(format!("expected a whole number from {least} to {most}")),
         Ok(number) if range.contains(&number) => Ok(number),
         Ok(number) if number < *least => Err(format!("number too small, it may be {least} to {most}")),
-        // Digits that 64 bits do not hold are a number, too.
+        // Digits that do not fit 64 bits are still a number: too large, not malformed.
         Err(_) if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) => {
             Err(format!("expected a whole number from {least} to {most}"))
         }
@@ -141,7 +141,7 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
     }
 }
 
-/// The ends of a long text, on one line.
+/// The text on one line; only both ends of a long one.
 pub fn shortened(text: &str) -> String {
     let shown = |part: &mut dyn Iterator<Item = char>| -> String {
         part.map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()

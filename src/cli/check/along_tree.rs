@@ -1,7 +1,7 @@
-//! Elements of the result from operands in double precision: as one sum, or by way of intermediates along the tree.
+//! Elements of the result from operands in double precision: as one sum, or from intermediates along the tree.
 //!
-//! Invariant: of what it holds at a time `cost` knows. Every tensor has those labels last that the step that takes it sums, so that the
-//! innermost loop goes from neighbour to neighbour.
+//! Invariant: `cost` counts everything that is held at a time. Every tensor stores last the labels over which its
+//! consumer sums, so that the innermost loop runs over adjacent elements.
 
 use einsum_dist::dims::Label;
 use einsum_dist::tree::{Step, Tree};
@@ -15,21 +15,21 @@ use super::nest::Nest;
 use super::select::Selection;
 use super::sum::{Rounding, Term, Tracked};
 
-/// Computes elements.
+/// Computes elements of the result.
 pub struct Evaluator<'a> {
     tree: &'a Tree,
-    /// Labels of each node, in the order in which it is stored.
+    /// Labels of each node, in storage order.
     layouts: Vec<Vec<Label>>,
     evaluation: Evaluation,
     complex: bool,
-    /// What a run rounds off in each step; where there are no steps, all of it in the last one.
+    /// The rounding errors of a run in each step; where there are no steps, all of them in the last one.
     roundings: Vec<Rounding>,
-    /// Of the powers of two by which operands are divided, one per operand.
+    /// Exponents of the powers of two by which operands are divided, one per operand.
     exponents: Vec<i32>,
 }
 
 impl<'a> Evaluator<'a> {
-    /// `exponents`: of the powers of two by which operands are divided, one per operand.
+    /// `exponents`: those of the powers of two by which operands are divided, one per operand.
     pub fn new(tree: &'a Tree, limits: &Limits, evaluation: Evaluation, exponents: Vec<i32>) -> Evaluator<'a> {
         let root = tree.root();
         let mut kept: Vec<&[Label]> = vec![&tree.nodes[root].labels; tree.nodes.len()];
@@ -50,16 +50,16 @@ impl<'a> Evaluator<'a> {
         Evaluator { tree, layouts, evaluation, complex: limits.complex, roundings, exponents }
     }
 
-    /// Of the power of two by which results are divided.
+    /// Exponent of the power of two by which results are divided.
     pub fn exponent(&self) -> i32 {
         self.exponents.iter().fold(0, |sum, exponent| sum.saturating_add(*exponent))
     }
 
-    /// The elements of the result of a selection, in row-major order; `alone` where other threads have work of their own.
-    /// One source per operand.
+    /// Returns the elements of a selection of the result, in row-major order, on this thread if `alone`: other threads
+    /// then have work of their own. `sources` has one entry per operand.
     ///
     /// # Errors
-    /// There is no memory, or a file cannot be read.
+    /// There is too little memory, or a file cannot be read.
     pub fn elements(&self, sources: &[Source<'_>], selection: &Selection, alone: bool) -> Result<Vec<Tracked>> {
         let len = |label: Label| selection.len(label);
         let mut terms: Vec<Option<Term>> = vec![None; self.tree.nodes.len()];
@@ -85,7 +85,7 @@ impl<'a> Evaluator<'a> {
         Ok(terms.pop().flatten().unwrap_or_default().values)
     }
 
-    /// A tensor for the step that takes it, the only one that does: an operand is fetched now.
+    /// Returns a tensor to its only consumer; fetches an operand now.
     fn term(
         &self,
         id: usize,

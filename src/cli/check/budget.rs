@@ -1,11 +1,11 @@
-//! Memory for the check: how much there is of it beside the run, inside of the memory limit and of what this process can get.
+//! The memory budget of the check beside the run, within the memory limit and within what this process can allocate.
 //!
 //! ```text
-//! --memory-limit    [ operands, part, intermediates, packing | reserve ]     the run is planned into what the reserve leaves
-//! no limit          half of what process and host have beside the run, at most [`MOST`]
+//! --memory-limit   [ operands, part, intermediates, packing | reserve ]    the run is planned without the reserve
+//! no limit         half of what process and host have beside the run, at most [`MOST`]
 //! ```
 //!
-//! Invariant: the plan with a check takes no more than the limit, with what `cost` counts of the check.
+//! Invariant: a plan with a check stays within the limit, including what `cost` counts of the check.
 
 use einsum_dist::api::{Rank, host};
 use einsum_dist::comm::launcher::launcher;
@@ -18,31 +18,31 @@ use super::cost::{Cost, Evaluation};
 use super::limits::Limits;
 use super::ways::Choice;
 
-/// Bytes of a check, if nobody limits them.
+/// Maximum bytes of a check, with or without a memory limit.
 const MOST: u64 = 1 << 29;
 
-/// Of a limit, what a check gets, and what it gets if it is slow.
+/// Divisors of a limit: the share of a check, and its shares if it is slow.
 const SHARE: u64 = 16;
 const SHARES: [u64; 3] = [8, 4, 2];
 
 /// Operations of a check that takes seconds.
 const QUICK: f64 = 1e10;
 
-/// Bytes of a check that nothing is gained by exceeding.
+/// Bytes beyond which more memory gains a check nothing.
 const ENOUGH: u64 = 1 << 26;
 
-/// Bytes without which no check is possible: one product at a time.
+/// Minimum bytes of any check: those of one product at a time.
 pub fn least(tree: &Tree) -> u64 {
     let one: Vec<usize> = tree.extents.iter().map(|&extent| extent.min(1)).collect();
     let bytes = |evaluation| Cost::of(tree, evaluation, &one).bytes;
     bytes(Evaluation::Directly).min(bytes(Evaluation::AlongTree)).ceil() as u64
 }
 
-/// The plan of a run that leaves room for its check inside of a limit, if there is one, and how many bytes that has. `plan` makes the
-/// one for a limit.
+/// Returns the plan of a run that leaves memory for its check within the limit, if there is one, and the bytes left for
+/// the check. `plan` makes the plan for a limit.
 ///
 /// # Errors
-/// There is no plan, or none with a check.
+/// There is no plan, or none that leaves memory for a check.
 pub fn plan_beside(
     tree: &Tree,
     limit: Option<u64>,
@@ -56,7 +56,7 @@ pub fn plan_beside(
     let least = least(tree);
     let reserve = |share: u64| (limit / share).clamp(least, ENOUGH.max(least));
     let mut chosen = plan(Some(limit))?;
-    // The run in less memory, or else the check.
+    // Plan the run in less memory; failing that, the check gets less.
     let smaller = |reserve: u64| limit.checked_sub(reserve).and_then(|less| plan(Some(less)).ok());
     if left(&chosen) < reserve(SHARE) {
         chosen = match smaller(reserve(SHARE)) {
@@ -72,10 +72,10 @@ pub fn plan_beside(
             })?,
         };
     }
-    // More where it would take very long, as far as the run can do with less.
+    // A check that would take very long gets more, as far as the run can do with less.
     let is_slow = |plan: &Plan| {
         let limits = Limits::new(plan, tree);
-        // All ranks make the same plan, however many threads they have.
+        // All ranks must make the same plan, however many threads they have.
         let way = Choice::new(plan, tree, &limits, left(plan).min(MOST), 1, 0).way();
         way.is_none_or(|way| way.operations > QUICK)
     };
@@ -95,20 +95,20 @@ pub fn plan_beside(
     Ok((chosen, bytes))
 }
 
-/// How many of these bytes the check gets here: not more than half of what processes and hosts have beside the run. Collective, before
-/// the run allocates.
+/// Returns the bytes of the check in this world: no more than `bytes`, nor than half of what processes and hosts have
+/// beside the run, but at least [`least`]. Collective, before the run allocates.
 ///
 /// # Errors
-/// There are too few.
+/// There is too little memory.
 pub fn here(world: &World, plan: &Plan, tree: &Tree, bytes: u64) -> Result<u64> {
     world.check_memory(plan, least(tree))?;
     Ok(bytes.min(world.spare_memory(plan)? / 2).max(least(tree)))
 }
 
-/// With the rank that could not have its memory.
+/// Adds this rank to the error of an allocation.
 ///
 /// # Errors
-/// The one that is given.
+/// The given one.
 pub fn memory<V>(had: std::result::Result<V, OutOfMemory>) -> Result<V> {
     let rank = || Rank { number: launcher().map_or(0, |launcher| launcher.rank), host: host::name() };
     Ok(had.map_err(|cause| Error::Memory { rank: rank(), cause })?)
@@ -120,8 +120,8 @@ mod tests {
 
     use super::*;
 
-    /// A chain of eight products in `percent` of the memory of its run: operations of a check in what a plain plan leaves, and in
-    /// what the plan beside a check leaves; `None` for either, if that is too little.
+    /// A chain of eight matrices in `percent` of the memory of its run: the operations of a check in the memory that a
+    /// plain plan leaves, and in what the plan beside a check leaves; `None` for either if that is too little.
     fn operations(percent: u64) -> [Option<f64>; 2] {
         let text = "[[[[[[ab,bc->ac],cd->ad],de->ae],ef->af],fg->ag],gh->ah],hi->ai";
         let shaped = Problem::parse(text).unwrap().shapes(&vec![vec![256, 256]; 8]).unwrap();

@@ -1,6 +1,6 @@
-//! Elements of blocks and what they should be: all of them, or a sample.
+//! Compares elements of blocks with their reference: all of them, or a sample.
 //!
-//! Invariant: a comparison holds at most what its [`Way`] says, beside the block that it looks at.
+//! Invariant: besides the block it compares, a comparison holds at most what its [`Way`] says.
 
 use einsum_dist::dims::Label;
 use einsum_dist::distribution::{Bounds, Intervals};
@@ -25,10 +25,10 @@ use super::ways::{Choice, Way, What};
 /// Operations of a check that takes minutes.
 const ENDLESS: f64 = 1e11;
 
-/// As many times quicker is worth more memory.
+/// Speed-up of a check that justifies more memory.
 const WORTH_IT: f64 = 10.0;
 
-/// What elements of the result should be.
+/// Compares elements of the result with their reference.
 pub struct Comparison<'a> {
     tree: &'a Tree,
     limits: Limits,
@@ -37,12 +37,12 @@ pub struct Comparison<'a> {
     summed: Vec<Label>,
     /// One per operand.
     sources: Vec<Source<'a>>,
-    /// What the result was added onto.
+    /// The array that the result was added onto.
     prior: Option<Source<'a>>,
     choice: Choice<'a>,
 }
 
-/// How elements are looked at.
+/// One pass over the elements: its limits, evaluation and way.
 pub struct Look<'a> {
     pub limits: Limits,
     evaluator: Evaluator<'a>,
@@ -51,11 +51,11 @@ pub struct Look<'a> {
 
 /// Some summands of a piece of the result.
 struct Job {
-    /// Of the piece, with those indices of summed labels that the summands have.
+    /// The piece, with those indices of summed labels that the summands have.
     selection: Selection,
-    /// In so many pieces are the sums of these elements.
+    /// Number of jobs that the sums of these elements are cut into.
     summands: usize,
-    /// The elements have all of their summands then.
+    /// Whether this job completes the sums.
     last: bool,
 }
 
@@ -84,10 +84,10 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// The first look at elements.
+    /// Prepares the first look at the elements.
     ///
     /// # Errors
-    /// There is too little memory for single products.
+    /// There is too little memory for single products, or so little that the check takes far longer than with more.
     pub fn first(&self) -> Result<Look<'a>> {
         let way = self.choice.way().ok_or_else(|| {
             let (least, most) = (budget::least(self.tree), self.choice.most);
@@ -100,7 +100,7 @@ impl<'a> Comparison<'a> {
         Ok(Look { limits: self.limits, evaluator, way })
     }
 
-    /// Whether a check ends, or would with more memory.
+    /// Refuses a check that takes minutes if more memory would make it much quicker.
     fn in_time(&self, way: &Way) -> Result<()> {
         if way.operations <= ENDLESS {
             return Ok(());
@@ -117,8 +117,9 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Another look at the same elements, where double precision or underflow may have been in the way of the first one: along the tree,
-    /// with operands whose largest numbers are about 1. `None` where it would take too long or too much memory, or see nothing else.
+    /// Prepares another look at the same elements, where the range of double precision or underflow may have affected
+    /// the first one. It goes along the tree, with operands scaled so that their largest numbers are about 1. `None` if
+    /// it would take too much time or memory, or find nothing new.
     pub fn again(&self, first: &Look<'_>, largest: &[f64], reach: &Reach) -> Option<Look<'a>> {
         if !reach.finite && first.way.evaluation == Evaluation::AlongTree {
             return None;
@@ -133,7 +134,7 @@ impl<'a> Comparison<'a> {
         Some(Look { limits, evaluator, way })
     }
 
-    /// What was found in the local blocks of the part that begins at `corner`.
+    /// The findings in the local blocks of the part that begins at `corner`.
     ///
     /// # Errors
     /// A file cannot be read again, or memory runs out.
@@ -169,7 +170,7 @@ impl<'a> Comparison<'a> {
         self.sources.iter().map(Source::largest).collect()
     }
 
-    /// These elements of a block.
+    /// Compares the selected elements of a block.
     fn compare(
         &self,
         look: &Look<'_>,
@@ -213,7 +214,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Pieces of a selection of the result, and the pieces of the sums of each.
+    /// Cuts a selection of the result into pieces, and the sums of each piece into jobs.
     fn jobs(&self, look: &Look<'_>, indices: &[Indices]) -> impl Iterator<Item = Job> {
         let every = |&extent: &usize| Indices::from(0..extent);
         let mut whole = Selection(self.tree.extents.iter().map(every).collect());
@@ -232,7 +233,7 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// A piece, which should be this.
+    /// Judges a piece against its reference.
     fn judged(
         &self,
         look: &Look<'_>,
@@ -242,7 +243,7 @@ impl<'a> Comparison<'a> {
         got: &(impl Fn(&[usize]) -> Complex<f64> + Sync),
     ) -> Result<Tally> {
         let prior = self.prior.as_ref().map(|prior| prior.fetch(self.out, piece, self.out)).transpose()?;
-        // Where the indices of each dimension are in the block.
+        // The positions of the indices of each dimension in the block.
         let local = |(label, range): (&Label, &std::ops::Range<usize>)| -> Result<Vec<usize>> {
             let mut all = memory(room_for(piece.len(*label)))?;
             all.extend(piece.of(*label).runs().flat_map(|(_, run)| run).map(|index| index - range.start));
@@ -266,7 +267,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// The index at a row-major place, of dimensions that have these indices.
+/// The index at a row-major place, in dimensions that have these indices.
 fn index(mut place: usize, dims: &[Vec<usize>], at: &mut Vec<usize>) {
     at.clear();
     at.resize(dims.len(), 0);

@@ -1,7 +1,7 @@
-//! What a comparison costs in operations and memory, before any of it is done, and pieces that fit into memory.
+//! The operations and memory of a comparison, estimated in advance, and the sizes of pieces that fit into memory.
 //!
-//! Invariant: bytes are those of elements in double precision with their magnitudes, all that are held at a time, and of what is read
-//! on the way; lists whose length does not depend on extents are not counted.
+//! Invariant: bytes cover all elements held at a time, in double precision with their magnitudes and errors, and the
+//! buffers for reading. Lists whose length does not depend on extents are not counted.
 
 use einsum_dist::dims::Label;
 use einsum_dist::tree::{NodeId, Step, Tree};
@@ -9,26 +9,26 @@ use einsum_dist::tree::{NodeId, Step, Tree};
 use super::fetch::CHUNK;
 use super::sum::Tracked;
 
-/// Operations that making, reading and placing an element of an operand costs as much as.
+/// Cost of an element of an operand, generated or read and then stored, in operations.
 const FETCH: f64 = 8.0;
 
-/// Operations that beginning a step, or opening the file of an operand, costs as much as.
+/// Cost of beginning a step, and of opening the file of an operand, in operations.
 const STEP: f64 = 500.0;
 const OPERAND: f64 = 2_000.0;
 
-/// Bytes of the longest element of a file.
+/// Bytes of the largest element in a file.
 const LONGEST: f64 = 16.0;
 
-/// Vectors of elements of the result that are held beside what makes them: a sum, twice as long, a summand, and what the result was
-/// added onto.
+/// Vectors of elements of the result that are held in addition to their inputs: a sum, twice as long, a summand, and
+/// the array that the result was added onto.
 const RESULTS: f64 = 4.0;
 
-/// How elements of the result come about.
+/// How elements of the result are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evaluation {
-    /// Each is one sum over all labels, which shares nothing with the plan but labels and extents.
+    /// Each as one sum over all labels, which shares nothing with the plan but labels and extents.
     Directly,
-    /// By way of intermediates, along the tree.
+    /// From intermediates, along the tree.
     AlongTree,
 }
 
@@ -39,15 +39,15 @@ pub struct Cost {
     pub products: f64,
     /// Elements of operands.
     pub fetched: f64,
-    /// What steps and operands cost however small they are, in multiply-adds.
+    /// Fixed cost of steps and operands, whatever their size, in multiply-adds.
     overhead: f64,
     pub bytes: f64,
-    /// The step that needs most memory.
+    /// The step that needs the most memory.
     widest: NodeId,
 }
 
 impl Cost {
-    /// Of the parts of a selection that has so many indices of each label, by label.
+    /// The cost of one part of a selection, with `sizes` indices of each label, by label number.
     pub fn of(tree: &Tree, evaluation: Evaluation, sizes: &[usize]) -> Cost {
         let volume = |labels: &[Label]| labels.iter().map(|label| sizes[label.0 as usize] as f64).product::<f64>();
         let element = size_of::<Tracked>() as f64;
@@ -96,19 +96,19 @@ impl Cost {
         }
     }
 
-    /// All that it costs, in products.
+    /// The total cost, in products.
     pub fn operations(&self) -> f64 {
         self.products + FETCH * self.fetched + self.overhead
     }
 
-    /// As so many of it.
+    /// The cost of `count` repetitions.
     pub fn times(self, count: f64) -> Cost {
         let [products, fetched, overhead] = [self.products, self.fetched, self.overhead].map(|each| each * count);
         Cost { products, fetched, overhead, ..self }
     }
 }
 
-/// The steps that a step takes.
+/// The inputs of a step.
 pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
     match *step {
         Step::Leaf { .. } => [None; 2],
@@ -117,7 +117,7 @@ pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
     }
 }
 
-/// Labels, once each.
+/// The labels, each once.
 pub fn distinct(labels: &[Label]) -> Vec<Label> {
     let mut once: Vec<Label> = Vec::with_capacity(labels.len());
     labels.iter().for_each(|label| {
@@ -128,8 +128,8 @@ pub fn distinct(labels: &[Label]) -> Vec<Label> {
     once
 }
 
-/// The sizes of pieces of a selection of these sizes that take so many bytes at most, and the cost of all of them; `None` where
-/// single products take more, or all of them more than so many operations.
+/// Returns sizes of pieces of the selection `whole` that need at most `most` bytes, and the cost of all pieces; `None`
+/// if single products need more memory, or all pieces need more than `operations`.
 pub fn fit(
     tree: &Tree,
     evaluation: Evaluation,
@@ -143,9 +143,9 @@ pub fn fit(
         Cost::of(tree, evaluation, sizes).times(count)
     };
     let mut cost = total(&sizes);
-    // Pieces take no fewer operations than all at once.
+    // Pieces need no fewer operations than the whole.
     while cost.bytes > most && cost.operations() <= operations {
-        // What needs most memory gets smaller, and what that costs least for.
+        // Halve a label of the step that needs the most memory: the one for which that costs the least.
         let step = &tree.nodes[cost.widest];
         let mut labels = step.labels.clone();
         match evaluation {
@@ -164,7 +164,7 @@ pub fn fit(
         let worth = |cost: &Cost| (1.0 + cost.operations()) * cost.bytes;
         (sizes, cost) = match halved.min_by(|(_, one), (_, other)| worth(one).total_cmp(&worth(other))) {
             Some(smaller) => smaller,
-            // What is live beside the widest step is what makes it wide.
+            // The step is wide because of tensors that are live beside it.
             None => {
                 let largest = (0..sizes.len()).max_by_key(|&label| sizes[label]).filter(|&label| sizes[label] > 1)?;
                 sizes[largest] = sizes[largest].div_ceil(2);

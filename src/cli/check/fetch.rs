@@ -1,4 +1,4 @@
-//! Slices of operands in double precision, made or read where they are needed.
+//! Slices of operands in double precision, generated or read where they are needed.
 
 use std::ops::Range;
 use std::path::Path;
@@ -17,10 +17,10 @@ use super::budget::memory;
 use super::select::{Indices, Selection};
 use super::sum::{Term, Tracked};
 
-/// Elements that are read at a time.
+/// Maximum elements read at a time.
 pub const CHUNK: usize = 1 << 12;
 
-/// Where an operand comes from.
+/// The source of an operand.
 pub enum Source<'a> {
     Random { dtype: Dtype, seed: u64, operand: u32, shape: Vec<usize> },
     File { path: &'a Path, header: NpyHeader },
@@ -40,15 +40,16 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// A file; reads its header.
+    /// The source for a file; reads its header.
     pub fn file(path: &'a Path) -> Result<Source<'a>> {
         Ok(Source::File { path, header: read_header(path)? })
     }
 
-    /// The elements with these indices of each label, as a term that has its labels in the order of `layout`, the last one the fastest.
+    /// Returns the elements at these indices of each label, as a term with its labels in the order of `layout`, the
+    /// last one fastest.
     ///
     /// # Errors
-    /// There is no memory for them, or a file cannot be read.
+    /// There is too little memory for them, or a file cannot be read.
     pub fn fetch(&self, labels: &[Label], selection: &Selection, layout: &[Label]) -> Result<Term> {
         let indices: Vec<&Indices> = labels.iter().map(|&label| selection.of(label)).collect();
         let mut dims: Vec<usize> = (0..labels.len()).collect();
@@ -75,7 +76,8 @@ impl<'a> Source<'a> {
         Ok(Term::dense(values, &labels, &shape))
     }
 
-    /// Calls `each` for boxes of neighbours that make up these indices, of at most [`CHUNK`] elements, with the place of the first one.
+    /// Calls `each` for boxes of adjacent elements that together cover these indices, each of at most [`CHUNK`]
+    /// elements, with the place of its first element.
     fn each_box(&self, indices: &[&Indices], each: &mut impl FnMut(&Bounds, &[usize]) -> Result<()>) -> Result<()> {
         let runs: Vec<Vec<(usize, Range<usize>)>> = indices.iter().map(|indices| indices.runs().collect()).collect();
         let count: usize = runs.iter().map(Vec::len).product();
@@ -95,13 +97,13 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    /// The largest absolute value of all elements; NaN if there is one.
+    /// The largest absolute value of all elements; NaN if any is NaN.
     ///
     /// # Errors
-    /// There is no memory for [`CHUNK`] elements, or a file cannot be read again.
+    /// There is too little memory for [`CHUNK`] elements, or a file cannot be read again.
     pub fn largest(&self) -> Result<f64> {
         let Source::File { header, .. } = self else {
-            // In each part from -1 to 1.
+            // Each part is between -1 and 1.
             return Ok(if self.dtype().is_complex() { std::f64::consts::SQRT_2 } else { 1.0 });
         };
         let mut largest = 0.0f64;
@@ -133,7 +135,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// A box of elements in row-major order.
+    /// Reads or generates a box of elements in row-major order.
     fn read(&self, bounds: &Bounds, bytes: &mut [u8]) -> Result<()> {
         match self {
             Source::Random { dtype, seed, operand, shape } => {
@@ -145,7 +147,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Gives a vector this length.
+/// Resizes a vector; fails where memory runs out.
 fn grow<V: Clone + Default>(vector: &mut Vec<V>, length: usize) -> std::result::Result<(), OutOfMemory> {
     if vector.len() < length {
         *vector = room_for(length)?;
@@ -154,7 +156,7 @@ fn grow<V: Clone + Default>(vector: &mut Vec<V>, length: usize) -> std::result::
     Ok(())
 }
 
-/// Puts the elements of a box where they belong.
+/// Converts the elements of a box and stores each in its place.
 fn scatter(dtype: Dtype, bytes: &[u8], bounds: &Bounds, steps: &[usize], into: &mut [Tracked]) {
     let single = |bytes: &[u8; 4]| f64::from(f32::from_le_bytes(*bytes));
     let double = |bytes: &[u8; 8]| f64::from_le_bytes(*bytes);
@@ -190,7 +192,7 @@ fn put(values: impl Iterator<Item = Complex<f64>>, bounds: &Bounds, steps: &[usi
     }
 }
 
-/// Boxes of at most so many elements that make up a box, cut along its outer dimensions first.
+/// Cuts a box into boxes of at most `most` elements, along its outer dimensions first.
 fn pieces(bounds: &Bounds, most: usize) -> Vec<Bounds> {
     let (mut open, mut done) = (vec![bounds.clone()], Vec::new());
     while let Some(bounds) = open.pop() {

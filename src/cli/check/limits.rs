@@ -2,43 +2,45 @@
 //!
 //! # Rounding
 //!
-//! Let u be the unit roundoff (2^-24 in single, 2^-53 in double precision) and gamma_n = n u / (1 - n u). A sum of products of
-//! p factors in which no term goes through more than c additions is off by at most gamma_(c+p) times the sum of the absolute
-//! products (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002, section 3.1 and lemma 3.1).
-//! Sums of this program are sums of blocks of at most b terms, of which pairs are added, pairs of these and so on: there
-//! c = b + log2(k / b), not k (section 4.2). [`einsum_dist::local_plan::longest_chain`] has b for every kind of sum,
-//! [`einsum_dist::Plan::roundings`] adds what threads, ranks and slices add up, along the tree: relative errors of steps
-//! add up, since the absolute products of a step are products of those before it. Real and
-//! imaginary parts of complex numbers are sums of as many products each, put together by one addition more, and
-//! |a b| + |c d| <= |a + c i| |b + d i|; so their bound is sqrt(2) times that, for two parts.
+//! Let u be the unit roundoff (2^-24 in single, 2^-53 in double precision) and gamma_n = n u / (1 - n u). A sum of
+//! products of p factors in which no term goes through more than c additions is off by at most gamma_(c+p) times the
+//! sum of the absolute products (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002,
+//! section 3.1 and lemma 3.1). This program sums blocks of at most b terms, then pairs of blocks, pairs of these and so
+//! on: there c = b + log2(k / b), not k (section 4.2). [`einsum_dist::local_plan::longest_chain`] bounds c for every
+//! kind of sum. [`einsum_dist::Plan::roundings`] adds the additions over threads, ranks and slices, along the tree:
+//! relative errors of steps add up, since the absolute products of a step are products of those before it. The real and
+//! imaginary parts of complex numbers are sums of as many products each, combined by one more addition, and
+//! |a b| + |c d| <= |a + c i| |b + d i|; so for the two parts their bound is sqrt(2) times that.
 //!
-//! In single precision c is below 300 for sums that are one number, 700 for matrix products over one dimension and 1,100 for all
-//! others, so the bound is below 2e-5, 5e-5 and 7e-5 for every k up to 10^9. Zeros instead of sums of k products of random signs are off by about
-//! 1.3 / sqrt(k), the largest of several elements by more: 3e-3 where k is 200,000, and 1.3e-4 where it is 10^8.
+//! In single precision c is below 300 for sums that are one number, 700 for matrix products over one dimension and
+//! 1,100 for all others, so the bound is below 2e-5, 5e-5 and 7e-5 for every k up to 10^9. Zeros in place of sums of k
+//! products of random signs are off by about 1.3 / sqrt(k), the largest of several elements by more: 3e-3 for k of
+//! 200,000, and 1.3e-4 for k of 10^8.
 //!
 //! # Trees
 //!
-//! Along a tree of many steps absolute products outgrow the elements: a chain of ten products over 64 has elements of 1e-8 of
-//! them, and rounding errors far below the bound above, which zeros would pass. There the bound is the smaller of it and
-//! [`CONFIDENCE`] times what errors of random signs, as large as they can be in each step, come to: see [`super::sum`]. What a step may do
-//! is gamma of the whole tree times the absolute products of its own two operands, as if all errors up to there pointed the same way. By the
-//! inequality of Cauchy and Schwarz that is at most gamma sqrt(n) times the root of the sum of the squares of its n products.
+//! Along a tree of many steps, absolute products outgrow the elements: in a chain of ten products over 64, elements are
+//! 1e-8 of them. Rounding errors are then far below the bound above, which zeros would pass. There the bound is the
+//! smaller of it and [`CONFIDENCE`] times the combined effect of errors of random signs that are as large as possible
+//! in each step: see [`super::sum`]. The error of a step is at most gamma of the whole tree times the absolute products
+//! of its own two operands, as if all errors so far had the same sign. By the Cauchy-Schwarz inequality that is at most
+//! gamma sqrt(n) times the root of the sum of the squares of its n products.
 //!
 //! # Underflow
 //!
-//! A product below the normal numbers is off by at most half of the smallest subnormal number (section 2.1, equation 2.8; sums
-//! are exact there), or four times that for the products of a complex one; the bound has twice this, as double
-//! precision may lose as much. What a step of the tree loses is multiplied
-//! by the operands that come later. So an element may be off by one such number for each of its products, times the largest
-//! absolute values of the operands that are no part of the step, for all steps together.
+//! A product below the normal numbers is off by at most half of the smallest subnormal number (section 2.1, equation
+//! 2.8; sums are exact there), or four times that for the products of a complex number. The bound allows at least twice
+//! this, as double precision may lose as much. Operands that come later multiply the loss of a step. So an element may
+//! be off by one such number for each of its products, times the largest absolute values of the operands that are no
+//! part of the step, summed over all steps.
 //!
 //! # Overflow
 //!
-//! What is beyond the largest number in double precision has to be infinite, with that sign. If an element in double
-//! precision is a number and the result's is none, the absolute products may be too large for the type, or those of a step may be:
-//! then it is an overflow, else it is wrong.
+//! Where the reference is beyond the largest number of the type, the element must be infinite, with the same sign. If
+//! the reference is a number and the element is none, the absolute products of the element, or of a step, may be too
+//! large for the type: then it is an overflow, otherwise it is wrong.
 //!
-//! Invariant: limits depend on the plan, the operands and the element only, and are the same on every rank.
+//! Invariant: limits depend only on the plan, the operands and the element, and are the same on every rank.
 
 use einsum_dist::dims::Label;
 use einsum_dist::kernel::error_bound;
@@ -48,24 +50,24 @@ use einsum_dist::{Dtype, Plan};
 use super::cost::{Evaluation, distinct, inputs};
 use super::sum::{Rounding, Wanted, scaled};
 
-/// As many times what random errors come to may an element be off by.
+/// How many times the estimated random error an element may be off by.
 const CONFIDENCE: f64 = 4.0;
 
-/// A loss by underflow whose square is a number.
+/// The largest loss by underflow: its square is still a number.
 const LARGEST_LOSS: f64 = 1e140;
 
-/// What a type can hold.
+/// The allowed errors, and the range of the type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Relative to the sum of absolute products.
+    /// The allowed error relative to the sum of absolute products.
     pub relative: f64,
-    /// By underflow: in the last step, or in all of them once the operands are known.
+    /// The allowed error by underflow: in the last step, or in all of them once the operands are known.
     pub absolute: f64,
     pub largest: f64,
-    /// What a product may lose to underflow.
+    /// The loss of a product by underflow.
     pub smallest: f64,
     pub complex: bool,
-    /// Whether parts of complex numbers that are no numbers depend on the order of factors.
+    /// Whether infinite or NaN parts of complex numbers depend on the order of factors.
     pub unordered: bool,
 }
 
@@ -76,7 +78,7 @@ impl Limits {
             Dtype::Float64 | Dtype::Complex128 => (f64::MAX, f64::from_bits(1)),
         };
         let smallest = smallest * if plan.dtype.is_complex() { 8.0 } else { 2.0 };
-        // What double precision is compared with is rounded there, too: products, and a dozen additions in each step.
+        // The reference is rounded in double precision too: its products, and a dozen additions in each step.
         let steps = tree.nodes.len() as u64;
         let own = if largest > 1e100 { 2 * plan.operands as u64 + 14 * steps } else { 0 };
         // Real and imaginary parts are two sums, put together by one more addition in each step.
@@ -93,14 +95,14 @@ impl Limits {
         Limits { relative, absolute: last, largest, smallest, complex, unordered }
     }
 
-    /// How far an element may be off.
+    /// The largest allowed error of an element.
     pub fn room(&self, want: &Wanted) -> f64 {
         let sure = self.relative * want.magnitude.min(f64::MAX) + self.absolute;
-        // Numbers without a square have no such error.
+        // An error whose square is out of range has no such estimate.
         if want.spread.is_finite() { sure.min(CONFIDENCE * want.spread) } else { sure }
     }
 
-    /// What a run rounds off in each step, of operands that are divided by powers of two.
+    /// The rounding errors of a run in each step, for operands that are divided by powers of two.
     pub fn roundings(&self, tree: &Tree, evaluation: Evaluation, exponents: &[i32]) -> Vec<Rounding> {
         let rounding = |id: usize, terms: f64, exponent: i32| {
             let absolute = (terms * scaled(self.smallest, -exponent)).min(LARGEST_LOSS);
@@ -125,7 +127,7 @@ impl Limits {
     }
 }
 
-/// Contractions and sums of a tree.
+/// The number of contractions and sums in a tree.
 pub fn steps(tree: &Tree) -> usize {
     (0..tree.nodes.len())
         .filter(|&id| match tree.nodes[id].step {
@@ -136,12 +138,12 @@ pub fn steps(tree: &Tree) -> usize {
         .count()
 }
 
-/// Products of operands in the sum of one element.
+/// The number of products of operands in the sum of one element.
 pub fn products(tree: &Tree) -> f64 {
     (0..tree.nodes.len()).map(|id| terms(tree, id)).product()
 }
 
-/// Products that a step sums, or numbers.
+/// The number of products, or numbers, that a step sums.
 fn terms(tree: &Tree, node: usize) -> f64 {
     let out = &tree.nodes[node].labels;
     let extents = |labels: &mut dyn Iterator<Item = Label>| -> f64 {
@@ -154,14 +156,14 @@ fn terms(tree: &Tree, node: usize) -> f64 {
     }
 }
 
-/// What depends on the operands: asked for only where an element may be wrong, as they have to be read for it.
+/// Limits that depend on the operands. Computed only where an element may be wrong, because the operands must be read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reach {
-    /// How far an element may be off by underflow.
+    /// The largest error of an element by underflow.
     pub absolute: f64,
-    /// The largest absolute sum of any step, at most.
+    /// An upper bound on the absolute sums of every step.
     pub largest: f64,
-    /// Whether all operands are numbers.
+    /// Whether all operands are finite.
     pub finite: bool,
 }
 
@@ -169,7 +171,7 @@ impl Reach {
     /// `operands`: the largest absolute value of each.
     pub fn new(tree: &Tree, limits: &Limits, operands: &[f64]) -> Reach {
         let finite = operands.iter().all(|largest| largest.is_finite());
-        // Per node, as logarithms: terms of one element, and the largest product of the operands below.
+        // Logarithms per node: the terms of one element, and the largest product of the operands below.
         let mut below: Vec<(f64, f64)> = Vec::with_capacity(tree.nodes.len());
         for (id, node) in tree.nodes.iter().enumerate() {
             let own = terms(tree, id).ln();

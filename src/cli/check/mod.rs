@@ -1,18 +1,18 @@
-//! `--check`: elements of the output once more, in double precision and slowly, from the operands.
+//! `--check`: recomputes elements of the output from the operands, slowly and in double precision.
 //!
-//! Whole outputs where that takes few operations, else a sample spread over the output. What an element should be comes
-//! from one sum over all dimensions of the expression at once, which shares nothing with the plan but labels and extents,
-//! or, where that takes more operations, from intermediates along the tree; samples share these, in batches, where each by
-//! itself would take too long. Every rank looks at blocks of its own, a part of the result after the other, and
-//! reads or makes the slices of the operands that it needs.
+//! Checks the whole output where that needs few operations, otherwise a sample spread over the output. The reference
+//! for an element is one sum over all dimensions of the expression, which shares nothing with the plan but labels and
+//! extents. Where that needs more operations than following the tree, the reference comes from intermediates along the
+//! tree. Samples share intermediates, in batches, where each by itself would take too long. Every rank checks its own
+//! blocks, one part of the result after the other, and reads or generates the slices of the operands that it needs.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `cost`, `ways`, `budget` | what a check costs, the cheapest way, the memory that it has |
-//! | `select`, `fetch` | which indices take part, and the elements of operands with these |
+//! | `cost`, `ways`, `budget` | the cost of a check, the cheapest way, its memory budget |
+//! | `select`, `fetch` | the indices that take part, and the elements of operands with these |
 //! | `along_tree`, `nest`, `sum` | elements of the result in double precision |
-//! | `compare` | these with what the run made |
-//! | `limits`, `verdict`, `overflow` | how far elements may be off, which are right, what is said of numbers beyond the type |
+//! | `compare` | these compared with the elements of the run |
+//! | `limits`, `verdict`, `overflow` | the allowed error, the verdict, the message about numbers beyond the type |
 
 mod along_tree;
 pub mod budget;
@@ -41,16 +41,16 @@ use limits::{Limits, Reach};
 pub use overflow::Overflow;
 use verdict::Tally;
 
-/// Compares a result with what it should be, part by part.
+/// Compares a result with its reference, part by part.
 pub struct Check<'a> {
     world: &'a World,
     config: &'a RunConfig,
     comparison: Comparison<'a>,
     limits: Limits,
     first: Look<'a>,
-    /// What the operands make possible, and a second look where there is one, once that was asked for.
+    /// The reach of the operands, and a second look if there is one; `None` until first needed.
     operands: Option<(Reach, Option<Look<'a>>)>,
-    /// Of all ranks, in the parts up to now.
+    /// The findings of all ranks, in the parts so far.
     tally: Tally,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Check<'a> {
         Ok(Check { world, config, comparison, limits, first, operands: None, tally })
     }
 
-    /// Compares the part of the result that begins at `corner`; says whether all is well up to now. Collective.
+    /// Compares the part of the result that begins at `corner`; returns whether all parts so far are right. Collective.
     ///
     /// # Errors
     /// A file cannot be read again.
@@ -75,7 +75,7 @@ impl<'a> Check<'a> {
         let mut found = self.look(&self.first, part, corner)?;
         if found.is_open() {
             let (reach, again) = self.operands()?;
-            // What is infinite because operands are, and right, needs no other look.
+            // Elements that are rightly infinite because operands are need no second look.
             let unclear = found.is_unclear(&self.limits, &reach) && (reach.finite || !found.is_right());
             let look = match again.as_ref().filter(|_| unclear) {
                 Some(again) => {
@@ -92,14 +92,14 @@ impl<'a> Check<'a> {
         Ok(self.tally.is_right())
     }
 
-    /// What all ranks find. Collective.
+    /// The combined findings of all ranks. Collective.
     fn look<T: Element>(&self, look: &Look<'_>, part: &DistTensor<T>, corner: &[usize]) -> Result<Tally> {
         let tally = agree(self.world, self.comparison.part(look, part, corner))?;
         let all = gather(self.world, &tally.numbers(corner.len()))?;
         Ok(all.iter().map(|numbers| Tally::of_numbers(numbers)).fold(Tally::default(), Tally::merge))
     }
 
-    /// What the operands make possible, the same on every rank, and a second look; to be put back. Collective.
+    /// The reach of the operands, the same on every rank, and a second look. The caller stores them again. Collective.
     fn operands(&mut self) -> Result<(Reach, Option<Look<'a>>)> {
         if let Some(known) = self.operands.take() {
             return Ok(known);
@@ -107,16 +107,16 @@ impl<'a> Check<'a> {
         let largest = agree(self.world, self.comparison.largest_operands())?;
         let reach = Reach::new(&self.config.tree, &self.limits, &largest);
         let again = self.comparison.again(&self.first, &largest, &reach);
-        // Ranks have as many threads as their machine, so some may have no time for it: then none looks again.
+        // Machines differ in their number of threads, so some ranks may have no time for it: then none looks again.
         let all = gather(self.world, &[f64::from(u8::from(again.is_some()))])?;
         let again = again.filter(|_| all.iter().all(|has| *has == [1.0]));
         Ok((reach, again))
     }
 
-    /// What was found in the parts up to now.
+    /// The findings in the parts so far, as a report.
     pub fn report(&self) -> CheckReport {
         let Tally { checked, error, bound, .. } = self.tally;
-        // A number where there is none, or none where there should be one.
+        // A number where there should be none, or none where there should be one.
         let max_error = if self.tally.lost + self.tally.spilled > 0 { f64::INFINITY } else { error };
         CheckReport { checked, max_error, bound, ok: self.tally.is_right() }
     }
@@ -135,7 +135,7 @@ mod tests {
     use super::ways::SAMPLE;
     use super::*;
 
-    /// Checks a result that one process computes, with one element off by `off`.
+    /// Checks a result computed by one process, with one element off by `off`.
     fn checked(arguments: &[&str], off: f32) -> CheckReport {
         let first = |block: &mut ndarray::ArrayViewMutD<'_, f32>| {
             let place = vec![0; block.ndim()];
@@ -144,7 +144,7 @@ mod tests {
         changed(arguments, first)
     }
 
-    /// Checks a result that one process computes, with something done to it.
+    /// Checks a result computed by one process, after `change` has modified it.
     fn changed(arguments: &[&str], change: impl Fn(&mut ndarray::ArrayViewMutD<'_, f32>)) -> CheckReport {
         let world = World::single();
         let arguments = ["einsum-dist", "-t1", "--check"].iter().chain(arguments);
@@ -186,16 +186,16 @@ mod tests {
 
     #[test]
     fn long_chains_are_followed_along_the_tree() {
-        // All dimensions at once would be 40^7 products.
+        // One sum over all dimensions would have 40^6 products.
         let arguments = ["ab,bc,cd,de,ef,fg,gh->ah", "-s40,a=1,h=1"];
         assert!(checked(&arguments, 0.0).ok);
         assert!(!checked(&arguments, 1e6).ok);
-        // So many elements that only a sample is followed.
+        // So many elements that only a sample is checked.
         let sample = checked(&["ab,bc,cd,de,ef,fg,gh->ah", "-s40,a=3600,h=3600"], 0.0);
         assert!(sample.ok && sample.checked as usize == SAMPLE, "{sample:?}");
     }
 
-    /// Eight tensors of 3 to 5 of 14 labels: 2 * 10^13 products at once, 2 * 10^7 along the tree.
+    /// Eight tensors, each with 3 to 5 of 14 labels: 2 * 10^13 products at once, 2 * 10^7 along the tree.
     #[test]
     fn a_network_of_many_labels_takes_no_time() {
         let started = std::time::Instant::now();
@@ -206,7 +206,7 @@ mod tests {
         assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
     }
 
-    /// Elements of long trees are a tiny part of their absolute products.
+    /// Elements of long trees are a tiny fraction of their absolute products.
     #[test]
     fn wrong_results_of_trees_are_found() {
         let labels: Vec<char> = ('a'..='z').chain('A'..='Z').collect();
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// Within little memory elements come from small pieces, and are the same ones.
+    /// With little memory, the same elements are computed in small pieces.
     #[test]
     fn little_memory_is_enough() {
         for limit in ["--memory-limit=60kB", "--memory-limit=2MB"] {
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn networks_with_few_operations_are_checked_whole() {
-        // 2^84 products at once, a chain of small ones along the tree.
+        // More than 2^67 products at once, a chain of small ones along the tree.
         let letters: Vec<char> = ('a'..='z').chain('A'..='Z').collect();
         let terms: Vec<String> = letters.windows(3).map(|window| window.iter().collect()).collect();
         let text = format!("{}->abYZ", terms.join(","));

@@ -1,7 +1,7 @@
-//! Wrong results of many kinds, which must not pass, and right ones, which must.
+//! Wrong results of many kinds, which must be refused, and right ones, which must pass.
 //!
-//! Elements are made up, as sums of so many products would have them: of operands between -1 and 1, or between 0 and 1. So
-//! sums can be long without anybody adding them up.
+//! Elements are synthetic, distributed like sums of the given number of products, of operands between -1 and 1 or
+//! between 0 and 1. So sums can be long without being computed.
 
 use clap::Parser;
 use einsum_dist::World;
@@ -13,7 +13,7 @@ use super::limits::{Limits, Reach};
 use super::sum::Wanted;
 use super::verdict::{Tally, judge};
 
-/// Terms of a sum.
+/// Numbers of terms in a sum.
 const TERMS: [usize; 8] = [1, 7, 100, 5_000, 200_000, 1_000_000, 10_000_000, 100_000_000];
 const DTYPES: [&str; 4] = ["float32", "float64", "complex64", "complex128"];
 
@@ -29,12 +29,12 @@ fn limits(dtype: &str, terms: usize) -> Limits {
     Limits::new(&config.plan, &config.tree)
 }
 
-/// Of which nothing but its terms is known.
+/// A reference without an estimate of its rounding errors.
 fn wanted(value: Complex<f64>, magnitude: f64) -> Wanted {
     Wanted { value, magnitude, spread: f64::INFINITY }
 }
 
-/// An element as the sum of what each of some ranks has.
+/// An element as the sum of the partial sums of several ranks.
 struct Made {
     parts: Vec<Complex<f64>>,
     magnitude: f64,
@@ -53,7 +53,7 @@ impl Made {
 /// The elements of an 8 x 8 result.
 fn made(dtype: &str, terms: usize, ranks: usize, signed: bool) -> Vec<Made> {
     let unit = |at: usize| einsum_dist::io::random::value(11, at as u32, terms as u64 + at as u64).0;
-    // Twelve uniform numbers are about as a normal one of variance 4.
+    // Twelve uniform numbers sum to roughly a normal one of variance 4.
     let normal = |at: usize| (0..12).map(|i| unit(at * 12 + i)).sum::<f64>() / 2.0;
     let complex = dtype.starts_with('c');
     let each = terms as f64 / ranks as f64;
@@ -98,13 +98,13 @@ fn results_of_any_length_are_told_apart() {
                 };
                 let value = |at: usize| made[at].value();
                 wrong("zeros", &|_| Complex::new(0.0, 0.0));
-                // A sixteenth of a sum as long as that is less than rounding may be.
+                // One sixteenth of the longest sums is less than the allowed rounding error.
                 if terms * ranks < 1_000_000_000 {
                     wrong("one rank's part missing", &|at| value(at) - made[at].parts[ranks - 1]);
                     wrong("one rank's part twice", &|at| value(at) + made[at].parts[0]);
                 }
                 wrong("the other sign", &|at| -value(at));
-                // Long sums of positive numbers are all alike.
+                // Long sums of positive numbers are nearly equal.
                 if signed {
                     wrong("halves exchanged", &|at| value((at + 32) % 64));
                     wrong("two rows exchanged", &|at| value(if at < 16 { (at + 8) % 16 } else { at }));
@@ -117,7 +117,7 @@ fn results_of_any_length_are_told_apart() {
                     let off = |at: usize| if at == largest(&made) { 1.01 } else { 1.0 };
                     wrong("an element wrong by one hundredth", &|at| value(at) * off(at));
                 }
-                // As far off as rounding may be where it is at its worst.
+                // Nearly as far off as rounding allows at its worst.
                 let nearly = |at: usize| value(at) + 0.8 * limits.relative * made[at].magnitude;
                 let right = compared(&limits, &made, nearly);
                 assert!(right.is_right() && right.error <= right.bound && right.checked == 64, "{case}: {right:?}");
@@ -161,7 +161,7 @@ fn overflow_is_no_mistake() {
     assert!(!judged(f64::NEG_INFINITY, 1e40, 1e41).is_right(), "the other sign");
     assert!(!judged(1e38, 1e40, 1e41).is_right(), "a number");
     assert!(!judged(f64::INFINITY, 1e30, 1e31).is_right(), "no overflow");
-    // Sums of the element overflow, or those of a step before may.
+    // Sums of the element overflow, or those of an earlier step may.
     assert_eq!(judged(f64::NAN, 1e30, 1e39).spilled, 1);
     let config = config(&["[mk,kl->ml],ln->mn", "-s4"]);
     let mut lost = judged(f64::NAN, 1e30, 1e31);
@@ -181,7 +181,7 @@ fn underflow_counts_along_the_tree() {
     };
     assert!(judged(3e-45, 2e-45, 2e-45).is_right(), "one subnormal number more");
     assert!(!judged(1e-40, 2e-40, 2e-40).is_right());
-    // Zeros instead of 1e-50, which are multiplied by 1e30 later.
+    // Zeros in place of 1e-50, which a later step multiplies by 1e30.
     let reach = Reach::new(&config.tree, &limits, &[1e-25, 1e-25, 1e30]);
     let mut lost = judged(0.0, 1.6e-19, 1.6e-19);
     assert!(!lost.is_right() && lost.is_open());

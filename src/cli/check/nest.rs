@@ -1,11 +1,12 @@
-//! Sums of products in double precision: a loop nest over strided factors, sharing nothing with the kernels that it checks.
+//! Sums of products in double precision: a loop nest over strided factors. It shares nothing with the kernels that it
+//! checks.
 //!
 //! ```text
-//! for each element of out:  for the outer summed labels:  fixed factors * sum over the inner label of the others
+//! for each element of out:  for the outer summed labels:  fixed factors * sum over the inner label of the varying ones
 //! ```
 //!
-//! Invariant: no product goes through more than a dozen additions whose rounding errors are lost: sums are made of blocks of
-//! [`BLOCK`] products, which join a [`Total`].
+//! Invariant: no product goes through more than a dozen additions whose rounding errors are lost. Sums are made of
+//! blocks of [`BLOCK`] products, which join a [`Total`].
 
 use einsum_dist::dims::Label;
 use einsum_dist::memory::{OutOfMemory, room_for};
@@ -13,28 +14,28 @@ use rayon::prelude::*;
 
 use super::sum::{Rounding, Summand, Term, Total, Tracked};
 
-/// Products that are summed before they join the others.
+/// Products that are summed plainly before they join the total.
 const BLOCK: usize = 32;
 
-/// Products that are worth more than one thread.
+/// Minimum products that justify more than one thread.
 const SHARED: usize = 1 << 14;
 
-/// A label: how many places it has, and how far apart these are in each factor.
+/// A label: its number of places, and its stride in each factor.
 #[derive(Debug, Clone)]
 struct Loop {
     extent: usize,
     steps: Vec<usize>,
 }
 
-/// The product of terms, summed over all labels but those of the output.
+/// The product of terms, summed over all labels except those of the output.
 pub struct Nest<'a> {
     values: Vec<&'a [Tracked]>,
-    /// The slowest first.
+    /// The labels of the output, slowest first.
     out: Vec<Loop>,
-    /// The fastest first.
+    /// The outer summed labels, fastest first.
     outer: Vec<Loop>,
     inner: Loop,
-    /// Factors that the inner loop walks along, and the others.
+    /// Factors that vary along the inner loop, and the others.
     varying: Vec<usize>,
     fixed: Vec<usize>,
     complex: bool,
@@ -42,8 +43,8 @@ pub struct Nest<'a> {
 }
 
 impl<'a> Nest<'a> {
-    /// `len` has the number of places of each label; `complex` is false where all imaginary parts are 0. `rounding` is what a run
-    /// does to each element.
+    /// `len` returns the number of places of each label; `complex` is false where all imaginary parts are 0. `rounding`
+    /// is the error that a run makes in each element.
     pub fn new(
         terms: &'a [Term],
         out: &[Label],
@@ -64,7 +65,7 @@ impl<'a> Nest<'a> {
         let mut outer: Vec<Loop> = Vec::with_capacity(loops.len());
         for summed in loops {
             match outer.last_mut() {
-                // Neighbours that every factor walks along as if they were one.
+                // Adjacent loops that every factor traverses as a single one.
                 Some(last) if last.steps.iter().zip(&summed.steps).all(|(a, b)| a * last.extent == *b) => {
                     last.extent *= summed.extent;
                 }
@@ -86,10 +87,10 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// All elements in row-major order; `alone` where other threads have work of their own.
+    /// Returns all elements in row-major order, on this thread if `alone`: other threads then have work of their own.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// There is too little memory for them.
     pub fn all(&self, alone: bool) -> Result<Vec<Tracked>, OutOfMemory> {
         if self.complex { self.all_of::<true>(alone) } else { self.all_of::<false>(alone) }
     }
@@ -103,13 +104,13 @@ impl<'a> Nest<'a> {
             all.extend((0..elements).map(|place| self.at::<COMPLEX>(place, &mut state)));
         } else {
             let each = (0..elements).into_par_iter().with_min_len(1 + SHARED / (16 * products.max(1)));
-            // The vector has room, so nothing grows.
+            // The vector has the capacity, so it does not grow.
             each.map_init(State::default, |state, place| self.at::<COMPLEX>(place, state)).collect_into_vec(&mut all);
         }
         Ok(all)
     }
 
-    /// One element.
+    /// Computes one element.
     fn at<const COMPLEX: bool>(&self, element: usize, state: &mut State) -> Tracked {
         let mut place = element;
         if self.inner.extent == 0 || self.outer.iter().any(|label| label.extent == 0) {
@@ -133,7 +134,7 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// To the next place of the outer summed labels, like an odometer.
+    /// Advances the outer summed labels by one place, like an odometer; returns false after the last.
     fn step(&self, state: &mut State) -> bool {
         for (at, label) in state.at.iter_mut().zip(&self.outer) {
             *at += 1;
@@ -184,14 +185,14 @@ impl<'a> Nest<'a> {
     }
 }
 
-/// What an element needs beside its factors, kept between elements.
+/// Scratch memory for an element, reused for the next.
 #[derive(Default)]
 struct State {
     starts: Vec<usize>,
     at: Vec<usize>,
 }
 
-/// The sum of values, block by block, each of four sums that do not wait for each other.
+/// The sum of values, block by block, each with four independent partial sums.
 #[inline(always)]
 fn blocks(count: usize, value: impl Fn(usize) -> Summand) -> Summand {
     let mut total = Total::default();
@@ -214,7 +215,7 @@ fn blocks(count: usize, value: impl Fn(usize) -> Summand) -> Summand {
     total.summand()
 }
 
-/// As [`blocks`], of products of neighbours.
+/// As [`blocks`], for the products of two contiguous factors.
 fn dot<const COMPLEX: bool>(left: &[Tracked], right: &[Tracked]) -> Summand {
     blocks(left.len().min(right.len()), |at| Summand::from(left[at]).times::<COMPLEX>(right[at].into()))
 }
@@ -255,7 +256,7 @@ mod tests {
                     let place = out.iter().fold(0, |place, &label| place * len(label) + at[label.0 as usize]);
                     wanted[place].add(terms.iter().map(factor).reduce(Summand::times::<true>).unwrap());
                 }
-                // Sums of small whole numbers are exact in every order; their absolute values are not.
+                // Sums of small integers are exact in every order; sums of their absolute values are not.
                 for (got, want) in nest.all(true).unwrap().iter().zip(wanted.iter().map(|total| total.number())) {
                     assert_eq!(got.value, want.value, "{labels:?} {out:?}");
                     assert!((got.magnitude - want.magnitude).abs() <= 1e-12 * want.magnitude, "{labels:?} {out:?}");

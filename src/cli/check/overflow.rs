@@ -1,4 +1,4 @@
-//! What a user is told of an overflow: which element, how large it is, and the way out.
+//! The message about an overflow: which element, how large it is, and the remedy.
 
 use einsum_dist::Dtype;
 
@@ -12,12 +12,13 @@ use super::verdict::Tally;
 pub struct Overflow {
     /// What happened and what to do, without a full stop at the end.
     pub message: String,
-    /// Whether the result is infinite just where it is beyond the type; else sums on the way overflowed, and it says nothing.
+    /// Whether the result is infinite exactly where it exceeds the type. Otherwise intermediate sums overflowed, and
+    /// the result is meaningless.
     pub is_right: bool,
 }
 
 impl Overflow {
-    /// `tally`: of all elements.
+    /// Returns the overflow, if there is one. `tally`: of all elements.
     pub fn new(config: &RunConfig, tally: &Tally, limits: &Limits) -> Option<Overflow> {
         let is_right = tally.spilled == 0;
         if tally.spilled + tally.overflowed == 0 || tally.lost > 0 {

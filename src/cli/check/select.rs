@@ -1,4 +1,4 @@
-//! Which indices of each label take part in a comparison, and pieces of that.
+//! The indices of each label that take part in a comparison, and pieces of such selections.
 //!
 //! Invariant: a selection has indices for every label of the tree; places count from 0 in the order of the indices.
 
@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use einsum_dist::dims::Label;
 
-/// Some indices of a label, as runs of neighbours.
+/// Some indices of a label, as runs of consecutive ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Indices {
     runs: Vec<Range<usize>>,
@@ -19,7 +19,7 @@ impl From<Range<usize>> for Indices {
 }
 
 impl Indices {
-    /// These indices, ascending.
+    /// The given indices, which must be ascending.
     pub fn listed(ascending: impl IntoIterator<Item = usize>) -> Indices {
         let mut runs: Vec<Range<usize>> = Vec::new();
         for index in ascending {
@@ -44,13 +44,13 @@ impl Indices {
         })
     }
 
-    /// Those inside of a range.
+    /// The indices within a range.
     pub fn within(&self, range: &Range<usize>) -> Indices {
         let inside = self.runs.iter().map(|run| run.start.max(range.start)..run.end.min(range.end));
         Indices { runs: inside.filter(|run| !run.is_empty()).collect() }
     }
 
-    /// Those at these places.
+    /// The indices at these places.
     fn part(&self, places: &Range<usize>) -> Indices {
         let part = self.runs().map(|(first, run)| {
             let [start, end] =
@@ -61,7 +61,7 @@ impl Indices {
     }
 }
 
-/// Indices of every label, by its number.
+/// Indices of every label, by label number.
 #[derive(Debug, Clone)]
 pub struct Selection(pub Vec<Indices>);
 
@@ -74,14 +74,14 @@ impl Selection {
         self.of(label).len()
     }
 
-    /// How it is cut into parts of at most these sizes along these labels, by label.
+    /// Cuts the selection along `labels` into parts of at most `sizes`, which are by label number.
     pub fn cuts(&self, labels: &[Label], sizes: &[usize]) -> Cuts {
         let cut = |&label: &Label| Cut { label, size: sizes[label.0 as usize].clamp(1, self.len(label).max(1)) };
         let cuts = labels.iter().map(cut).filter(|cut| cut.size < self.len(cut.label));
         Cuts(cuts.map(|cut| (cut, self.len(cut.label).div_ceil(cut.size))).collect())
     }
 
-    /// One of the parts, by its number; those of the last label follow each other.
+    /// The part with this number; the last label varies fastest.
     pub fn part(&self, cuts: &Cuts, mut number: usize) -> Selection {
         let mut part = self.clone();
         for (Cut { label, size }, count) in cuts.0.iter().rev() {
@@ -93,7 +93,7 @@ impl Selection {
     }
 }
 
-/// Into how many parts labels are cut.
+/// The labels that are cut, each with its number of parts.
 #[derive(Debug, Clone)]
 pub struct Cuts(Vec<(Cut, usize)>);
 
@@ -104,7 +104,7 @@ struct Cut {
 }
 
 impl Cuts {
-    /// How many parts there are.
+    /// The number of parts.
     pub fn count(&self) -> usize {
         self.0.iter().map(|(_, count)| count).fold(1, |all, &count| all.saturating_mul(count))
     }

@@ -1,13 +1,14 @@
-//! What is summed: numbers with the absolute values that they came from and what a run may be off by, and factors made of them.
+//! Numbers to sum, each with its absolute products and with the error that a run may make; and factors made of them.
 //!
 //! # Errors of a run
 //!
-//! In each step numbers get an error of random sign, as large as the worst that roundings up to there could do to the step: gamma of
-//! the whole tree times the absolute products of its two operands, or more. Later steps carry it along as they would a real one, so what cancels
-//! in the numbers cancels in their errors. This is Monte Carlo arithmetic (D. S. Parker, Monte Carlo Arithmetic, UCLA CSD-970002,
-//! 1997), to first order, with two samples: the real and the imaginary part of one complex number.
+//! Each step adds to its numbers an error of random sign. It is as large as the worst effect that all roundings so far
+//! could have on the step, or larger: gamma of the whole tree times the absolute products of the step's two operands.
+//! Later steps propagate it like a real error, so what cancels in the numbers cancels in their errors. This is Monte
+//! Carlo arithmetic (D. S. Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997), to first order, with two samples:
+//! the real and the imaginary part of one complex number.
 //!
-//! Invariant: the error of an element of the result is at least what the last step may do by itself, whatever the signs.
+//! Invariant: the error of an element of the result is at least the error of the last step alone, whatever the signs.
 
 use einsum_dist::dims::Label;
 use num_complex::Complex;
@@ -15,10 +16,11 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::super::compensated::ComplexSum;
 
-/// What is added to the square of every error but that of 0, as smaller squares may be lost.
+/// Added to the square of every error except that of 0, because smaller squares may underflow.
 const LEAST_SQUARE: f64 = 1e-290;
 
-/// A number, the sum of the absolute values of the products of operands that it came from, and two samples of what a run may be off by.
+/// A number, the sum of the absolute values of the products of operands that it came from, and two samples of the error
+/// that a run may make.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Tracked {
     pub value: Complex<f64>,
@@ -33,13 +35,13 @@ impl From<Complex<f64>> for Tracked {
 }
 
 impl Tracked {
-    /// Divided by a power of two.
+    /// Divides the number by 2^`exponent` and resets its error to 0.
     pub fn divided(self, exponent: i32) -> Tracked {
         let by = |number: f64| scaled(number, -exponent);
         Tracked::from(Complex::new(by(self.value.re), by(self.value.im)))
     }
 
-    /// Times a power of two.
+    /// Multiplies by 2^`exponent`, which gives the reference for an element.
     pub fn wanted(self, exponent: i32) -> Wanted {
         let by = |number: f64| scaled(number, exponent);
         let value = Complex::new(by(self.value.re), by(self.value.im));
@@ -47,18 +49,18 @@ impl Tracked {
     }
 }
 
-/// What an element should be.
+/// The reference for an element.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wanted {
     pub value: Complex<f64>,
     /// The sum of the absolute values of the products of operands that it came from.
     pub magnitude: f64,
-    /// About what a run may be off by, if rounding errors are what they mostly are.
+    /// The approximate error of a run whose rounding errors are typical.
     pub spread: f64,
 }
 
 impl Wanted {
-    /// Added onto what was there before, which a run rounds off relatively by so much.
+    /// Adds the prior value of the element, which a run rounds with this relative error.
     pub fn onto(self, prior: Complex<f64>, relative: f64) -> Wanted {
         let size = prior.norm();
         Wanted {
@@ -69,9 +71,9 @@ impl Wanted {
     }
 }
 
-/// `number` times a power of two, which may be beyond the range itself.
+/// `number` times 2^`exponent`, a power that may itself be out of range.
 pub fn scaled(mut number: f64, exponent: i32) -> f64 {
-    // As far apart as two numbers are.
+    // No two numbers are further apart.
     let mut left = exponent.clamp(-2200, 2200);
     while left != 0 {
         let step = left.clamp(-1000, 1000);
@@ -81,16 +83,16 @@ pub fn scaled(mut number: f64, exponent: i32) -> f64 {
     number
 }
 
-/// What a step may round off.
+/// The rounding errors of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Rounding {
-    /// Of the square of the error, per square of a product.
+    /// The squared error, per square of a product.
     pub relative: f64,
-    /// Of the square of the error, by underflow.
+    /// The squared error by underflow.
     pub absolute: f64,
-    /// No other step follows, so no error may make up for another.
+    /// Whether no other step follows, so that no error may cancel another.
     pub is_last: bool,
-    /// Its number: signs of different steps have nothing in common.
+    /// Number of the step: signs in different steps are independent.
     pub step: u64,
 }
 
@@ -99,7 +101,7 @@ pub struct Rounding {
 pub struct Summand {
     value: Complex<f64>,
     magnitude: f64,
-    /// Of the absolute values of products.
+    /// The sum of the squared absolute values of the products.
     squares: f64,
     error: Complex<f64>,
 }
@@ -112,7 +114,7 @@ impl From<Tracked> for Summand {
 }
 
 impl Summand {
-    /// The product of nothing.
+    /// The empty product.
     pub fn one() -> Summand {
         Tracked::from(Complex::new(1.0, 0.0)).into()
     }
@@ -127,7 +129,7 @@ impl Summand {
         }
     }
 
-    /// The product; of real numbers where they are not `COMPLEX`, as infinity times an imaginary part of 0 would be none.
+    /// The product; without `COMPLEX`, of the real parts only, as infinity times an imaginary part of 0 is NaN.
     #[inline(always)]
     pub fn times<const COMPLEX: bool>(self, other: Summand) -> Summand {
         let (value, error) = if COMPLEX {
@@ -140,7 +142,7 @@ impl Summand {
     }
 }
 
-/// A sum that adds up the rounding errors of its additions.
+/// A sum that also sums the rounding errors of its additions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Total {
     value: ComplexSum,
@@ -157,7 +159,7 @@ impl Total {
         self.error += term.error;
     }
 
-    /// The number that a step makes of it; `place` tells elements apart.
+    /// The number after the rounding of a step; `place` distinguishes elements.
     pub fn rounded(&self, rounding: Rounding, place: usize) -> Tracked {
         let mut number = self.number();
         if self.magnitude != 0.0 {
@@ -175,7 +177,7 @@ impl Total {
         Tracked { value: self.value.total(), magnitude: self.magnitude, error: self.error }
     }
 
-    /// As it is.
+    /// The sum without rounding, as a summand.
     pub fn summand(&self) -> Summand {
         let &Total { magnitude, squares, error, .. } = self;
         Summand { value: self.value.total(), magnitude, squares, error }
@@ -200,8 +202,8 @@ fn signs(step: u64, place: usize) -> Complex<f64> {
     Complex::new(sample(bits), sample(bits >> 32))
 }
 
-/// A factor: values, and how far apart they are along each label. A repeated label has the sum of its strides, so that
-/// walking along it walks the diagonal.
+/// A factor: values, and their stride along each label. A repeated label has the sum of its strides, so that advancing
+/// along it advances along the diagonal.
 #[derive(Debug, Clone, Default)]
 pub struct Term {
     pub values: Vec<Tracked>,
@@ -223,7 +225,7 @@ impl Term {
         Term { values, strides }
     }
 
-    /// Its labels, once each.
+    /// The labels, each once.
     pub fn labels(&self) -> impl Iterator<Item = Label> {
         self.strides.iter().map(|&(label, _)| label)
     }

@@ -1,40 +1,40 @@
-//! One element beside what it should be, and all of them together.
+//! The verdict on one element compared with its reference, and on all of them together.
 //!
-//! Invariants: a number is accepted within the limits only; NaN only where double precision has NaN; infinity only where it
-//! has the same, or a number beyond the type. Parts of complex numbers are looked at each by itself. What may be an
-//! overflow on the way is kept apart, until the operands have been looked at.
+//! Invariants: a number is accepted only within the limits; NaN only where the reference has NaN; infinity only where
+//! the reference has the same one, or a number beyond the type. The parts of complex numbers are judged separately. A
+//! possible overflow in an earlier step is counted separately until the operands have been examined.
 
 use num_complex::Complex;
 
 use super::limits::{Limits, Reach};
 use super::sum::Wanted;
 
-/// Absolute products below which some may be too small for double precision.
+/// Sum of absolute products below which some may be too small for double precision.
 const SMALL: f64 = 1e-290;
 
-/// What has been found in some elements.
+/// The findings in some elements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tally {
     pub checked: u64,
-    /// The largest error in units of its own bound, this error, and this bound.
+    /// The largest ratio of an error to its own bound, then this error, then this bound.
     pub worst: f64,
     pub error: f64,
     pub bound: f64,
-    /// What both are relative to.
+    /// The sum of absolute products that both are relative to.
     pub magnitude: f64,
-    /// By how much more than the limits an element is off, at most.
+    /// The largest amount by which an element exceeds its limit.
     pub excess: f64,
-    /// Elements that are no number where there should be one, and sums of the element's products may be too large.
+    /// Elements that are no number where there should be one, while sums of the element's products may be too large.
     pub spilled: u64,
-    /// The same, where only sums of a step on the way may be too large.
+    /// The same, where only sums of an earlier step may be too large.
     pub lost: u64,
-    /// Elements that are infinite where double precision has a number beyond the type.
+    /// Elements that are infinite where the reference is a number beyond the type.
     pub overflowed: u64,
-    /// Elements that are infinite in double precision, too.
+    /// Elements that are infinite in the reference too.
     pub infinite: u64,
-    /// Elements that are numbers where double precision has none, or hardly any.
+    /// Elements that are numbers where the reference is none, or is too small for double precision.
     pub unclear: u64,
-    /// The largest element or sum of products of those, and where it is.
+    /// The largest element or sum of absolute products among overflowed, spilled and lost elements, and its place.
     pub largest: f64,
     pub place: Vec<usize>,
 }
@@ -60,7 +60,7 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Of two disjoint sets of elements.
+    /// Merges the findings in two disjoint sets of elements.
     pub fn merge(mut self, other: Tally) -> Tally {
         if other.worst > self.worst || self.checked == 0 {
             (self.worst, self.magnitude) = (other.worst, other.magnitude);
@@ -79,7 +79,7 @@ impl Tally {
         self
     }
 
-    /// As numbers, for other processes: places have `rank` of them.
+    /// The tally as numbers, to send to other processes; a place has `rank` of them.
     pub fn numbers(&self, rank: usize) -> Vec<f64> {
         let counts = [self.checked, self.spilled, self.lost, self.overflowed, self.infinite, self.unclear];
         let mut numbers = vec![self.worst, self.error, self.bound, self.magnitude, self.excess, self.largest];
@@ -88,7 +88,7 @@ impl Tally {
         numbers
     }
 
-    /// What [`Tally::numbers`] has made of one.
+    /// Restores a tally from [`Tally::numbers`].
     pub fn of_numbers(numbers: &[f64]) -> Tally {
         let at = |index: usize| numbers.get(index).copied().unwrap_or(0.0);
         Tally {
@@ -108,21 +108,21 @@ impl Tally {
         }
     }
 
-    /// Whether the operands have to be looked at.
+    /// Whether the operands have to be examined.
     pub fn is_open(&self) -> bool {
         self.lost + self.infinite + self.unclear > 0 || (self.excess > 0.0 && self.excess.is_finite())
     }
 
-    /// Whether double precision itself may have met numbers beyond its range, or the operands explain what is off: then elements have to
-    /// be looked at along the tree, with operands that are scaled.
+    /// Whether double precision itself may have left its range, or the operands explain the excess. Then elements have
+    /// to be compared again along the tree, with scaled operands.
     pub fn is_unclear(&self, limits: &Limits, reach: &Reach) -> bool {
         let explained = self.excess > 0.0 && self.excess <= reach.absolute - limits.absolute;
         self.lost + self.spilled + self.infinite + self.unclear > 0 || explained
     }
 
-    /// What remains when the operands have been looked at.
+    /// Decides the open cases once the operands have been examined.
     pub fn settle(&mut self, limits: &Limits, reach: &Reach) {
-        // An overflow makes infinities and NaN of numbers; operands that are none make others.
+        // An overflow turns numbers into infinities and NaN; operands that are no numbers lead to others.
         let too_large = reach.finite && reach.largest >= limits.largest;
         if too_large {
             if self.lost > 0 {
@@ -142,13 +142,13 @@ impl Tally {
         }
     }
 
-    /// Whether all elements are as they should be, or as the type makes them.
+    /// Whether all elements are right, or infinite only because the type cannot hold them.
     pub fn is_right(&self) -> bool {
         self.excess <= 0.0 && self.lost == 0 && self.spilled == 0
     }
 }
 
-/// Compares an element at a place of the result.
+/// Judges an element at a place of the result.
 pub fn judge(limits: &Limits, got: Complex<f64>, want: Wanted, place: &[usize]) -> Tally {
     let mut tally = Tally { checked: 1, bound: limits.relative, ..Tally::default() };
     let (magnitude, bounded) = (want.magnitude.min(f64::MAX), want.magnitude.is_finite());
@@ -178,7 +178,7 @@ pub fn judge(limits: &Limits, got: Complex<f64>, want: Wanted, place: &[usize]) 
             (false, true) => {
                 let beyond = want.abs() + room >= limits.largest;
                 if !bounded {
-                    // Other parts or products are no numbers: the operands have to say why.
+                    // Other parts or products are no numbers, which only the operands can explain.
                     tally.lost = 1;
                 } else if got.is_infinite() && beyond && (got > 0.0) == (want > 0.0) {
                     tally.overflowed = 1;
@@ -197,7 +197,7 @@ pub fn judge(limits: &Limits, got: Complex<f64>, want: Wanted, place: &[usize]) 
     if tally.overflowed + tally.spilled + tally.lost > 0 {
         tally.largest = if tally.overflowed > 0 { want.value.norm() } else { want.magnitude };
         tally.place = place.to_vec();
-        // Each element counts once, as the worst that its parts are.
+        // Each element counts once, as the worst of its parts.
         (tally.overflowed, tally.spilled, tally.lost) = match (tally.lost, tally.spilled) {
             (1, _) => (0, 0, 1),
             (_, 1) => (0, 1, 0),

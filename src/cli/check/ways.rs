@@ -1,15 +1,15 @@
-//! Which elements are checked, and how: the cheapest of the ways, by estimated operations, that fit into memory.
+//! Selects the elements to check and the way to do it: the cheapest by estimated operations that fits into memory.
 //!
 //! | elements | when |
 //! |---|---|
-//! | all | in less than [`QUICK`] operations, along the tree or directly |
-//! | [`SAMPLE`] of them, each by itself | in less than [`PATIENCE`] products |
-//! | as many, in batches that share work | otherwise: as many batches as that allows, or the cheapest |
+//! | all | at most [`QUICK`] operations, along the tree or directly; or at most [`SAMPLE`] elements |
+//! | [`SAMPLE`] of them, each by itself | at most [`PATIENCE`] products |
+//! | the same number, in batches that share work | otherwise: as many batches as that allows, or the cheapest |
 //!
-//! A batch is a grid: some indices of every label of the result, and all of their combinations. It costs what the contraction costs
-//! with these extents.
+//! A batch is a grid: some indices of every label of the result, in all of their combinations. It costs as much as the
+//! contraction with these extents.
 //!
-//! Invariant: the same plan, seed and memory have the same way. No element is in two batches.
+//! Invariant: the same plan, seed, memory and number of threads give the same way. No element is in two batches.
 
 use einsum_dist::Plan;
 use einsum_dist::dims::Label;
@@ -20,41 +20,41 @@ use super::cost::{Cost, Evaluation, fit};
 use super::limits::{self, Limits};
 use super::select::Indices;
 
-/// Operations up to which all elements are checked.
+/// Maximum operations for checking all elements.
 const QUICK: f64 = 1e9;
 
-/// Elements of a sample.
+/// Number of elements in a sample.
 pub const SAMPLE: usize = 1024;
 
 /// Products beyond which samples share work.
 const PATIENCE: f64 = 1e9;
 
-/// As many times as long may a second look take.
+/// How many times [`PATIENCE`] a second look may cost.
 const LONGER: f64 = 10.0;
 
-/// As many products more are worth a check that shares nothing with the plan.
+/// How many times the operations a check may cost to share nothing with the plan.
 const INDEPENDENT: f64 = 2.0;
 
-/// Sums that are so quick that nothing is worth less.
+/// Operations so quick that a direct sum is taken whatever the alternative costs.
 const AT_ONCE: f64 = 1e6;
 
-/// Bytes of pieces that need not be fetched from afar, and come from the same memory again.
+/// Bytes of a piece that stays in the caches, and whose memory the next piece reuses.
 const WARM: f64 = (1u64 << 24) as f64;
 
-/// Of what a sum of random signs has left of its absolute terms, what a bound may be to tell it from 0.
+/// Maximum bound, as a fraction of the value of a sum of random signs, that still tells the sum from 0.
 const MOST_OF_CANCELLED: f64 = 0.01;
 
-/// Pieces for each thread that are worth waiting for together.
+/// Pieces per thread in a wave, if their results are small.
 const TOGETHER: usize = 16;
 
-/// Elements that are next to nothing.
+/// Maximum result elements in a wave of more than one piece per thread.
 const LITTLE: usize = 1 << 10;
 
-/// What is compared.
+/// The elements that are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
     All,
-    /// Batches: indices of each label of the result.
+    /// Batches, each with indices of every label of the result.
     Batches(Vec<Vec<Indices>>),
 }
 
@@ -63,55 +63,55 @@ pub enum What {
 pub struct Way {
     pub what: What,
     pub evaluation: Evaluation,
-    /// Most indices of each label at a time, by label.
+    /// Maximum indices of each label at a time, by label number.
     pub sizes: Vec<usize>,
-    /// Pieces that are made at the same time.
+    /// Pieces that are computed at the same time.
     pub at_a_time: usize,
     /// Pieces that are held at the same time.
     pub together: usize,
-    /// All that it costs, in multiply-adds.
+    /// The total cost, in multiply-adds.
     pub operations: f64,
-    /// What it takes at a time.
+    /// Bytes that a piece needs while it is computed.
     pub bytes: f64,
 }
 
-/// What is known before anything is chosen.
+/// Everything that the choice depends on.
 #[derive(Clone, Copy)]
 pub struct Choice<'a> {
     pub tree: &'a Tree,
-    /// Operations of a multiply-add.
+    /// Operations per multiply-add.
     pub flops: f64,
-    /// Bytes that there are.
+    /// Available bytes.
     pub most: f64,
     pub threads: usize,
     pub seed: u64,
-    /// Whether sums without steps are good enough.
+    /// Whether the bound of a sum without steps is tight enough.
     pub directly: bool,
 }
 
-/// One of several ways, with the cost of all that it takes.
+/// A possible way, with its total cost.
 struct Candidate {
     evaluation: Evaluation,
     sizes: Vec<usize>,
     at_a_time: usize,
-    /// Of all batches.
+    /// The cost of all batches.
     cost: Cost,
-    /// Indices of each label of the result that make up a batch.
+    /// Number of indices of each label of the result in a batch.
     grid: Vec<usize>,
     batches: usize,
 }
 
 impl<'a> Choice<'a> {
-    /// For the check of a plan of this tree that has so many bytes.
+    /// The choice for checking a plan of this tree within `bytes`.
     pub fn new(plan: &Plan, tree: &'a Tree, limits: &Limits, bytes: u64, threads: usize, seed: u64) -> Choice<'a> {
-        // Terms of random signs would be that part of their absolute sum.
+        // Terms of random signs would sum to this fraction of their absolute sum.
         let cancelled = limits::products(tree).sqrt().recip();
         let directly = limits::steps(tree) < 2 || limits.relative <= MOST_OF_CANCELLED * cancelled;
         let flops = plan.dtype.flops_per_multiply_add() as f64;
         Choice { tree, flops, most: bytes as f64, threads, seed, directly }
     }
 
-    /// The cheapest way; `None` where not even single products fit.
+    /// Returns the cheapest way; `None` if not even single products fit.
     pub fn way(&self) -> Option<Way> {
         let out = &self.tree.nodes[self.tree.root()].labels;
         let extents = self.tree.shape(out);
@@ -129,7 +129,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// The way to check a sample.
+    /// Returns the cheapest candidate for checking a sample.
     fn sample(&self, out: &[Label], extents: &[usize]) -> Option<Candidate> {
         let volume = extents.iter().fold(1usize, |volume, &extent| volume.saturating_mul(extent));
         let count = volume.min(SAMPLE);
@@ -138,7 +138,7 @@ impl<'a> Choice<'a> {
         loop {
             let elements: usize = grid.iter().product();
             let batches = count.div_ceil(elements);
-            // Some grids do not fit into a result as often as that.
+            // Some grids do not fit into a result that many times.
             let room = cells(extents, &grid).iter().fold(1usize, |room, &cells| room.saturating_mul(cells));
             if let Some(here) = self.cheapest(&grid, batches).filter(|_| room >= batches) {
                 if here.cost.operations() <= PATIENCE {
@@ -151,7 +151,7 @@ impl<'a> Choice<'a> {
             if elements >= count && best.is_some() {
                 return best;
             }
-            // Twice as many indices of the label for which that costs least.
+            // Double the indices of the label for which that costs the least.
             let wider = (0..grid.len()).filter(|&dim| grid[dim] < extents[dim]).map(|dim| {
                 let mut grid = grid.clone();
                 grid[dim] = (2 * grid[dim]).min(extents[dim]);
@@ -174,13 +174,13 @@ impl<'a> Choice<'a> {
         let Candidate { evaluation, sizes, at_a_time, cost, .. } = candidate;
         let out = &self.tree.nodes[self.tree.root()].labels;
         let piece: usize = out.iter().map(|label| sizes[label.0 as usize]).product();
-        // Where results are next to nothing, threads need not wait for each other after every piece.
+        // When results are tiny, threads need not wait for each other after every piece.
         let together =
             if at_a_time > 1 && piece * TOGETHER * at_a_time <= LITTLE { TOGETHER * at_a_time } else { at_a_time };
         Way { what, evaluation, sizes, at_a_time, together, operations: cost.operations(), bytes: cost.bytes }
     }
 
-    /// The sizes of all labels, with these of those of the result.
+    /// The sizes of all labels, with `grid` for those of the result.
     fn with(&self, grid: &[usize]) -> Vec<usize> {
         let mut sizes = self.tree.extents.clone();
         let out = &self.tree.nodes[self.tree.root()].labels;
@@ -188,7 +188,7 @@ impl<'a> Choice<'a> {
         sizes
     }
 
-    /// The same elements along the tree; `None` where that takes too much time or memory.
+    /// The same elements, evaluated along the tree; `None` if that needs too much time or memory.
     pub fn along_tree(&self, way: &Way) -> Option<Way> {
         let out = &self.tree.nodes[self.tree.root()].labels;
         let (grid, batches) = match &way.what {
@@ -200,7 +200,7 @@ impl<'a> Choice<'a> {
         is_quick.then(|| self.chosen(candidate, way.what.clone()))
     }
 
-    /// The better evaluation of batches of this size.
+    /// The better evaluation for batches of this size.
     fn cheapest(&self, grid: &[usize], batches: usize) -> Option<Candidate> {
         let along_tree = self.evaluated(Evaluation::AlongTree, grid, batches, f64::INFINITY);
         let most = match &along_tree {
@@ -211,7 +211,7 @@ impl<'a> Choice<'a> {
         self.evaluated(Evaluation::Directly, grid, batches, most).or(along_tree)
     }
 
-    /// One evaluation, if it takes at most so many operations.
+    /// The candidate for one evaluation, if it needs at most `most` operations.
     fn evaluated(&self, evaluation: Evaluation, grid: &[usize], batches: usize, most: f64) -> Option<Candidate> {
         let whole = self.with(grid);
         let each = most / batches as f64;
@@ -224,7 +224,7 @@ impl<'a> Choice<'a> {
         }
         let mut at_a_time = 1;
         let most_each = (self.most / self.threads as f64).min(WARM.max(cost.bytes));
-        // In several pieces or batches, each thread has one.
+        // Where there are several pieces or batches, each thread computes one.
         if self.threads > 1
             && (batches > 1 || sizes != whole)
             && let Some((smaller, cheap)) = fit(self.tree, evaluation, &whole, most_each, each)
@@ -237,9 +237,10 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Grids of so many indices of each dimension, spread over a result of these extents.
+/// Grids with `grid` indices of each dimension, spread over a result of these extents.
 fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Vec<Indices>> {
-    // A grid has an index in each of as many equal pieces of a dimension; where in the first one is what tells grids apart.
+    // A grid has one index in each of as many equal pieces of a dimension. The place of the index in the first piece
+    // tells grids apart.
     let cells = cells(extents, grid);
     let unit = |operand: u32, place: u64| f64::midpoint(random::value(seed, operand, place).0, 1.0);
     let shifts: Vec<usize> = extents
@@ -250,7 +251,7 @@ fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Ve
     let volume = cells.iter().fold(1usize, |volume, &cells| volume.saturating_mul(cells));
     let count = volume.min(count);
     let batch = |number: usize| {
-        // One place in each of `count` equal pieces, so no two are the same.
+        // One place in each of `count` nearly equal pieces, so no two coincide.
         let (start, end) = (bound(volume, count, number), bound(volume, count, number + 1));
         let place = start + ((unit(u32::MAX, number as u64) * (end - start) as f64) as usize).min(end - start - 1);
         let first = index(place, &cells);
@@ -266,7 +267,7 @@ fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Ve
     (0..count).map(batch).collect()
 }
 
-/// How many grids there are along each dimension that have nothing in common.
+/// The number of disjoint grids along each dimension.
 fn cells(extents: &[usize], grid: &[usize]) -> Vec<usize> {
     extents.iter().zip(grid).map(|(&extent, &size)| extent / size.max(1)).collect()
 }
@@ -334,22 +335,22 @@ mod tests {
         // Few operations.
         let all = way("mk,kn->mn", &[square(100), square(100)], 1e9).unwrap();
         assert_eq!((all.what, all.evaluation), (What::All, Evaluation::Directly));
-        // A chain whose sum has 100^4 products.
+        // A chain whose direct sum has 100^4 products.
         let chain = way("ab,bc,cd->ad", &vec![square(100); 3], 1e9).unwrap();
         assert_eq!((chain.what, chain.evaluation), (What::All, Evaluation::AlongTree));
-        // Samples of a product need not share anything.
+        // Samples of a single product need not share work.
         let Some(Way { what: What::Batches(batches), .. }) = way("mk,kn->mn", &[square(5000), square(5000)], 1e9)
         else {
             panic!("a sample is enough");
         };
         assert!(batches.len() * batches[0].iter().map(Indices::len).product::<usize>() == SAMPLE);
-        // Along a tree, all of which is before the result, they do.
+        // Along a tree whose work all precedes the result, they do.
         let shapes = vec![square(2000), square(2000), square(2000)];
         let Some(Way { what: What::Batches(batches), .. }) = way("ab,bc,cd->ad", &shapes, 1e9) else {
             panic!("a sample is enough");
         };
         assert!(batches.len() < SAMPLE, "{}", batches.len());
-        // Small extents have few grids.
+        // Small extents allow few grids.
         let shapes = [vec![3, 3, 3, 3, 400_000], vec![400_000, 3, 3, 3]];
         let Some(Way { what: What::Batches(batches), .. }) = way("abcdk,kefg->abcdefg", &shapes, 1e8) else {
             panic!("a sample is enough");
