@@ -19,5 +19,14 @@ export RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR=target/asan CARGO_PROFIL
 # Memory is refused in a test. UCX, which some MPIs load, would replace the sanitizer's calls by its own.
 export ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 export UCX_MEM_MMAP_HOOK_MODE=none
-[ $# -gt 0 ] || set -- --lib --test allocations --test integration -- kernel:: delays fixed
-exec cargo +nightly test --target "$target" --features "$(./.ci/features)" --no-fail-fast "$@"
+run() { cargo +nightly test --target "$target" --features "$(./.ci/features)" --no-fail-fast "$@"; }
+if [ $# -gt 0 ]; then
+    run "$@"
+    exit
+fi
+# Names select among the tests of every program of a command, so each program is a command of its own.
+status=0
+run --lib || status=1
+run --test allocations kernel:: || status=1
+run --test integration -- kernel:: algorithm::delays:: plan::fixed:: || status=1
+exit $status
