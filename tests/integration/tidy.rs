@@ -90,7 +90,7 @@ impl Source {
     }
 }
 
-/// The names at the head of a path: `dist::Region` has one, `{dims::Label, dist}` two.
+/// The names at the head of a path: `distribution::Region` has one, `{dims::Label, distribution}` two.
 fn first_names(path: &str) -> Vec<String> {
     let name = |text: &str| -> String {
         let text = text.trim_start();
