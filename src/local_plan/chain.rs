@@ -24,8 +24,10 @@ const LOOPS: u64 = 384;
 const PRODUCTS: u64 = 640;
 const CROSSED: u64 = 1024;
 
-/// Plain loops sum more terms than this in blocks.
-const LONGEST_LINE: u64 = 512;
+/// Fewest terms in a chunk of a dot product that is not the last, and the most chunks: chunks have 8 KB or 16 KB, and
+/// longer sums than 128 KB are kept in a buffer.
+const CHUNK: u64 = 512;
+const CHUNKS: u64 = 16;
 /// Fewest steps of a depth box that is not the last, and the most boxes that are added one after the other.
 const SHALLOW: u64 = 256;
 const BOXES: u64 = 128;
@@ -62,21 +64,20 @@ pub fn longest_chain(terms: u64, of: SumOf) -> u64 {
     if terms <= block { terms } else { block + levels(terms) }
 }
 
-/// The most additions onto an element of out if a sum of `fewest` to `most` terms is added to it, on one thread: blocks
-/// of long sums are combined before they are added to out, terms of short sums may not be. Cost: constant.
+/// The most additions onto an element of out if a sum of up to `terms` terms is added to its old value, on one thread:
+/// once if sums are kept in a buffer until they are finished, once per chunk or box if not. Cost: constant.
 ///
 /// ```
 /// use einsum_dist::local_plan::{SumOf, longest_visits};
-/// assert_eq!(longest_visits(100, 100, SumOf::Products), 1);
-/// assert_eq!(longest_visits(100, 100, SumOf::Loops), 100);
-/// assert_eq!(longest_visits(1 << 20, 1 << 20, SumOf::Loops), 1);
+/// assert_eq!(longest_visits(1 << 40, SumOf::Number), 1);
+/// assert_eq!(longest_visits(100, SumOf::Loops), 1);
+/// assert_eq!(longest_visits(1_000, SumOf::Products), 4);
 /// ```
-pub fn longest_visits(fewest: u64, most: u64, of: SumOf) -> u64 {
+pub fn longest_visits(terms: u64, of: SumOf) -> u64 {
     match of {
         SumOf::Number => 1,
-        SumOf::Loops if fewest > LONGEST_LINE => 1,
-        SumOf::Loops => most.clamp(1, LOOPS),
+        SumOf::Loops => terms.div_ceil(CHUNK).clamp(1, CHUNKS),
         // One addition per box, if all boxes are as shallow as boxes can be.
-        SumOf::Products | SumOf::Crossed => most.div_ceil(SHALLOW).clamp(1, BOXES),
+        SumOf::Products | SumOf::Crossed => terms.div_ceil(SHALLOW).clamp(1, BOXES),
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn roundings(plan: &Plan) -> u64 {
     let steps = plan.values.iter().map(|value| step(plan, value));
     let summed = plan.slices.iter().filter(|slice| !plan.output().labels.contains(&slice.label));
     let slices: u64 = summed.map(|slice| (slice.extent / slice.piece) as u64).product();
-    let again = (slices - 1).saturating_mul(visits(plan, plan.output(), 1));
+    let again = (slices - 1).saturating_mul(visits(plan, plan.output()));
     let joins = joins(plan, slices);
     steps.fold(again.saturating_add(plan.accumulate.into()), u64::saturating_add).saturating_add(joins)
 }
@@ -41,14 +41,9 @@ fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumOf)> {
     }
 }
 
-/// Additions that an element goes through when a step adds another partial sum onto it, from one of `pieces` pieces of
-/// its terms.
-fn visits(plan: &Plan, value: &Value, pieces: u64) -> u64 {
-    match sum(plan, value) {
-        // Pieces differ by a factor of 2 at most.
-        Some((terms, of)) => longest_visits(terms / pieces.saturating_mul(2).max(1), terms, of),
-        None => 1,
-    }
+/// Additions that an element goes through when a step adds another partial sum onto it.
+fn visits(plan: &Plan, value: &Value) -> u64 {
+    sum(plan, value).map_or(1, |(terms, of)| longest_visits(terms, of))
 }
 
 /// The dimensions that a step with one input sums, once each, as it may sum diagonals too.
@@ -90,7 +85,7 @@ fn joins(plan: &Plan, slices: u64) -> u64 {
         let times = if id == root { slices } else { 1 };
         let ranks = plan.ranks() as u64;
         let more = tasks.saturating_sub(1).saturating_add(ranks - 1);
-        let each = visits(plan, value, tasks.saturating_add(ranks));
+        let each = visits(plan, value);
         if sum(plan, value).is_some() { times.saturating_mul(more).saturating_mul(each) } else { 0 }
     });
     joins.fold(0, u64::saturating_add)

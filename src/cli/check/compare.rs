@@ -97,7 +97,8 @@ impl<'a> Comparison<'a> {
         self.in_time(&way)?;
         let exponents = vec![0; self.tree.operands];
         let evaluator = Evaluator::new(self.tree, &self.limits, way.evaluation, exponents);
-        Ok(Look { limits: self.limits, evaluator, way })
+        let unordered = self.limits.unordered && way.evaluation == Evaluation::Directly;
+        Ok(Look { limits: Limits { unordered, ..self.limits }, evaluator, way })
     }
 
     /// Refuses a check that takes minutes if more memory would make it much quicker.

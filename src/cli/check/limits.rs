@@ -29,10 +29,10 @@
 //! # Underflow
 //!
 //! A product below the normal numbers is off by at most half of the smallest subnormal number (section 2.1, equation
-//! 2.8; sums are exact there), or four times that for the products of a complex number. The bound allows at least twice
-//! this, as double precision may lose as much. Operands that come later multiply the loss of a step. So an element may
-//! be off by one such number for each of its products, times the largest absolute values of the operands that are no
-//! part of the step, summed over all steps.
+//! 2.8; sums are exact there), or four times that for the products of a complex number. The bound allows twice that
+//! number, or eight times: more than the loss, as double precision may lose as much as the type. Operands that come
+//! later multiply the loss of a step. So an element may be off by this amount for each of its products, times the
+//! largest absolute values of the operands that are no part of the step, summed over all steps.
 //!
 //! # Overflow
 //!
@@ -67,7 +67,8 @@ pub struct Limits {
     /// The loss of a product by underflow.
     pub smallest: f64,
     pub complex: bool,
-    /// Whether infinite or NaN parts of complex numbers depend on the order of factors.
+    /// Whether infinite or NaN parts of complex numbers depend on the order of factors, which the run and the reference
+    /// may not share.
     pub unordered: bool,
 }
 

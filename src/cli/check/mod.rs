@@ -76,7 +76,8 @@ impl<'a> Check<'a> {
         if found.is_open() {
             let (reach, again) = self.operands()?;
             // Elements that are rightly infinite because operands are need no second look.
-            let unclear = found.is_unclear(&self.limits, &reach) && (reach.finite || !found.is_right());
+            let wrong = found.unclear > 0 || !found.is_right();
+            let unclear = found.is_unclear(&self.limits, &reach) && (reach.finite || wrong);
             let look = match again.as_ref().filter(|_| unclear) {
                 Some(again) => {
                     found = self.look(again, part, corner)?;
@@ -229,6 +230,20 @@ mod tests {
                 block[other.as_slice()] = kept;
             });
             assert!(!swapped.ok, "{text}: two elements exchanged");
+        }
+    }
+
+    /// In each of many slices, few terms are added to the result.
+    #[test]
+    fn bounds_of_slices_do_not_let_zeros_pass() {
+        for (text, sizes, limit) in [
+            ("[a,b->ab],b->a", "-sa=400,b=100000", "--memory-limit=1.7MB"),
+            ("[a,b->ab],b->a", "-sa=3,b=100000", "--memory-limit=900kB"),
+            ("[a,b->ba],b->a", "-sa=400,b=100000", "--memory-limit=1.7MB"),
+        ] {
+            let right = changed(&[text, sizes, limit], |_| ());
+            assert!(right.ok && right.bound < 1e-3, "{text}: {right:?}");
+            assert!(!changed(&[text, sizes, limit], |block| block.fill(0.0)).ok, "{text}: zeros");
         }
     }
 

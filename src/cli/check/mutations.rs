@@ -150,6 +150,22 @@ fn what_is_no_number_has_to_be_none() {
     }
 }
 
+/// The plain product of three complex numbers with infinite parts depends on their order.
+#[test]
+fn undefined_parts_are_unclear_until_the_tree_is_followed() {
+    let judged = |unordered: bool, got: [f64; 2], want: [f64; 2]| {
+        let [got, value] = [got, want].map(|[re, im]| Complex::new(re, im));
+        judge(&Limits { unordered, ..limits("complex64", 100) }, got, wanted(value, f64::NAN), &[0])
+    };
+    let (nan, infinity) = (f64::NAN, f64::INFINITY);
+    for (got, want) in [([nan, nan], [infinity, nan]), ([infinity, 1.0], [nan, nan])] {
+        let open = judged(true, got, want);
+        assert!(open.is_right() && open.unclear == 1 && open.is_open(), "{got:?} instead of {want:?}");
+        assert!(!judged(false, got, want).is_right(), "{got:?} instead of {want:?}");
+    }
+    assert!(!judged(true, [1.0, 1.0], [nan, nan]).is_right(), "a number instead of NaN");
+}
+
 #[test]
 fn overflow_is_no_mistake() {
     let limits = limits("float32", 100);

@@ -1,8 +1,10 @@
 //! The verdict on one element compared with its reference, and on all of them together.
 //!
 //! Invariants: a number is accepted only within the limits; NaN only where the reference has NaN; infinity only where
-//! the reference has the same one, or a number beyond the type. The parts of complex numbers are judged separately. A
-//! possible overflow in an earlier step is counted separately until the operands have been examined.
+//! the reference has the same one, or a number beyond the type. The parts of complex numbers are judged separately; but
+//! where [`Limits::unordered`] holds and the reference has an infinite or NaN part, any number with one is accepted and
+//! counts as unclear, so that the element is compared again along the tree if possible. A possible overflow in an earlier
+//! step is counted separately until the operands have been examined.
 
 use num_complex::Complex;
 
@@ -32,7 +34,8 @@ pub struct Tally {
     pub overflowed: u64,
     /// Elements that are infinite in the reference too.
     pub infinite: u64,
-    /// Elements that are numbers where the reference is none, or is too small for double precision.
+    /// Elements that are numbers where the reference is none, or is too small for double precision; and elements with
+    /// infinite or NaN parts, where these depend on the order of factors.
     pub unclear: u64,
     /// The largest element or sum of absolute products among overflowed, spilled and lost elements, and its place.
     pub largest: f64,
@@ -159,6 +162,7 @@ pub fn judge(limits: &Limits, got: Complex<f64>, want: Wanted, place: &[usize]) 
     let mut off = [0.0; 2];
     for (&(got, want), off) in parts.iter().zip(&mut off) {
         if undefined {
+            tally.unclear = 1;
             continue;
         }
         *off = match (got.is_finite(), want.is_finite()) {

@@ -1,35 +1,38 @@
 //! Loops with any strides, one element at a time, blocked so that cache lines are reused before they are evicted.
 
 use super::Task;
-use super::update::Visit;
+use super::buffer::Buffer;
+use super::update::{Factors, Visit};
 use super::walk::Walk;
 use crate::kernel::Element;
 use crate::local_plan::{Any, Dim};
+
+/// Whether an element of out gets its sum in parts.
+pub(super) fn revisits(any: &Any) -> bool {
+    let [a, b, inner] = any.blocked;
+    let sums = |dim: Dim<4>| dim.extent > 1 && dim.strides[3] != 0;
+    !is_number(any) && (!any.sum.is_empty() || sums(a) || sums(b) || (sums(inner) && inner.extent > any.sizes[2]))
+}
+
+fn is_number(any: &Any) -> bool {
+    any.outer.is_empty() && any.blocked.iter().all(|dim| dim.extent == 1 || dim.strides[3] != 0)
+}
 
 /// # Safety
 /// As for [`super::run`], with the loops of one share.
 pub(super) unsafe fn run<T: Element>(task: &Task<T, Any>) {
     let any = task.nest;
-    if any.outer.iter().chain(&any.blocked).all(|dim| dim.extent == 1 || dim.strides[3] != 0) {
+    if is_number(any) {
         // SAFETY: the caller's promise.
         return unsafe { number(task) };
     }
-    let [a, b, inner] = any.blocked;
     let mut outer = Walk::new();
     loop {
-        let start = outer.at();
-        for i in (0..a.extent).step_by(any.sizes[0]) {
-            for j in (0..b.extent).step_by(any.sizes[1]) {
-                for l in (0..inner.extent).step_by(any.sizes[2]) {
-                    for i in i..a.extent.min(i + any.sizes[0]) {
-                        for j in j..b.extent.min(j + any.sizes[1]) {
-                            let at = along(along(along(start, &a, i), &b, j), &inner, l);
-                            let count = any.sizes[2].min(inner.extent - l);
-                            // SAFETY: the caller's promise, for indices of the loops.
-                            unsafe { innermost(task, Dim { extent: count, strides: inner.strides }, at) };
-                        }
-                    }
-                }
+        // SAFETY: the caller's promise, for an index of the outer loops.
+        unsafe {
+            match task.buffer {
+                None => blocks(task, &any.blocked, any.blocked.map(|dim| [0, dim.extent]), outer.at()),
+                Some(buffer) => tiles(task, buffer, outer.at()),
             }
         }
         if !outer.next(&any.outer) {
@@ -38,16 +41,105 @@ pub(super) unsafe fn run<T: Element>(task: &Task<T, Any>) {
     }
 }
 
-/// Computes a single number, as all loops are of the sum: blocks as in [`run`], whose sums are added pairwise.
+/// Finishes one tile of out after the other in a buffer.
+///
+/// # Safety
+/// As for [`run`], with an index of the outer loops.
+unsafe fn tiles<T: Element>(task: &Task<T, Any>, buffer: *mut T, start: [isize; 4]) {
+    let any = task.nest;
+    let size = |l: usize| if any.blocked[l].strides[3] == 0 { any.sizes[l] } else { any.blocked[l].extent };
+    let ends = any.blocked.map(|dim| dim.extent);
+    for i in (0..ends[0]).step_by(size(0)) {
+        for j in (0..ends[1]).step_by(size(1)) {
+            for l in (0..ends[2]).step_by(size(2)) {
+                let from = [i, j, l];
+                let ranges = [0, 1, 2].map(|dim| [from[dim], ends[dim].min(from[dim] + size(dim))]);
+                // SAFETY: the caller's promise, for indices of the loops.
+                unsafe { tile(task, buffer, ranges, start) };
+            }
+        }
+    }
+}
+
+/// Sums a tile of out from zero in a buffer, and adds it to out.
+///
+/// # Safety
+/// As for [`tiles`], with ranges of the blocked loops.
+unsafe fn tile<T: Element>(task: &Task<T, Any>, buffer: *mut T, ranges: [[usize; 2]; 3], start: [isize; 4]) {
+    let mut blocked = task.nest.blocked;
+    // The tile's loops over out, with strides in the buffer and in out.
+    let mut kept = [Dim { extent: 1, strides: [0; 2] }; 3];
+    let (mut elements, mut at, mut to) = (1, 0, start[2]);
+    for ((dim, [from, end]), kept) in blocked.iter_mut().zip(ranges).zip(&mut kept).rev() {
+        if dim.strides[3] == 0 {
+            *kept = Dim { extent: end - from, strides: [elements as isize, dim.strides[2]] };
+            to += from as isize * dim.strides[2];
+            dim.strides[2] = elements as isize;
+            at -= from as isize * dim.strides[2];
+            elements *= end - from;
+        }
+    }
+    assert!(elements <= Buffer::elements::<T>(), "blocks of out fit into a buffer");
+    let sums = Task { factors: Factors::sum(), out: buffer.wrapping_offset(at), buffer: None, ..*task };
+    let visit = Visit::new(task.factors, true);
+    let mut walk = Walk::new();
+    // SAFETY: the caller's promise; the offsets of the tile's loops reach each of these elements of the buffer.
+    unsafe {
+        blocks(&sums, &blocked, ranges, [start[0], start[1], 0, 0]);
+        loop {
+            let [from, along] = walk.at();
+            visit.one(task.out.wrapping_offset(to + along), *buffer.offset(from));
+            if !walk.next(&kept) {
+                return;
+            }
+        }
+    }
+}
+
+/// All terms of some indices of the blocked loops, block by block.
+///
+/// # Safety
+/// As for [`run`], with ranges of these loops, from an index of the outer ones.
+unsafe fn blocks<T: Element>(
+    task: &Task<T, Any>,
+    [a, b, inner]: &[Dim<4>; 3],
+    [[from_i, end_i], [from_j, end_j], [from_l, end_l]]: [[usize; 2]; 3],
+    start: [isize; 4],
+) {
+    let any = task.nest;
+    let mut sum = Walk::new();
+    loop {
+        let start = std::array::from_fn(|t| start[t] + sum.at()[t]);
+        for i in (from_i..end_i).step_by(any.sizes[0]) {
+            for j in (from_j..end_j).step_by(any.sizes[1]) {
+                for l in (from_l..end_l).step_by(any.sizes[2]) {
+                    for i in i..end_i.min(i + any.sizes[0]) {
+                        for j in j..end_j.min(j + any.sizes[1]) {
+                            let at = along(along(along(start, a, i), b, j), inner, l);
+                            let count = any.sizes[2].min(end_l - l);
+                            // SAFETY: the caller's promise, for indices of the loops.
+                            unsafe { innermost(task, Dim { extent: count, strides: inner.strides }, at) };
+                        }
+                    }
+                }
+            }
+        }
+        if !sum.next(&any.sum) {
+            return;
+        }
+    }
+}
+
+/// Computes a single number, as all loops are of the sum: blocks as in [`blocks`], whose sums are added pairwise.
 ///
 /// # Safety
 /// As for [`run`].
 unsafe fn number<T: Element>(task: &Task<T, Any>) {
     let any = task.nest;
     let [a, b, inner] = any.blocked;
-    let (mut outer, mut pairs) = (Walk::new(), Pairs::new());
+    let (mut sum, mut pairs) = (Walk::new(), Pairs::new());
     loop {
-        let start = outer.at();
+        let start = sum.at();
         for i in (0..a.extent).step_by(any.sizes[0]) {
             for j in (0..b.extent).step_by(any.sizes[1]) {
                 for l in (0..inner.extent).step_by(any.sizes[2]) {
@@ -67,7 +159,7 @@ unsafe fn number<T: Element>(task: &Task<T, Any>) {
                 }
             }
         }
-        if !outer.next(&any.outer) {
+        if !sum.next(&any.sum) {
             break;
         }
     }

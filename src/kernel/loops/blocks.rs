@@ -49,7 +49,7 @@ impl<T: Element> Sum<'_, T> {
                 let ([first, second], last) = self.blocks.start(range.start);
                 let code = self.blocks.last.as_ref().filter(|_| last).unwrap_or(self.nest);
                 let operands = [self.operands[0].wrapping_offset(first), self.operands[1].wrapping_offset(second)];
-                return nest(code, self.isa, Factors { alpha: T::ONE, beta: T::ZERO }, operands, out);
+                return nest(code, self.isa, Factors::sum(), operands, out);
             }
             let middle = range.start + range.len().div_ceil(2);
             self.halves(range.start..middle, level);

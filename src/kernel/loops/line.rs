@@ -6,11 +6,35 @@
 //! first-level cache if there are more terms.
 
 use super::Task;
+use super::buffer::Buffer;
 use super::lanes::Lanes;
-use super::update::{Old, Visit};
+use super::update::{Factors, Old, Visit};
 use super::walk::Walk;
+use crate::dtype::Dtype;
+use crate::kernel::Element;
 use crate::kernel::simd::fence;
 use crate::local_plan::{Dim, Line};
+
+/// Terms that are added to out at once, also if rows share the vector.
+const TERMS: usize = 8;
+
+const fn tile_terms(dtype: Dtype) -> usize {
+    // The factors of a tile stay in registers; a complex factor needs two.
+    4 / if dtype.is_complex() { 2 } else { 1 }
+}
+
+/// Whether rows may share the vectors of the first operand. With one term there is nothing to share, and writing one
+/// stretch after the other is fastest.
+#[inline(always)]
+fn shares(line: &Line) -> bool {
+    line.rows.strides[0] == 0 && line.terms.extent > 1
+}
+
+/// Whether an element of out gets its sum in parts.
+pub(super) fn revisits(line: &Line, dtype: Dtype) -> bool {
+    let most = if shares(line) { tile_terms(dtype) } else { TERMS };
+    !(line.sum.is_empty() && line.terms.extent <= most && line.terms.extent.is_power_of_two())
+}
 
 /// # Safety
 /// As for [`super::run`], with the loops of one share.
@@ -19,19 +43,28 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Line>) {
     let line = task.nest;
     let each = line.lanes.strides[1] != 0;
     let streams = line.streams && Visit::new(task.factors, true).old == Old::Dropped;
+    let (chunk, row_block) = match task.buffer {
+        None => (line.chunk, line.row_block),
+        Some(_) => {
+            let chunk = line.chunk.min(Buffer::elements::<T>());
+            (chunk, line.row_block.min(Buffer::elements::<T>() / chunk))
+        }
+    };
     let (mut outer, mut sum) = (Walk::new(), Walk::new());
     loop {
-        for row in (0..line.rows.extent).step_by(line.row_block) {
-            for lane in (0..line.lanes.extent).step_by(line.chunk) {
+        for row in (0..line.rows.extent).step_by(row_block) {
+            for lane in (0..line.lanes.extent).step_by(chunk) {
                 let at = |t: usize| {
                     outer.at()[t] + row as isize * line.rows.strides[t] + lane as isize * line.lanes.strides[t]
                 };
-                let block = Block {
-                    task,
-                    rows: line.row_block.min(line.rows.extent - row),
-                    lanes: line.chunk.min(line.lanes.extent - lane),
-                    at: [at(0), at(1), at(2)],
+                let (rows, lanes) = (row_block.min(line.rows.extent - row), chunk.min(line.lanes.extent - lane));
+                let (first, second) = (task.first.wrapping_offset(at(0)), task.second.wrapping_offset(at(1)));
+                let out = Rows { start: task.out.wrapping_offset(at(2)), stride: line.rows.strides[2] };
+                let (sums, factors) = match task.buffer {
+                    None => (out, task.factors),
+                    Some(start) => (Rows { start, stride: lanes as isize }, Factors::sum()),
                 };
+                let block = Block { line, factors, rows, lanes, first, second, out: sums };
                 // SAFETY: the caller's promise, for a part of the loops; `EACH` says whether the second operand has a
                 // stride along lanes.
                 unsafe {
@@ -40,6 +73,9 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Line>) {
                         (false, true) => block.run::<S, false, true>(&mut sum),
                         (true, false) => block.run::<S, true, false>(&mut sum),
                         (true, true) => block.run::<S, true, true>(&mut sum),
+                    }
+                    if task.buffer.is_some() {
+                        add(Visit::new(task.factors, true), [rows, lanes], sums, out);
                     }
                 }
             }
@@ -53,12 +89,42 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Line>) {
     }
 }
 
+/// Rows of elements, in out or in a buffer.
+#[derive(Debug, Clone, Copy)]
+struct Rows<T> {
+    start: *mut T,
+    stride: isize,
+}
+
+impl<T> Rows<T> {
+    #[inline(always)]
+    fn at(&self, row: usize) -> *mut T {
+        self.start.wrapping_offset(row as isize * self.stride)
+    }
+}
+
+/// Adds finished sums to rows of out.
+///
+/// # Safety
+/// The sums may be read, and the elements of out be read and written.
+#[inline(always)]
+unsafe fn add<T: Element>(visit: Visit<T>, [rows, lanes]: [usize; 2], sums: Rows<T>, out: Rows<T>) {
+    for row in 0..rows {
+        let (from, to) = (sums.at(row), out.at(row));
+        // SAFETY: the caller's promise.
+        (0..lanes).for_each(|lane| unsafe { visit.one(to.add(lane), *from.add(lane)) });
+    }
+}
+
 /// A block of out: some rows and lanes, with all terms.
 struct Block<'a, T> {
-    task: &'a Task<'a, T, Line>,
+    line: &'a Line,
+    factors: Factors<T>,
     rows: usize,
     lanes: usize,
-    at: [isize; 3],
+    first: *const T,
+    second: *const T,
+    out: Rows<T>,
 }
 
 impl<T> Block<'_, T> {
@@ -69,20 +135,16 @@ impl<T> Block<'_, T> {
     where
         T: Lanes<S>,
     {
-        let line = self.task.nest;
-        // With one term there is nothing to share, and writing one stretch after the other is fastest.
-        let shares = line.rows.strides[0] == 0 && line.terms.extent > 1;
-        let tiled = !EACH && !STREAMS && self.rows >= 4 && shares;
-        // The factors of a tile stay in registers; a complex factor needs two.
-        let most = if tiled { 4 / if T::DTYPE.is_complex() { 2 } else { 1 } } else { 8 };
+        let line = self.line;
+        let tiled = !EACH && !STREAMS && self.rows >= 4 && shares(line);
+        let most = if tiled { tile_terms(T::DTYPE) } else { TERMS };
         let mut first = true;
         loop {
             let mut term = 0;
             while term < line.terms.extent {
                 let left = line.terms.extent - term;
-                let visit = Visit::new(self.task.factors, first);
-                let offset = |t: usize| self.at[t] + sum.at()[t] + term as isize * line.terms.strides[t];
-                let from = [offset(0), offset(1), self.at[2]];
+                let visit = Visit::new(self.factors, first);
+                let from = [0, 1].map(|t| sum.at()[t] + term as isize * line.terms.strides[t]);
                 // SAFETY: the caller's promise; at least this many terms are left.
                 unsafe {
                     match left.min(most) {
@@ -114,16 +176,15 @@ impl<T> Block<'_, T> {
     unsafe fn terms<S, const P: usize, const EACH: bool, const STREAMS: bool>(
         &self,
         visit: Visit<T>,
-        at: [isize; 3],
+        at: [isize; 2],
         tiled: bool,
     ) where
         T: Lanes<S>,
     {
-        let strides = self.task.nest.rows.strides;
+        let strides = self.line.rows.strides;
         let row_at = |row: usize| -> (*const T, *const T, *mut T) {
             let at = |t: usize| at[t] + row as isize * strides[t];
-            let task = self.task;
-            (task.first.wrapping_offset(at(0)), task.second.wrapping_offset(at(1)), task.out.wrapping_offset(at(2)))
+            (self.first.wrapping_offset(at(0)), self.second.wrapping_offset(at(1)), self.out.at(row))
         };
         let mut row = 0;
         // SAFETY: the caller's promise, for rows of the block.
@@ -153,16 +214,15 @@ impl<T> Block<'_, T> {
     ) where
         T: Lanes<S>,
     {
-        let line = self.task.nest;
+        let line = self.line;
         // SAFETY: the caller's promise: rows and terms of the block.
         unsafe {
             let lines = Lines::<S, T, R, P, EACH> {
                 factors: factors::<S, T, R, P, EACH>(second, line),
                 first,
                 second,
-                out,
+                out: Rows { start: out, stride: self.out.stride },
                 terms: line.terms,
-                row: line.rows.strides[2],
             };
             let vectors = visit.vectors::<S>();
             let mut lane = 0;
@@ -205,9 +265,8 @@ struct Lines<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool> {
     factors: [[T::Factor; P]; R],
     first: *const T,
     second: *const T,
-    out: *mut T,
+    out: Rows<T>,
     terms: Dim<3>,
-    row: isize,
 }
 
 /// # Safety
@@ -235,7 +294,7 @@ unsafe fn factors<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bo
 impl<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool> Lines<S, T, R, P, EACH> {
     #[inline(always)]
     fn out_at(&self, row: usize, lane: usize) -> *mut T {
-        self.out.wrapping_offset(row as isize * self.row + lane as isize)
+        self.out.at(row).wrapping_add(lane)
     }
 
     /// The sums of a vector of lanes, or of its first `count` lanes.

@@ -6,13 +6,16 @@
 //! | `lanes` | vectors of elements, real and complex, on top of vectors of real numbers |
 //! | `update` | how a sum is written to out: alpha, beta, and whether this is the first visit |
 //! | `blocks` | long sums, block by block |
+//! | `buffer` | sums that are not finished yet, if out has old values |
 //! | `walk` | the offsets of loops, without allocating |
 //!
 //! Invariants: out is read and written once, or again only while it is in a cache; beta is applied on the first visit,
-//! and with beta 0 out is not read; partial results are added in the order of the shares. Nothing here allocates.
+//! and with beta 0 out is not read; old values of out are added to finished sums only, but by [`Dots`], which add up to
+//! 16 parts of a sum; partial results are added in the order of the shares. Nothing here allocates.
 
 mod any;
 mod blocks;
+mod buffer;
 mod dots;
 mod lanes;
 mod line;
@@ -28,7 +31,8 @@ use super::pointer::{Const, Mut};
 use super::simd::{Body, Both, dispatch};
 use crate::dtype::Dtype;
 use crate::local_plan::{Dots, Isa, Line, LoopPlan, Nest, Partials, ThreadShare};
-use update::{Factors, Visit};
+use buffer::Buffer;
+use update::{Factors, Old, Visit};
 use walk::Walk;
 
 /// A nest, its factors, and the pointers at which it starts, in the order of its strides.
@@ -39,6 +43,8 @@ struct Task<'a, T, N> {
     first: *const T,
     second: *const T,
     out: *mut T,
+    /// Space for [`Buffer::elements`] sums that are not finished; absent if sums may be added to out in parts.
+    buffer: Option<*mut T>,
 }
 
 /// Computes out = alpha left right + beta out. With beta 0, out is not read.
@@ -67,7 +73,7 @@ pub(super) unsafe fn run<T: Element>(
         // SAFETY: the caller's promise; shares visit disjoint elements of out.
         return unsafe { shares(&plan.shares, isa, factors, (first, second, Mut(out)), room) };
     };
-    let factors = Factors { alpha: T::ONE, beta: T::ZERO };
+    let factors = Factors::sum();
     // SAFETY: each share writes its own part of the workspace, whose length was checked above; the rest as above.
     unsafe { shares(&plan.shares, isa, factors, (first, second, room), room) };
     let results = &workspace[..plan.shares.len() * partials.step];
@@ -126,46 +132,66 @@ unsafe fn share<T: Element>(
 /// # Safety
 /// As for [`run`], with one nest.
 unsafe fn nest<T: Element>(nest: &Nest, isa: Isa, factors: Factors<T>, [first, second]: [*const T; 2], out: *mut T) {
-    // SAFETY: the caller's promise; T is the type that its dtype names, as Element is sealed.
-    unsafe {
-        match (nest, T::DTYPE) {
-            (Nest::Any(nest), _) => any::run(&Task { nest, factors, first, second, out }),
-            (Nest::Line(nest), Dtype::Float32) => dispatch(isa, task::<_, f32, _>(nest, factors, first, second, out)),
-            (Nest::Line(nest), Dtype::Float64) => dispatch(isa, task::<_, f64, _>(nest, factors, first, second, out)),
-            (Nest::Line(nest), Dtype::Complex64) => {
-                dispatch(isa, task::<_, Complex<f32>, _>(nest, factors, first, second, out))
-            }
-            (Nest::Line(nest), Dtype::Complex128) => {
-                dispatch(isa, task::<_, Complex<f64>, _>(nest, factors, first, second, out))
-            }
-            (Nest::Dots(nest), Dtype::Float32) => dispatch(isa, task::<_, f32, _>(nest, factors, first, second, out)),
-            (Nest::Dots(nest), Dtype::Float64) => dispatch(isa, task::<_, f64, _>(nest, factors, first, second, out)),
-            (Nest::Dots(nest), Dtype::Complex64) => {
-                dispatch(isa, task::<_, Complex<f32>, _>(nest, factors, first, second, out))
-            }
-            (Nest::Dots(nest), Dtype::Complex128) => {
-                dispatch(isa, task::<_, Complex<f64>, _>(nest, factors, first, second, out))
+    let task = Task { nest, factors, first, second, out, buffer: None };
+    let adds = Visit::new(factors, true).old != Old::Dropped;
+    // SAFETY: the caller's promise.
+    unsafe { if adds && revisits(nest, T::DTYPE) { buffered(task, isa) } else { task.run(isa) } }
+}
+
+/// Whether a nest would visit elements of out again, with parts of their sums.
+fn revisits(nest: &Nest, dtype: Dtype) -> bool {
+    match nest {
+        Nest::Line(line) => line::revisits(line, dtype),
+        Nest::Any(any) => any::revisits(any),
+        Nest::Dots(_) => false,
+    }
+}
+
+/// Never inlined, so that only nests that need a buffer have it on their stack.
+///
+/// # Safety
+/// As for [`run`], with one nest.
+#[inline(never)]
+unsafe fn buffered<T: Element>(task: Task<'_, T, Nest>, isa: Isa) {
+    let mut buffer = Buffer::new();
+    // SAFETY: the caller's promise.
+    unsafe { Task { buffer: Some(buffer.start()), ..task }.run(isa) }
+}
+
+impl<T: Element> Task<'_, T, Nest> {
+    /// # Safety
+    /// As for [`run`], with one nest.
+    unsafe fn run(&self, isa: Isa) {
+        // SAFETY: the caller's promise; T is the type that its dtype names, as Element is sealed.
+        unsafe {
+            match (self.nest, T::DTYPE) {
+                (Nest::Any(nest), _) => any::run(&self.of::<T, _>(nest)),
+                (Nest::Line(nest), Dtype::Float32) => dispatch(isa, self.of::<f32, _>(nest)),
+                (Nest::Line(nest), Dtype::Float64) => dispatch(isa, self.of::<f64, _>(nest)),
+                (Nest::Line(nest), Dtype::Complex64) => dispatch(isa, self.of::<Complex<f32>, _>(nest)),
+                (Nest::Line(nest), Dtype::Complex128) => dispatch(isa, self.of::<Complex<f64>, _>(nest)),
+                (Nest::Dots(nest), Dtype::Float32) => dispatch(isa, self.of::<f32, _>(nest)),
+                (Nest::Dots(nest), Dtype::Float64) => dispatch(isa, self.of::<f64, _>(nest)),
+                (Nest::Dots(nest), Dtype::Complex64) => dispatch(isa, self.of::<Complex<f32>, _>(nest)),
+                (Nest::Dots(nest), Dtype::Complex128) => dispatch(isa, self.of::<Complex<f64>, _>(nest)),
             }
         }
     }
 }
 
-/// A task on elements of type U, which is the same type as T.
-fn task<T: Element, U: Element, N>(
-    nest: &N,
-    factors: Factors<T>,
-    first: *const T,
-    second: *const T,
-    out: *mut T,
-) -> Task<'_, U, N> {
-    debug_assert_eq!(T::DTYPE, U::DTYPE);
-    // Both types have the same values, and `f64` represents all of them.
-    let same = |value: T| {
-        let value = value.to_c64();
-        U::from_f64(value.re, value.im)
-    };
-    let factors = Factors { alpha: same(factors.alpha), beta: same(factors.beta) };
-    Task { nest, factors, first: first.cast(), second: second.cast(), out: out.cast() }
+impl<T: Element, M> Task<'_, T, M> {
+    /// The same task for one kind of nest, on elements of type U, which is the same type as T.
+    fn of<'a, U: Element, N>(&self, nest: &'a N) -> Task<'a, U, N> {
+        debug_assert_eq!(T::DTYPE, U::DTYPE);
+        // Both types have the same values, and `f64` represents all of them.
+        let same = |value: T| {
+            let value = value.to_c64();
+            U::from_f64(value.re, value.im)
+        };
+        let factors = Factors { alpha: same(self.factors.alpha), beta: same(self.factors.beta) };
+        let (first, second) = (self.first.cast(), self.second.cast());
+        Task { nest, factors, first, second, out: self.out.cast(), buffer: self.buffer.map(|at| at.cast()) }
+    }
 }
 
 macro_rules! bodies {

@@ -295,3 +295,44 @@ fn large_outer_products_and_long_dots() {
         assert!(case.check::<Complex<f32>>(&mut rng, threads).ends_with("split sum") == (threads > 1));
     }
 }
+
+/// Sums of up to 500 terms are far smaller than the old values of out, next to which the terms vanish: one addition is
+/// off by half of the spacing of numbers there, which is 2; several would lose more.
+fn old_values_are_added_once<T: Element>(seed: u64) {
+    let mut rng = Rng(seed);
+    let mut seen = std::collections::HashSet::new();
+    let (old, term) = (T::from_f64(f64::from(1 << 24), f64::from(1 << 24)), T::from_f64(0.11, 0.0));
+    for round in 0..300 {
+        let mut space = 500;
+        let mut extents: [Vec<usize>; 4] = Default::default();
+        for kind in [3, rng.below(4), rng.below(3), 3, rng.below(4)] {
+            let extent = extent(&mut rng, space);
+            space /= extent;
+            extents[kind].push(extent);
+        }
+        let case = Case::new(&mut rng, &extents, round % 2 == 0);
+        let (left, right) = (vec![T::ONE; case.length[0]], vec![term; case.length[1]]);
+        let plan = case.plan::<T>(1);
+        for isa in Isa::ALL.into_iter().filter(|&isa| available(isa)) {
+            let mut out = vec![old; case.length[2]];
+            let mut workspace = vec![T::ZERO; plan.workspace_elements()];
+            let operands = [left[case.first[0]..].as_ptr(), right[case.first[1]..].as_ptr()];
+            let to = out[case.first[2]..].as_mut_ptr();
+            // SAFETY: the case's loops stay inside its tensors, and elements of out are distinct.
+            unsafe { run(&plan, isa, T::ONE, operands, T::ONE, to, &mut workspace) };
+            let want = f64::from(1 << 24) + 0.11 * case.terms() as f64;
+            let off = |got: &T| (got.to_c64().re - want).abs();
+            case.visit(|[_, _, at]| {
+                assert!(off(&out[at]) < 1.01, "{:?}: {:?} not {want}, {plan:?}", case.dims, out[at])
+            });
+        }
+        seen.insert(std::mem::discriminant(&plan.shares[0].nest));
+    }
+    assert_eq!(seen.len(), 3, "line, dots and any");
+}
+
+#[test]
+fn old_values_are_added_once_in_single_precision() {
+    old_values_are_added_once::<f32>(7);
+    old_values_are_added_once::<Complex<f32>>(8);
+}

@@ -9,6 +9,14 @@ pub(super) struct Factors<T> {
     pub beta: T,
 }
 
+impl<T: Element> Factors<T> {
+    /// The factors of a sum that starts from zero.
+    #[inline(always)]
+    pub fn sum() -> Self {
+        Factors { alpha: T::ONE, beta: T::ZERO }
+    }
+}
+
 /// The use of out's old element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Old {

@@ -201,6 +201,9 @@ fn any(loops: &[Loop]) -> Any {
     if picked.len() == 1 {
         sizes[2] = blocked[2].extent.min(LONGEST);
     }
-    let unused = |&i: &usize| !picked.contains(&i) && loops[i].dim.extent > 1;
-    Any { outer: (0..loops.len()).filter(unused).map(full).collect(), blocked, sizes }
+    let rest = |sum: bool| -> Vec<Dim<4>> {
+        let unused = |&i: &usize| loops[i].sum == sum && !picked.contains(&i) && loops[i].dim.extent > 1;
+        (0..loops.len()).filter(unused).map(full).collect()
+    };
+    Any { outer: rest(false), sum: rest(true), blocked, sizes }
 }

@@ -107,7 +107,9 @@ pub struct Dots {
 /// first visit of an element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Any {
+    /// Loops of out around loops of the sum around the blocks.
     pub outer: Vec<Dim<4>>,
+    pub sum: Vec<Dim<4>>,
     /// The loops of smallest stride in each tensor, blocked by `sizes`; the last is the innermost loop of all.
     pub blocked: [Dim<4>; 3],
     pub sizes: [usize; 3],
