@@ -22,7 +22,7 @@ use super::values;
 pub struct Args {
     /// What to contract: `mk,kn->mn`, a tree `[ij,jk->ik],kl->il`, an einsum_ir tree `[m0,k0],[k0,n0]->[m0,n0]`,
     /// `@FILE`, or `-` for standard input
-    #[arg(required_unless_present = "completions")]
+    #[arg(required_unless_present_any = ["completions", "man_page"])]
     pub expression: Option<String>,
 
     /// One .npy file per operand; without files, operands are random
@@ -180,6 +180,10 @@ pub struct Args {
     /// Print a completion script
     #[arg(long, value_name = "SHELL", exclusive = true, allow_hyphen_values = true, value_parser = values::shell())]
     pub completions: Option<Shell>,
+
+    /// Print the manual page, in roff
+    #[arg(long, exclusive = true, hide = true)]
+    pub man_page: bool,
 }
 
 impl Args {

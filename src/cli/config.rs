@@ -19,6 +19,7 @@ use einsum_dist::{Error, Machine, Options, Plan, Problem, Shaped, World};
 use super::args::Args;
 use super::check::budget;
 use super::failure::Failure;
+use super::inputs::Headers;
 use super::say::say;
 use super::sizes::Sizes;
 use super::start::{MOST_WORKERS, agree, check_flags, usage};
@@ -113,19 +114,9 @@ impl RunConfig {
     /// The first error found.
     pub fn local(world: &World, args: Args, text: &str, here: Machine, target: Option<Target>) -> Result<RunConfig> {
         let problem = Problem::parse(text)?;
-        let expression = problem.expression();
-        let sizes = Sizes::parse(&args.size, expression)?;
         let headers = inputs::headers(&args)?;
         let dtype = inputs::dtype(&args, &headers)?;
-        let (shapes, default_sizes) = if args.operands.is_empty() {
-            sizes.shapes(&problem)?
-        } else {
-            (headers.operands.iter().map(|header| header.shape.clone()).collect(), false)
-        };
-        let shaped = problem.shapes(&shapes)?;
-        if !args.operands.is_empty() {
-            sizes.agree(expression, &shapes)?;
-        }
+        let (shaped, default_sizes) = shaped(&args, &problem, &headers)?;
         let described = args.machine.as_deref().map(|path| machine(path, args.ranks.map(usize::from))).transpose()?;
         let ranks = match &described {
             Some(machine) => machine.ranks,
@@ -133,14 +124,6 @@ impl RunConfig {
             None => args.ranks.map_or(1, usize::from),
         };
         check_explained(&args, ranks)?;
-        let output = shaped.output_shape();
-        match (&args.accumulate, &headers.accumulate) {
-            (Some(path), Some(header)) if header.shape != output => {
-                let (name, shape) = (shown(path), &header.shape);
-                return Err(usage(format!("{name} has shape {shape:?}, the result has {output:?}")));
-            }
-            _ => {}
-        }
         let mut options = options(&args, dtype, target)?;
         let contractor = ResolvedKernel::resolve(options.kernel, dtype)?;
         let started = Instant::now();
@@ -168,12 +151,8 @@ impl RunConfig {
         let plan_seconds = started.elapsed().as_secs_f64();
         check_idle(world, &args, &tree, &plan, largest)?;
         let by_one = if args.explain || args.simulate { by_one(&shaped, &tree, &machine, &options) } else { None };
-        if args.dtype.is_some() && !args.operands.is_empty() && !args.quiet && world.is_root() {
-            say!("warning: --dtype is for random operands; these files make it {dtype}");
-        }
-        let printed = args.explain || args.simulate || args.verbose;
-        if args.no_overlap && printed && !args.quiet && world.is_root() {
-            say!("warning: what is predicted overlaps; --no-overlap is for runs and for what --simulate plays");
+        if world.is_root() && !args.quiet {
+            warn_of_no_effect(&args, dtype);
         }
         Ok(RunConfig {
             tree,
@@ -199,6 +178,38 @@ impl RunConfig {
             verbose: args.verbose,
             quiet: args.quiet,
         })
+    }
+}
+
+/// The problem with the shapes of its files, or of random operands; and whether their extents are the default ones.
+fn shaped(args: &Args, problem: &Problem, headers: &Headers) -> Result<(Shaped, bool)> {
+    let sizes = Sizes::parse(&args.size, problem.expression())?;
+    let (shapes, default_sizes) = if args.operands.is_empty() {
+        sizes.shapes(problem)?
+    } else {
+        (headers.operands.iter().map(|header| header.shape.clone()).collect(), false)
+    };
+    let shaped = problem.shapes(&shapes)?;
+    if !args.operands.is_empty() {
+        sizes.agree(problem.expression(), &shapes)?;
+    }
+    let output = shaped.output_shape();
+    match (&args.accumulate, &headers.accumulate) {
+        (Some(path), Some(header)) if header.shape != output => {
+            let (name, shape) = (shown(path), &header.shape);
+            Err(usage(format!("{name} has shape {shape:?}, the result has {output:?}")))
+        }
+        _ => Ok((shaped, default_sizes)),
+    }
+}
+
+/// Warns of flags that change nothing here.
+fn warn_of_no_effect(args: &Args, dtype: Dtype) {
+    if args.dtype.is_some() && !args.operands.is_empty() {
+        say!("warning: --dtype is for random operands; these files make it {dtype}");
+    }
+    if args.no_overlap && (args.explain || args.simulate || args.verbose) {
+        say!("warning: what is predicted overlaps; --no-overlap is for runs and for what --simulate plays");
     }
 }
 

@@ -98,7 +98,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Help, version and completions: printed without a world.
+/// Help, version, completions and the manual page: printed without a world.
 fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<String> {
     match arguments {
         Err(error) if !error.use_stderr() => Some(error.to_string()),
@@ -106,6 +106,12 @@ fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<Str
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Args::command(), "einsum-dist", &mut script);
             Some(String::from_utf8_lossy(&script).into_owned())
+        }
+        Ok(Args { man_page: true, .. }) => {
+            let mut page = Vec::new();
+            // Writing to memory cannot fail.
+            let _ = clap_mangen::Man::new(Args::command()).render(&mut page);
+            Some(String::from_utf8_lossy(&page).into_owned())
         }
         _ => None,
     }

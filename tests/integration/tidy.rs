@@ -3,6 +3,9 @@
 //! Source text is read with comments and strings told apart from code by [`Source::read`], which knows as much Rust as
 //! that takes; code under `#[cfg(test)]` is left out of the rules about code.
 
+mod documents;
+mod functions;
+
 use std::path::{Path, PathBuf};
 
 /// A source file.

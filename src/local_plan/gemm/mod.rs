@@ -10,6 +10,7 @@
 //! layouts, element type and target only.
 
 mod axis;
+mod boxes;
 mod choose;
 mod cost;
 mod footprint;

@@ -483,6 +483,8 @@ fn help_and_completions() {
     let help = run(&folder, &["--help"]).well().out;
     assert!(help.contains("--memory-limit <BYTES>"));
     assert!(run(&folder, &["--completions", "bash"]).well().out.contains("einsum-dist"));
+    let page = run(&folder, &["--man-page"]).well().out;
+    assert!(page.contains(".TH einsum-dist 1") && page.contains("memory\\-limit"), "{page}");
 }
 
 #[test]
