@@ -14,11 +14,11 @@ use super::temporary::{beside, fits};
 use super::{FileError, registry};
 
 /// Maximum links of a chain that are followed, as in Linux.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// An output that can be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Examined {
+pub struct OutputCheck {
     /// User and group of the file that is replaced, if the new file will have another owner: the system lets only the
     /// administrator give files away.
     pub loses_owner: Option<(u32, u32)>,
@@ -29,12 +29,12 @@ pub struct Examined {
 /// # Errors
 /// The name is that of a directory, a device, a pipe or a socket; links form a loop; the directory does not exist or
 /// cannot be written; the file is write-protected.
-pub fn examine(path: &Path) -> Result<Examined, FileError> {
+pub fn examine(path: &Path) -> Result<OutputCheck, FileError> {
     let target = replaceable(path)?;
     let probe = probe(path, &target)?;
     let keeps = |old: &Metadata| fchown(&probe, Some(old.uid()), Some(old.gid())).is_ok();
     let old = fs::metadata(&target).ok();
-    Ok(Examined { loses_owner: old.filter(|old| !keeps(old)).map(|old| (old.uid(), old.gid())) })
+    Ok(OutputCheck { loses_owner: old.filter(|old| !keeps(old)).map(|old| (old.uid(), old.gid())) })
 }
 
 /// Creates a file without a name in the directory of the target; where the file system has no such files, one whose
@@ -140,7 +140,7 @@ fn special(path: &Path, found: Option<&Metadata>) -> Result<(), FileError> {
 /// Follows symbolic links, also to a file that does not exist yet, so that a rename replaces the file and not the link.
 pub(super) fn followed(path: &Path) -> Result<PathBuf, FileError> {
     let mut target = path.to_path_buf();
-    for _ in 0..=MOST_LINKS {
+    for _ in 0..=MAX_LINKS {
         match fs::symlink_metadata(&target) {
             Ok(found) if found.is_symlink() => {
                 let next = fs::read_link(&target).map_err(FileError::io(path, "follow its link"))?;

@@ -22,11 +22,11 @@ use super::{Announced, FileError, leftovers, registry};
 
 /// Attempts to create a file that a sweep of leftovers has locked; a sweep holds the lock for an instant, unless it is
 /// descheduled.
-const TRIES: usize = 50;
-const INSTANT: Duration = Duration::from_millis(10);
+const MAX_ATTEMPTS: usize = 50;
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Maximum bytes of a path, not counting the final 0.
-const LONGEST_PATH: usize = 4095;
+const MAX_PATH_BYTES: usize = 4095;
 
 /// A file that does not have its final name yet. If its creator drops it, it is removed.
 #[derive(Debug)]
@@ -133,13 +133,13 @@ impl Drop for Temporary {
 
 /// Creates the file with its lock held.
 fn created(path: &Path, mode: u32) -> Result<File, FileError> {
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path);
         let file = match file {
             // A leftover with the same tag, or a link that someone put there: never followed.
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
                 if !leftovers::remove_one(path)? {
-                    std::thread::sleep(INSTANT);
+                    std::thread::sleep(RETRY_INTERVAL);
                 }
                 continue;
             }
@@ -152,7 +152,7 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
             return Ok(file);
         }
         // A sweep of leftovers intervened.
-        std::thread::sleep(INSTANT);
+        std::thread::sleep(RETRY_INTERVAL);
     }
     Err(FileError::io(path, "create")(Error::from(ErrorKind::AlreadyExists)))
 }
@@ -170,7 +170,7 @@ pub(super) fn beside(target: &Path, tag: &str) -> Result<PathBuf, FileError> {
 pub(super) fn fits(path: &Path) -> bool {
     let longest = rustix::fs::statvfs(directory(path)).map_or(255, |found| found.f_namemax);
     let name = path.file_name().map_or(0, OsStr::len);
-    name as u64 <= longest && path.as_os_str().len() <= LONGEST_PATH
+    name as u64 <= longest && path.as_os_str().len() <= MAX_PATH_BYTES
 }
 
 /// The stems of a target's temporary names: its name, or a hash where the name is too long.
@@ -198,7 +198,7 @@ mod tests {
         swept.lock().unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                std::thread::sleep(3 * INSTANT);
+                std::thread::sleep(3 * RETRY_INTERVAL);
                 fs::remove_file(&path).unwrap();
                 drop(swept);
             });
