@@ -27,6 +27,7 @@ mod output;
 mod placement;
 mod problem;
 mod program;
+mod program_cache;
 mod record;
 #[cfg(feature = "mpi")]
 mod routes;
