@@ -33,7 +33,7 @@ mod ring_mn;
 mod slicing;
 mod unary;
 
-pub use contraction::{Contraction, PIECES, Tensor, most_pieces};
+pub use contraction::{Contraction, MAX_PIECES, Tensor, most_pieces};
 pub use grid::{Grid, Sharing};
 pub use redistribute::redistribute;
 pub use ring_mn::dim_and_pieces;

@@ -87,7 +87,7 @@ pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: 
 
 /// The minimum number of summed indices of a piece. Local products pass over out once per 512 or so summed indices:
 /// with far fewer, these passes would cost more than packing the pieces and, for each, the stationary operand.
-const LEAST_DEPTH: usize = 256;
+const MIN_DEPTH: usize = 256;
 
 /// The dimension along which a travelling block with these labels and extents is cut, and the number of pieces (at most
 /// `most`).
@@ -101,7 +101,7 @@ pub fn dim_and_pieces(
     let pieces = most_pieces(extents.iter().product::<usize>() as f64).min(most).max(1);
     let summed = |dim: usize| !out.contains(&labels[dim]);
     let depth: usize = (0..extents.len()).filter(|&dim| summed(dim)).map(|dim| extents[dim]).product();
-    let deep = |dim: usize| !summed(dim) || depth / extents[dim] * (extents[dim] / pieces) >= LEAST_DEPTH;
+    let deep = |dim: usize| !summed(dim) || depth / extents[dim] * (extents[dim] / pieces) >= MIN_DEPTH;
     let outermost = extents.iter().position(|&extent| extent > 1);
     if let Some(dim) = outermost.filter(|&dim| extents[dim] >= pieces && deep(dim)) {
         return (dim, pieces);

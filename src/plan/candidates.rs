@@ -1,9 +1,9 @@
 //! Candidate algorithms of a node: every algorithm with every choice of dimensions, except those that the user ruled
 //! out.
 
-use super::grids::Fit;
+use super::grids::GridFit;
 use super::{AlgorithmName, Options, PlanError};
-use crate::algorithm::{Algorithm, Chunks, Grid, PIECES, Reorder, Stationary};
+use crate::algorithm::{Algorithm, Chunks, Grid, MAX_PIECES, Reorder, Stationary};
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::tile_bounds;
 use crate::machine::Machine;
@@ -33,7 +33,7 @@ impl Candidates<'_> {
             // On one rank all algorithms amount to the local one, so others are listed only if forced.
             .filter(|algorithm| forced.is_some() || self.ranks() > 1 || *algorithm == Algorithm::Local)
             .collect();
-        let named = if self.options.spread && self.ranks() > 1 { spread(named) } else { named };
+        let named = if self.options.spread && self.ranks() > 1 { without_whole_tensors(named) } else { named };
         if let (true, Some(algorithm)) = (named.is_empty(), forced) {
             return Err(self.no_algorithm(algorithm, node));
         }
@@ -53,12 +53,12 @@ impl Candidates<'_> {
         // One piece suits rings that compute longer than they transfer, many pieces suit the others.
         let mirrored = pairs().map(|(m, n)| (n, m));
         for (cut, travel) in pairs().chain(mirrored) {
-            all.extend([1, PIECES].map(|pieces| Algorithm::RingMn { cut, travel, pieces }));
+            all.extend([1, MAX_PIECES].map(|pieces| Algorithm::RingMn { cut, travel, pieces }));
         }
         for &cut in &kinds.k {
             for &o in kinds.m.iter().chain(&kinds.n) {
                 let split = self.split(o, out);
-                all.extend([2, PIECES].map(|pieces| Algorithm::RingK { cut, out: o, split, pieces }));
+                all.extend([2, MAX_PIECES].map(|pieces| Algorithm::RingK { cut, out: o, split, pieces }));
             }
         }
         let side = self.ranks().isqrt();
@@ -83,7 +83,7 @@ impl Candidates<'_> {
             all.extend(Stationary::ALL.map(|stationary| Algorithm::Slicing { stationary, chunks }));
         }
         let memory = self.options.memory_limit.map(|bytes| bytes as f64 / self.options.dtype.size() as f64);
-        let fit = Fit { kinds, extents: self.extents, uncut: self.uncut, ranks: self.ranks(), memory };
+        let fit = GridFit { kinds, extents: self.extents, uncut: self.uncut, ranks: self.ranks(), memory };
         // Grids of all ranks, and grids with idle ranks that may move less: predicted time decides.
         let mut grids: Vec<Grid> = fit.near_best(0);
         for grid in fit.near_best(fit.idle()) {
@@ -97,7 +97,7 @@ impl Candidates<'_> {
         }
         // No grid fits into memory; slicing makes the tensors smaller later.
         if grids.is_empty() && self.options.algorithm == Some(AlgorithmName::Grid) {
-            let fit = Fit { memory: None, ..fit };
+            let fit = GridFit { memory: None, ..fit };
             grids.extend(fit.best(0).or_else(|| fit.widest()));
         }
         // As with pieces of rings: few rounds if computing takes longer than transfers, many if links are slow.
@@ -192,13 +192,13 @@ impl Candidates<'_> {
 }
 
 /// Removes algorithms that hold a whole tensor on one rank, unless there are no others.
-fn spread(all: Vec<Algorithm>) -> Vec<Algorithm> {
-    let (alone, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|algorithm| match algorithm {
+fn without_whole_tensors(all: Vec<Algorithm>) -> Vec<Algorithm> {
+    let (on_one_rank, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|algorithm| match algorithm {
         Algorithm::Local | Algorithm::MasterWorker { .. } => true,
         Algorithm::Grid(grid) => grid.ranks() == 1,
         _ => false,
     });
-    if others.is_empty() { alone } else { others }
+    if others.is_empty() { on_one_rank } else { others }
 }
 
 /// Whether the algorithm cuts the wanted dimensions: a single one must be its first cut, two must be its cuts in any

@@ -3,7 +3,7 @@
 //! Each method derives the computing and receiving times of the busiest rank; [`Cost::hidden`] models their overlap.
 //! Deliberately absent: `slicing`, whose transfers depend on the distributions ([`Cost::slicing`]).
 
-use super::super::grids::DEEP;
+use super::super::grids::DEEP_ROUND_INDICES;
 use super::Cost;
 use crate::algorithm::{Algorithm, Grid, dim_and_pieces, most_pieces};
 use crate::dims::Label;
@@ -118,7 +118,7 @@ impl Contracted<'_> {
         let again = match along {
             _ if !staying.contains(&along) => (pieces - 1.0) * stays * share,
             _ if out.contains(&along) => 0.0,
-            _ => (pieces - (depth / DEEP).ceil()).max(0.0) * c * share * block,
+            _ => (pieces - (depth / DEEP_ROUND_INDICES).ceil()).max(0.0) * c * share * block,
         };
         let blocks = ranks * block;
         let whole = self.cost.product_of(
@@ -192,8 +192,8 @@ impl Contracted<'_> {
         let gather = gather(0, left) + gather(1, right);
         let adds = if links[2].is_empty() { 0.0 } else { self.cost.stream(3.0 * out) };
         let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
-        // Even without rounds, a product passes over out once per `DEEP` summed indices.
-        let more = (rounds - (tile(all) / out.max(1.0) / DEEP).ceil()).max(0.0);
+        // Even without rounds, a product passes over out once per `DEEP_ROUND_INDICES` summed indices.
+        let more = (rounds - (tile(all) / out.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
         let compute = self.cost.product(tile(all), left + right + out) + self.cost.again(more * out);
         // Ranks start with the part of one operand that they hold. If the other is shared too, receiving a part of it
         // is exposed.

@@ -7,17 +7,17 @@
 mod sharing;
 mod words;
 
-use crate::algorithm::{Grid, PIECES, most_pieces};
+use crate::algorithm::{Grid, MAX_PIECES, most_pieces};
 use crate::dims::{Kinds, Label};
 use crate::schedule::collective::CollectiveAlgorithm;
 use words::{OPERANDS, SUMMANDS, Volumes};
 
 /// Number of grids whose words are counted exactly.
-const COUNTED: usize = 24;
+const MAX_COUNTED_GRIDS: usize = 24;
 /// Summed indices of a round whose products take much longer than one pass over out: about the depth of a k block.
-pub const DEEP: f64 = 512.0;
+pub const DEEP_ROUND_INDICES: f64 = 512.0;
 /// Grids within this factor of the minimum volume count as equal.
-const ALIKE: f64 = 1.01;
+const MAX_EQUAL_VOLUME_RATIO: f64 = 1.01;
 
 /// A contraction to be distributed over a grid of ranks.
 ///
@@ -32,7 +32,7 @@ const ALIKE: f64 = 1.01;
 /// assert_eq!(fit.best(0).unwrap().ranks(), 65);
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub struct Fit<'a> {
+pub struct GridFit<'a> {
     /// The dimensions by kind.
     pub kinds: &'a Kinds,
     /// Extents by label.
@@ -56,7 +56,7 @@ struct Tiles {
 /// The price of a grid, and its number of tiles of each kind.
 type Found = ((f64, f64), [usize; 4]);
 
-impl Fit<'_> {
+impl GridFit<'_> {
     /// The grid that moves the fewest words with at most `idle` ranks idle; of equals, the one with the least work for
     /// the busiest rank. `None` if none fits into memory, or if there are too few indices. Cost: about r (ln r)^2 steps
     /// for r ranks.
@@ -65,11 +65,12 @@ impl Fit<'_> {
     }
 
     /// That grid first, then grids within 1 % of its words that cut dimensions of other kinds: a cube on 2 ranks may be
-    /// cut along m, n or k. Cost: as [`Fit::best`].
+    /// cut along m, n or k. Cost: as [`GridFit::best`].
     pub fn near_best(&self, idle: usize) -> Vec<Grid> {
-        let mut found = self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), COUNTED);
+        let mut found =
+            self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), MAX_COUNTED_GRIDS);
         let Some(((least, _), _)) = found.first().copied() else { return Vec::new() };
-        found.retain(|((words, _), _)| *words <= least * ALIKE);
+        found.retain(|((words, _), _)| *words <= least * MAX_EQUAL_VOLUME_RATIO);
         let cut = |parts: [usize; 4]| parts.map(|parts| parts > 1);
         let counted = found.into_iter().filter_map(|(_, parts)| {
             let grid = self.grid(parts)?;
@@ -80,7 +81,8 @@ impl Fit<'_> {
         let least = counted.first().map_or(0, |(words, ..)| *words);
         let mut best: Vec<([bool; 4], Grid)> = Vec::new();
         for (words, kinds, grid) in counted {
-            if words as f64 <= least as f64 * ALIKE && best.iter().all(|(others, _)| *others != kinds) {
+            if words as f64 <= least as f64 * MAX_EQUAL_VOLUME_RATIO && best.iter().all(|(others, _)| *others != kinds)
+            {
                 best.push((kinds, grid));
             }
         }
@@ -88,7 +90,7 @@ impl Fit<'_> {
     }
 
     /// The grid with the least work for the busiest rank; of equals, the one that moves the fewest words. Cost: as
-    /// [`Fit::best`].
+    /// [`GridFit::best`].
     pub fn widest(&self) -> Option<Grid> {
         let found = self.cheapest(1, |words, work| (work, words), 1);
         self.grid(found.first()?.1)
@@ -104,8 +106,8 @@ impl Fit<'_> {
         let fits =
             |slots: usize, in_place| self.memory.is_none_or(|memory| volumes.held(slots as f64, in_place) <= memory);
         let in_place = !fits(1, false);
-        let room = self.memory.map(|memory| memory - volumes.held(0.0, in_place));
-        if room.is_some_and(|room| room < 0.0) {
+        let free_memory = self.memory.map(|memory| memory - volumes.held(0.0, in_place));
+        if free_memory.is_some_and(|free_memory| free_memory < 0.0) {
             return None;
         }
         let slots = (1..=OPERANDS).rev().find(|&slots| fits(slots, in_place)).unwrap_or(1);
@@ -118,17 +120,17 @@ impl Fit<'_> {
         // One round for the part of each rank that shares an operand; each further round is one more pass over out. If
         // no operand is shared, nothing arrives in rounds.
         let shares = parts[1] > 1 || parts[2] > 1;
-        let deep = if shares { (volumes.tile[3] / DEEP) as usize } else { 1 };
+        let deep = if shares { (volumes.tile[3] / DEEP_ROUND_INDICES) as usize } else { 1 };
         let summed_indices = (volumes.tile[3] as usize).max(1);
         let mut rounds = most_pieces(left.max(right)).min(deep.max(parts[1]).max(parts[2])).min(summed_indices);
         let mut pieces = most_pieces(summed);
-        if let Some(room) = room.map(|room| room.max(1.0)) {
+        if let Some(free_memory) = free_memory.map(|free_memory| free_memory.max(1.0)) {
             // No more rounds or pieces than indices, as `held` assumes.
             let [_, m, n, k] = volumes.tile;
-            rounds = rounds.max((slots as f64 * volumes.travelling() / room).min(k).ceil() as usize);
-            pieces = pieces.max((SUMMANDS * summed / room).min(m.max(n)).ceil() as usize);
+            rounds = rounds.max((slots as f64 * volumes.travelling() / free_memory).min(k).ceil() as usize);
+            pieces = pieces.max((SUMMANDS * summed / free_memory).min(m.max(n)).ceil() as usize);
         }
-        Some(Grid { cuts, shared, rounds, slots, pieces, in_place, way: CollectiveAlgorithm::Direct })
+        Some(Grid { cuts, shared, rounds, slots, pieces, in_place, algorithm: CollectiveAlgorithm::Direct })
     }
 
     /// The same grid with no more rounds than an operand has parts, if it has more. Extra rounds only hide more of
@@ -142,7 +144,7 @@ impl Fit<'_> {
     /// less transfer time exposed. `None` with a memory limit, or if no operand is shared.
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
-        let rounds = PIECES.min(summed);
+        let rounds = MAX_PIECES.min(summed);
         let wanted = self.memory.is_none() && self.sharing_most(grid) > 1 && rounds > grid.rounds;
         wanted.then(|| Grid { rounds, ..grid.clone() })
     }
@@ -242,7 +244,7 @@ mod tests {
     fn product(ranks: usize, extents: [usize; 3], some_idle: bool) -> Grid {
         let [m, n, k] = [0, 1, 2].map(Label);
         let kinds = Kinds { c: vec![], m: vec![m], n: vec![n], k: vec![k] };
-        let fit = Fit { kinds: &kinds, extents: &extents, uncut: &[], ranks, memory: None };
+        let fit = GridFit { kinds: &kinds, extents: &extents, uncut: &[], ranks, memory: None };
         fit.best(if some_idle { fit.idle() } else { 0 }).unwrap()
     }
 

@@ -1,4 +1,5 @@
-//! Random contractions by `grid`, `cannon` and `master-worker`: results, proofs, and bytes counted from the extents of tiles.
+//! Random contractions by `grid`, `cannon` and `master-worker`: results, proofs, and bytes counted from the extents of
+//! tiles.
 
 use crate::common::{Case, Rng, on_another_grid};
 use einsum_dist::algorithm::{Algorithm, Grid};
@@ -56,8 +57,8 @@ impl<'a> Tiles<'a> {
         tile_bounds(self.plan.extents[label.0 as usize], parts, at).len()
     }
 
-    /// What a rank lacks of its tiles of the operands, and its part of out from each of those who sum up the same tile, if these
-    /// send it directly.
+    /// What a rank lacks of its tiles of the operands, and its part of out from each of those who sum up the same tile,
+    /// if these send it directly.
     fn by_grid(&self, grid: &Grid, rank: usize) -> u64 {
         if rank >= grid.ranks() {
             return 0;
@@ -72,13 +73,13 @@ impl<'a> Tiles<'a> {
         let operands: u64 = [0, 1].map(|operand| self.volume(operand, tile) - self.held(operand, rank)).iter().sum();
         let summing: usize = grid.cuts.iter().filter(|cut| self.summed(cut.0)).map(|cut| cut.1).product();
         operands
-            + match grid.way {
+            + match grid.algorithm {
                 CollectiveAlgorithm::Direct => self.held(2, rank) * (summing as u64 - 1),
                 // What passes by is received, too.
                 CollectiveAlgorithm::Ring | CollectiveAlgorithm::Tree => {
                     let group = grid.sharing(&self.plan.output().labels, rank);
                     let me = group.iter().position(|&member| member == rank).unwrap();
-                    let pattern = Pattern::new(Collective::ReduceScatter, grid.way, summing);
+                    let pattern = Pattern::new(Collective::ReduceScatter, grid.algorithm, summing);
                     let received = (0..pattern.rounds()).filter_map(|round| pattern.step(me, round).received);
                     let parts = received.flat_map(|message| message.parts.iter());
                     parts.map(|part| self.held(2, group[part])).sum()
