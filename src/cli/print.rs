@@ -12,7 +12,7 @@ use einsum_dist::{Plan, World};
 
 use super::config::RunConfig;
 use super::failure::Failure;
-use super::run::Outcome;
+use super::outcome::Outcome;
 use super::say::say;
 use super::units::{bytes, counted, digits, seconds};
 use super::{Result, write_out};

@@ -8,7 +8,7 @@
 //! Invariant: a box has at least one register tile of rows and of columns, whatever the caches.
 
 use super::axis::run_of_box;
-use super::choose::{Candidate, View};
+use super::candidate::{Candidate, View};
 use super::{Access, AxisDim, OutAccess, PackBy, Slab};
 use crate::local_plan::CACHE_LINE;
 

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::axis::run_of_box;
-use super::choose::Candidate;
+use super::candidate::Candidate;
 use super::footprint::{Footprint, PAGE};
 use super::{Access, AxisDim, OutAccess, PackBy, cycles_of_step};
 use crate::dtype::Dtype;

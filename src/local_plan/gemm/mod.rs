@@ -11,6 +11,7 @@
 
 mod axis;
 mod boxes;
+mod candidate;
 mod choose;
 mod cost;
 mod footprint;
