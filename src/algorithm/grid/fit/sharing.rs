@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 
 use super::{Fit, prime_factors};
-use crate::algorithm::Sharing;
+use crate::algorithm::grid::Sharing;
 use crate::dims::{Kinds, Label};
 
 impl Fit<'_> {
