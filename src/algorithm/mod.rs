@@ -7,6 +7,7 @@
 //! | `ring-mn` | m/p | n/p | m/p (or mirrored: n/p) | the operand that is cut differently from out |
 //! | `ring-k` | k/p | k/p | m/p (or n/p) | out, as partial sums |
 //! | `slicing` | any | any | any | the pieces of two tensors that match the blocks of the third |
+//! | `summa` | m/r k/c | k/r n/c | m/r n/c | panels of both operands, broadcast |
 //! | `cannon` | m/s k/s | k/s n/s | m/s n/s | both operands, block by block |
 //! | `master-worker` | rank 0 | rank 0 | rank 0 | the workers' parts of operands and of out |
 //! | `grid` | tiles of a grid | tiles | tiles | parts of tiles that other ranks hold; summands of out if k is cut |
@@ -35,6 +36,7 @@ mod replicas;
 mod ring_k;
 mod ring_mn;
 mod slicing;
+mod summa;
 mod unary;
 
 pub use cannon::Cannon;
@@ -49,4 +51,5 @@ pub use registry::{Algorithm, AlgorithmName, Distributions, RankCount, Residency
 pub use ring_k::RingK;
 pub use ring_mn::RingMn;
 pub use slicing::{Chunks, Reorder, Slicing, Stationary};
+pub use summa::Summa;
 pub use unary::{carried, unary};

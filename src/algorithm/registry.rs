@@ -26,6 +26,7 @@ use super::master_worker::{self, MasterWorker};
 use super::ring_k::{self, RingK};
 use super::ring_mn::{self, RingMn};
 use super::slicing::{self, Slicing};
+use super::summa::{self, Summa};
 use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;
 use crate::schedule::Builder;
@@ -210,6 +211,15 @@ registry! {
         cuts: "c, m or n, from rank 0",
         moves: "parts of operands, parts of out back",
         candidates: master_worker::candidates,
+    };
+    /// A grid of ranks of any shape; panels of operands are broadcast past out.
+    Summa(summa: Summa) = "summa" => summa, Row {
+        ranks: RankCount::Any,
+        residency: Residency::Distributed,
+        needs: "a dimension of each of the kinds m, n and k",
+        cuts: "m, n and k, on rows and columns of ranks",
+        moves: "panels of both operands, broadcast",
+        candidates: summa::candidates,
     };
 }
 
