@@ -31,7 +31,7 @@ SEED     ?=
 COMMAND  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-long test-aarch64 test-asan test-large test-numa bench bench-network bench-ranks bench-steps volumes thesis mlp packages build
+.PHONY: help demo test fuzz test-long test-aarch64 test-asan test-large test-numa bench bench-network bench-ranks bench-steps volumes thesis mlp packages build install book
 
 help:
 	@echo "make demo          contract the .npy files of data/ on 2 MPI ranks: plan, time, GFLOP/s, check"
@@ -53,6 +53,8 @@ help:
 	@echo "                   transport and beside a plain copy: benches/results/tasks.txt and transports.txt"
 	@echo "make bench-steps   what long trees cost by their length, planned, run and reported: benches/results/steps.txt"
 	@echo "make build         the program with all features: $(PROGRAM)"
+	@echo "make book          the documentation as a web site: target/book/index.html"
+	@echo "make install       the same with its manual page and completion scripts, below PREFIX=$(PREFIX)"
 	@echo
 	@echo "Without any system package: cargo run --release -- \"mk,kn->mn\""
 
@@ -61,6 +63,24 @@ packages:
 
 build: packages
 	$(BUILD) build --release --features $(FEATURES)
+
+book:
+	@command -v mdbook > /dev/null || [ -x target/tools/bin/mdbook ] || cargo install --quiet --locked mdbook --root target/tools
+	@PATH="$$PWD/target/tools/bin:$$PATH" mdbook build 2>&1 | tee target/book.log
+	@! grep -q -e WARN -e ERROR target/book.log
+
+# make install PREFIX=$HOME/.local DESTDIR= : the program, its manual page and completion scripts.
+PREFIX  ?= /usr/local
+DESTDIR ?=
+SHARE    = $(DESTDIR)$(PREFIX)/share
+
+install: build
+	install -Dm755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/einsum-dist
+	mkdir -p $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
+	$(PROGRAM) --man-page > $(SHARE)/man/man1/einsum-dist.1
+	$(PROGRAM) --completions bash > $(SHARE)/bash-completion/completions/einsum-dist
+	$(PROGRAM) --completions zsh > $(SHARE)/zsh/site-functions/_einsum-dist
+	$(PROGRAM) --completions fish > $(SHARE)/fish/vendor_completions.d/einsum-dist.fish
 
 demo: build
 	@MPIRUN=$(MPIRUN) ./.ci/demo $(PROGRAM)

@@ -77,6 +77,12 @@ refuses() {
 }
 export -f refuses
 
+# small FILE...: all files together have less than 700 kB.
+small() {
+    du -cb "$@" | tee /dev/stderr | awk 'END { exit $1 >= 700000 }'
+}
+export -f small
+
 skip() { printf '%-58s skipped: %s\n' "$1" "$2"; }
 
 # cargo with the target directory and the compiler of one MPI.
@@ -102,25 +108,28 @@ if tool fmt rustfmt; then step "format" cargo fmt --all --check; else skip "form
 
 linter=check deny=()
 if tool clippy clippy; then linter=clippy deny=(-- -D warnings); fi
-combinations=("" "--no-default-features" "--no-default-features --features cli" "--no-default-features --features mpi"
-    "--features $full")
+# Tests and benchmarks differ with the features cli and mpi only.
+combinations=("--all-targets" "--all-targets --no-default-features" "--lib --bins --no-default-features --features mpi"
+    "--all-targets --features $full")
 for feature in libxsmm hwloc; do
     if has $feature; then
-        combinations+=("--no-default-features --features $feature")
+        combinations+=("--lib --bins --no-default-features --features $feature")
     else
         skip "$linter --no-default-features --features $feature" "no $feature"
     fi
 done
 for features in "${combinations[@]}"; do
     # shellcheck disable=SC2086
-    step "$linter ${features:-default features}" with mpich cargo $linter "${members[@]}" --all-targets $features "${deny[@]}"
+    step "$linter $features" with mpich cargo $linter "${members[@]}" $features "${deny[@]}"
 done
 step "documentation" with mpich env RUSTDOCFLAGS="-D warnings" cargo doc "${members[@]}" --lib --no-deps --features $full
 
 # --- one process and in-process ranks -------------------------------------------------------------------------------------
 
-step "build with default features" env CARGO_TARGET_DIR=target/plain cargo build --release
-plain=target/plain/release/einsum-dist
+# What crates.io would get, built with default features; and its size.
+step "packages, built with default features" env CARGO_TARGET_DIR=target/plain cargo package --workspace --allow-dirty
+plain=target/plain/debug/einsum-dist
+step "packages below 700 kB" small target/plain/package/*.crate
 if [ -x $plain ]; then step 'einsum-dist "mk,kn->mn"' $plain "mk,kn->mn"; fi
 step "build in release with all features" with mpich cargo build --release --features $full
 step "the demo" env MPIRUN="$(launcher mpich)" ./.ci/demo target/mpich/release/einsum-dist
@@ -211,7 +220,8 @@ for mpi in mpich openmpi; do
     fi
     # Under MPICH these ran with all the other tests.
     if [ $mpi = openmpi ]; then
-        step "command line and faults, $mpi" with $mpi env EINSUM_DIST_MPIRUN="$run" cargo test --features $full --test integration cli_mpi::
+        step "command line and faults, $mpi" with mpich env EINSUM_DIST_MPIRUN="$run" \
+            EINSUM_DIST_PROGRAM="$PWD/target/$mpi/debug/einsum-dist" cargo test --features $full --test integration cli_mpi::
     fi
 done
 

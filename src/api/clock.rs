@@ -20,7 +20,6 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use super::measured::gather;
 use super::{Result, World};
 
 /// Number of readings of both clocks. The fastest one counts: others may have been interrupted.
@@ -75,7 +74,7 @@ impl Clock {
             world.all_gather(&[])?;
             rounds.push([entered, Instant::now()].map(|instant| self.at(instant)));
         }
-        let all = gather(world, &rounds)?;
+        let all = world.gather(&rounds)?;
         let estimates: Vec<(i64, i64)> = all.iter().map(|theirs| estimate(&all[0], theirs)).collect();
         let of = |process: usize| match leader(process) {
             0 => (0, 0),

@@ -2,6 +2,7 @@
 
 use ndarray::ArrayD;
 
+use super::program_cache::{self, Key};
 use super::{Operand, Problem, Result, World};
 use crate::kernel::Element;
 use crate::machine::Machine;
@@ -10,9 +11,9 @@ use crate::plan::Options;
 /// Contracts whole operands in this process, on the current rayon pool, without communication. Returns a new row-major
 /// array. `docs/expressions.md` describes the syntax of expressions.
 ///
-/// Cost: every call parses, plans and compiles. For small operands, this is slower than the contraction itself; a
-/// [`Program`] does it once. Operands are borrowed, whatever their strides. Besides the result, memory is allocated for
-/// intermediates and packing.
+/// Cost: the first call parses, plans and compiles. Later ones with the same text, shapes and number of threads reuse
+/// its program; each thread keeps up to 32, with up to 16 MB of buffers. A [`Program`] of your own is never evicted.
+/// Operands are borrowed, whatever their strides. Besides the result, memory is allocated for intermediates and packing.
 ///
 /// # Errors
 /// [`Error::Parse`] if the text is not an expression, [`Error::Shape`] if the operands do not fit it. Both show the
@@ -36,8 +37,17 @@ use crate::plan::Options;
 /// [`Error::Shape`]: crate::Error::Shape
 pub fn einsum<T: Element>(expression: &str, operands: &[&dyn Operand<T>]) -> Result<ArrayD<T>> {
     let shapes: Vec<Vec<usize>> = operands.iter().map(|operand| operand.view_dyn().shape().to_vec()).collect();
-    let options = Options { dtype: T::DTYPE, ..Options::default() };
-    let machine = Machine::new(1, rayon::current_num_threads());
-    let plan = Problem::parse(expression)?.shapes(&shapes)?.plan(&machine, &options)?;
-    World::single().compile::<T>(&plan)?.run(operands)
+    let key = Key { expression: expression.to_owned(), shapes, dtype: T::DTYPE, threads: rayon::current_num_threads() };
+    let mut program = match program_cache::take::<T>(&key) {
+        Some(program) => program,
+        None => {
+            let options = Options { dtype: T::DTYPE, ..Options::default() };
+            let machine = Machine::new(1, key.threads);
+            let plan = Problem::parse(expression)?.shapes(&key.shapes)?.plan(&machine, &options)?;
+            World::single().compile::<T>(&plan)?
+        }
+    };
+    let out = program.run(operands)?;
+    program_cache::put(key, program);
+    Ok(out)
 }

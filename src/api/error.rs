@@ -4,7 +4,7 @@ use std::fmt;
 
 use einsum_parser::ParseError;
 
-use super::host;
+use super::hostname;
 use crate::comm::CommError;
 use crate::exec::KernelError;
 use crate::io::npy::NpyError;
@@ -26,7 +26,7 @@ pub struct Rank {
 impl Rank {
     /// A rank of this process.
     pub(super) fn here(number: usize) -> Rank {
-        Rank { number, host: host::name() }
+        Rank { number, host: hostname::name() }
     }
 }
 

@@ -6,10 +6,9 @@
 use std::iter::repeat_n;
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use super::clock::Clock;
-use super::{Error, Program, Result, World, host};
+use super::{Program, Result, host};
 use crate::exec::{Metrics, TaskMetric};
 use crate::kernel::Element;
 use crate::plan::{ByLink, Measured, Plan};
@@ -62,7 +61,7 @@ impl<T: Element> Program<T> {
                 hidden_share: busy.hidden_share(),
             }
         });
-        Ok(gather(&self.world, &local.collect::<Vec<_>>())?.concat())
+        Ok(self.world.gather(&local.collect::<Vec<_>>())?.concat())
     }
 
     /// The last run, with every task of every rank on one clock; `None` before the first run. Slices follow each other
@@ -101,7 +100,7 @@ impl<T: Element> Program<T> {
             ranks.collect()
         });
         let mine: (String, Vec<Vec<Ran>>) = (host::name(), slices.collect());
-        let (hosts, all): (Vec<String>, Vec<Vec<Vec<Ran>>>) = gather(&self.world, &mine)?.into_iter().unzip();
+        let (hosts, all): (Vec<String>, Vec<Vec<Vec<Ran>>>) = self.world.gather(&mine)?.into_iter().unzip();
         let (ahead, error) = clock.ahead(&self.world, &hosts)?;
         // Processes whose ranks have more tasks keep fewer slices.
         let shown = all.iter().map(Vec::len).min().unwrap_or(0);
@@ -168,17 +167,6 @@ fn joined(slices: Vec<Vec<Ran>>) -> (f64, Vec<Span>) {
         }
     }
     (seconds(over - left_out), spans.concat())
-}
-
-/// Gathers a value from every process, in order of processes. Collective.
-///
-/// # Errors
-/// MPI fails, or a process sends another type.
-pub(super) fn gather<V: Serialize + DeserializeOwned>(world: &World, mine: &V) -> Result<Vec<V>> {
-    // The values consist of numbers, names and lists; serialising these into memory cannot fail.
-    let all = world.all_gather(&serde_json::to_vec(mine).unwrap_or_default())?;
-    let parsed = all.iter().map(|bytes| serde_json::from_slice(bytes)).collect::<std::result::Result<Vec<V>, _>>();
-    parsed.map_err(|error| Error::Usage(format!("a rank sent no measurements: {error}")))
 }
 
 #[cfg(test)]

@@ -282,6 +282,6 @@ mod tests {
     /// The cores of the calling thread.
     fn own_cores() -> Vec<usize> {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-        host::listed(&status)
+        crate::api::cores::listed(&status)
     }
 }

@@ -134,6 +134,11 @@ impl<T: Element> Program<T> {
         })
     }
 
+    /// Bytes of buffers that it holds between runs.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.ranks.iter().map(RankProgram::owned_bytes).sum()
+    }
+
     /// The plan that it was compiled from, with shapes and distributions of operands and output.
     pub fn plan(&self) -> &Plan {
         &self.plan

@@ -9,6 +9,9 @@ use std::rc::Rc;
 #[cfg(feature = "mpi")]
 use std::time::Duration;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::error::Rank;
 use super::placement::{AgreedPlacement, Crew};
 use super::{Error, Program, Result, host, memory_limits};
@@ -367,6 +370,17 @@ impl World {
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => Ok(members.communicator.all_gather_bytes(mine)?),
         }
+    }
+
+    /// Gathers the measurements of every process, in order of processes. Collective.
+    ///
+    /// # Errors
+    /// MPI fails, or a process sends another type.
+    pub(super) fn gather<V: Serialize + DeserializeOwned>(&self, mine: &V) -> Result<Vec<V>> {
+        // The values consist of numbers, names and lists; serialising these into memory cannot fail.
+        let all = self.all_gather(&serde_json::to_vec(mine).unwrap_or_default())?;
+        let parsed = all.iter().map(|bytes| serde_json::from_slice(bytes)).collect::<std::result::Result<Vec<V>, _>>();
+        parsed.map_err(|error| Error::Usage(format!("a rank sent no measurements: {error}")))
     }
 
     /// The host name of each rank; empty if the system does not provide one. Collective.

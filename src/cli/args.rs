@@ -23,165 +23,204 @@ use super::values;
     override_usage = "einsum-dist [OPTIONS] EXPRESSION [OPERAND.npy]...\n       mpirun -n 4 einsum-dist [OPTIONS] EXPRESSION [OPERAND.npy]..."
 )]
 pub struct Args {
-    /// What to contract: `mk,kn->mn`, a tree `[ij,jk->ik],kl->il`, an einsum_ir tree `[m0,k0],[k0,n0]->[m0,n0]`,
-    /// `@FILE`, or `-` for standard input
-    #[arg(required_unless_present = "completions")]
+    /// What to contract: an einsum `mk,kn->mn`, a tree `[ij,jk->ik],kl->il`, an einsum_ir tree
+    /// `[m0,k0],[k0,n0]->[m0,n0]`, `@FILE` to read one from a file, or `-` to read it from standard input
+    #[arg(required_unless_present_any = ["completions", "man_page"])]
     pub expression: Option<String>,
 
-    /// One .npy file per operand; without files, operands are random
+    /// One .npy file per operand; without files, the operands are random
     #[arg(value_name = "OPERAND.npy")]
     pub operands: Vec<PathBuf>,
 
-    /// Write the result
+    /// Write the result to this file
     #[arg(short, long, value_name = "FILE.npy", allow_hyphen_values = true, value_parser = values::file())]
     pub output: Option<PathBuf>,
 
-    /// Extents of random operands: `m=4096,k=512`; one number for all; `8,k=512`; a list in ascending order of the
-    /// names of an einsum_ir tree [default: the largest power of two, at most 2048, with which no tensor exceeds four
-    /// million elements]
+    /// Extents for random operands: `m=4096,k=512` by name, one number for all dimensions, `8,k=512` for both, or a
+    /// list in ascending order of the names of an einsum_ir tree [default: the largest power of two, at most 2048, with
+    /// which no tensor has more than four million elements]
     #[arg(short, long, value_name = "EXTENTS", allow_hyphen_values = true, value_parser = values::text())]
+    #[arg(help_heading = "Operands")]
     pub size: Vec<String>,
 
-    /// Element type of random operands: float32, float64, complex64, complex128, or f32, f64, c64, c128
-    /// [default: float32]
+    /// Element type of random operands: float32, float64, complex64, complex128, or f32, f64, c64, c128 [default:
+    /// float32]
     #[arg(long, value_name = "TYPE", allow_hyphen_values = true, value_parser = values::text())]
+    #[arg(help_heading = "Operands")]
     pub dtype: Option<String>,
 
-    /// Of random operands, which do not depend on the number of ranks
+    /// Seed of random operands, which are the same on any number of ranks
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true, value_parser = values::seed())]
+    #[arg(help_heading = "Operands")]
     pub seed: u64,
 
-    /// Ranks inside this process; under mpirun, mpirun says how many [default: one for each NUMA domain
-    /// whose cores this process may use, fewer where that would leave many of the cores idle]
+    /// Number of ranks in this process; under mpirun, the launcher sets it [default: one for each NUMA domain whose
+    /// cores this process may use, fewer if many cores would then be idle]
     #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true, value_parser = values::count())]
+    #[arg(help_heading = "Ranks")]
     pub ranks: Option<NonZeroUsize>,
 
-    /// Fail where ranks have no task and hold no block; by default they are idle, with a warning
+    /// Fail if ranks have no task and hold no block; by default they stay idle, with a warning
     #[arg(long)]
+    #[arg(help_heading = "Ranks")]
     pub strict_ranks: bool,
 
-    /// Compute threads of each rank [default: its share of the cores, less one for communication where ranks are
-    /// several and that leaves one]
+    /// Compute threads per rank [default: the rank's share of the cores, minus one for communication if there are
+    /// several ranks and at least one core remains]
     #[arg(short = 't', long, value_name = "N", allow_hyphen_values = true, value_parser = values::count())]
+    #[arg(help_heading = "Ranks")]
     pub workers: Option<NonZeroUsize>,
 
     #[arg(long, help = algorithms_in_a_line(), value_name = "ALGORITHM", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
+    #[arg(help_heading = "Plan")]
     pub algorithm: String,
 
-    /// Where operands and the result lie, one entry each between `;`: `m:2 k:3; k:cyclic(64,2) n:3; x6`. Axes of a grid of
-    /// ranks are even tiles (`m:2`), blocks dealt out (`m:cyclic(64,2)`), cuts (`m:at(10,30)`), replicas (`x2`); `one` is one
-    /// rank, `@4` or `@(2,0)` at the end says which ranks, `*` leaves the choice
+    /// Distributions of the operands and the result, separated by `;`: `m:2 k:3; k:cyclic(64,2) n:3; x6`. Each is a
+    /// grid of ranks whose axes are even tiles (`m:2`), blocks dealt out in turn (`m:cyclic(64,2)`), cuts at given
+    /// indices (`m:at(10,30)`) or replicas (`x2`); `one` is a single rank, `@4` or `@(2,0)` at the end names the ranks,
+    /// and `*` leaves the choice to the planner
     #[arg(long, value_name = "SPEC", allow_hyphen_values = true, value_parser = values::text())]
+    #[arg(help_heading = "Plan")]
     pub distribution: Option<String>,
 
-    /// The dimension that algorithms cut, or two: `m,n`
+    /// The dimension that algorithms cut, or two of them: `m,n`
     #[arg(long, value_name = "LABEL", allow_hyphen_values = true, value_parser = values::text())]
+    #[arg(help_heading = "Plan")]
     pub cut: Option<String>,
 
-    /// The order of contractions outside brackets: auto, greedy, optimal, anneal, left-to-right, or positions in the list of
-    /// operands as opt_einsum writes them: "(0,1),(0,1)"
+    /// Contraction order outside brackets: auto, greedy, optimal, anneal, left-to-right, or positions in the list of
+    /// operands in the format of opt_einsum: "(0,1),(0,1)"
     #[arg(long, value_name = "PATH", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
+    #[arg(help_heading = "Plan")]
     pub path: String,
 
-    /// Budget of the search for that order, on a core of some 3 GHz: counted in steps, so that all ranks find the same [default:
-    /// 10 for optimal, a tenth of the predicted run time and at most 2 for auto]
+    /// Time budget of the search for the contraction order, for a core of about 3 GHz; it is counted in steps, so that
+    /// all ranks find the same order [default: 10 for optimal; for auto a tenth of the predicted run time, at most 2]
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = values::seconds())]
+    #[arg(help_heading = "Plan")]
     pub path_time: Option<f64>,
 
-    /// auto, xsmm, portable (our own, on the widest instructions here), avx2, avx512, neon, or reference (one product after
-    /// the other, to compare with: slow); one that is not available is an error. auto is portable, with xsmm for batches of
-    /// small products where the build has it
+    /// Kernel of local contractions: auto, xsmm (LIBXSMM), portable (our own, with the widest instructions of this
+    /// processor), avx2, avx512, neon, or reference (one product after another, slow, for comparison); a kernel that is
+    /// not available is an error. auto is portable, and xsmm for batches of small products if this build has it
     #[arg(long, value_name = "KERNEL", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
+    #[arg(help_heading = "Plan")]
     pub kernel: String,
 
     /// Keep the dimensions of intermediates in the order of the expression
     #[arg(long)]
+    #[arg(help_heading = "Plan")]
     pub no_layout: bool,
 
-    /// Let transfers and computation take turns, in runs and in what --simulate plays; predicted times overlap all the same
+    /// Do not overlap transfers with computation, in runs and with --simulate; predicted times assume overlap all the
+    /// same
     #[arg(long)]
+    #[arg(help_heading = "Plan")]
     pub no_overlap: bool,
 
-    /// Let cannon run on any number of ranks: those beyond the largest square have nothing to do
+    /// Let cannon run on any number of ranks; those beyond the largest square are idle
     #[arg(long)]
+    #[arg(help_heading = "Plan")]
     pub idle: bool,
 
-    /// In which order ranks go through what slicing gives them: direct, greedy, by-cost or exhaustive
+    /// Order in which ranks process their parts in the slicing algorithm: direct, greedy, by-cost or exhaustive
     #[arg(long, value_name = "ORDER", default_value = "direct", allow_hyphen_values = true, value_parser = values::text())]
+    #[arg(help_heading = "Plan")]
     pub reorder: String,
 
-    /// Fail where an intermediate would have to be redistributed
+    /// Fail if an intermediate would have to be redistributed
     #[arg(long)]
+    #[arg(help_heading = "Plan")]
     pub forbid_redistribution: bool,
 
-    /// Bytes that each rank may take: `4GiB`, `500MB`
+    /// Most bytes that each rank may use: `4GiB`, `500MB`; larger contractions are sliced
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_parser = values::text())]
+    #[arg(help_heading = "Plan")]
     pub memory_limit: Option<String>,
 
-    /// auto (what a short measurement finds to be the quickest), shared (memory of one process, or of the processes of a node
-    /// under mpirun; messages between nodes), message or rma (under mpirun), or throttled:BYTES_PER_SECOND (ranks of one process)
+    /// How blocks travel: auto (the fastest in a short measurement), shared (memory of one process, or of the processes
+    /// of a node under mpirun, with messages between nodes), message or rma (under mpirun), or
+    /// throttled:BYTES_PER_SECOND (ranks of one process)
     #[arg(long, value_name = "TRANSPORT", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
+    #[arg(help_heading = "Ranks")]
     pub transport: String,
 
-    /// Add the result onto this array
+    /// Add the result to this array
     #[arg(long, value_name = "FILE.npy", allow_hyphen_values = true, value_parser = values::file())]
+    #[arg(help_heading = "Operands")]
     pub accumulate: Option<PathBuf>,
 
-    /// Timed runs
+    /// Number of timed runs
     #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true, value_parser = values::repeat())]
+    #[arg(help_heading = "Run")]
     pub repeat: NonZeroU32,
 
-    /// Runs before the timed ones
+    /// Number of runs before the timed ones
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true, value_parser = values::warmup())]
+    #[arg(help_heading = "Run")]
     pub warmup: u32,
 
-    /// Recompute output elements in double precision and compare: all of them where that is quick, else a sample
+    /// Recompute elements of the result in double precision and compare: all of them if that is quick, a sample
+    /// otherwise
     #[arg(long)]
+    #[arg(help_heading = "Run")]
     pub check: bool,
 
-    /// Plan and verify, print the plan, touch no data
+    /// Print the plan and verify it, without reading data
     #[arg(long)]
+    #[arg(help_heading = "Reports")]
     pub explain: bool,
 
-    /// Explain, and play the schedules of all ranks without data: when who computes, sends and receives
+    /// As --explain, and simulate the schedules of all ranks: who computes, sends and receives when
     #[arg(long)]
+    #[arg(help_heading = "Reports")]
     pub simulate: bool,
 
-    /// Write what every rank's workers did when, task by task, and what it sent and received, for chrome://tracing and
-    /// Perfetto: of the last run, or of what --simulate plays
+    /// Write a trace for chrome://tracing and Perfetto: the tasks of every rank's workers, and its transfers, in the
+    /// last run or in the simulation
     #[arg(long, value_name = "FILE.json", allow_hyphen_values = true, value_parser = values::file())]
+    #[arg(help_heading = "Reports")]
     pub trace: Option<PathBuf>,
 
-    /// Draw the same, of 64 ranks at most
+    /// Draw the same for at most 64 ranks
     #[arg(long, value_name = "FILE.svg", allow_hyphen_values = true, value_parser = values::file())]
+    #[arg(help_heading = "Reports")]
     pub timeline: Option<PathBuf>,
 
-    /// Plan for the machine that this file describes: its topology, ranks, workers and rates; with --explain or
-    /// --simulate
+    /// With --explain or --simulate, plan for the machine in this file: topology, ranks, workers and rates
     #[arg(long, value_name = "FILE.toml", allow_hyphen_values = true, value_parser = values::file())]
+    #[arg(help_heading = "Plan")]
     pub machine: Option<PathBuf>,
 
-    /// Give up when a peer has not answered for so long while nothing is computed here: longer than whatever any other
-    /// rank does without communicating, such as reading, checking, writing, consecutive tasks. Between ranks of one
-    /// process it takes effect when the silent one returns
+    /// Fail if a peer does not answer for this long while this rank has nothing to compute. Choose it longer than any
+    /// rank takes without communicating, to read, check, write or run consecutive tasks. Between ranks of one process
+    /// it takes effect when the silent rank returns
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = values::seconds())]
+    #[arg(help_heading = "Ranks")]
     pub timeout: Option<f64>,
 
-    /// Print one JSON object
+    /// Print one JSON object instead of the summary
     #[arg(long)]
+    #[arg(help_heading = "Reports")]
     pub json: bool,
 
-    /// Show the plan before it runs, the topology and every rank's cores, on standard error
+    /// Print the plan, the topology and the cores of every rank to standard error before the run
     #[arg(short, long, conflicts_with = "quiet")]
+    #[arg(help_heading = "Reports")]
     pub verbose: bool,
 
     /// Print neither a summary nor warnings
     #[arg(short, long)]
+    #[arg(help_heading = "Reports")]
     pub quiet: bool,
 
-    /// Print a completion script
+    /// Print a completion script for this shell
     #[arg(long, value_name = "SHELL", exclusive = true, allow_hyphen_values = true, value_parser = values::shell())]
     pub completions: Option<Shell>,
+
+    /// Print the manual page, in roff
+    #[arg(long, exclusive = true, hide = true)]
+    pub man_page: bool,
 }
 
 impl Args {

@@ -7,11 +7,14 @@ use std::io::IsTerminal;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use einsum_dist::Error;
+use einsum_dist::api::{Rank, host};
+use einsum_dist::comm::launcher::launcher;
 use einsum_dist::io::output::without_code;
+use einsum_dist::memory::OutOfMemory;
 use einsum_parser::{Span, render_carets};
 
 use super::say::{self, say};
-use super::write_out;
+use super::{Result, write_out};
 
 /// Maximum bytes of a text that is shown whole; a longer one is clipped around its places.
 const WHOLE_LINES: usize = 400;
@@ -38,6 +41,15 @@ impl<E: Into<Error>> From<E> for Failure {
     fn from(error: E) -> Failure {
         Failure::Library(error.into())
     }
+}
+
+/// Adds this rank to the error of an allocation.
+///
+/// # Errors
+/// The given one.
+pub fn memory<V>(had: std::result::Result<V, OutOfMemory>) -> Result<V> {
+    let rank = || Rank { number: launcher().map_or(0, |launcher| launcher.rank), host: host::name() };
+    Ok(had.map_err(|cause| Error::Memory { rank: rank(), cause })?)
 }
 
 impl Failure {

@@ -9,9 +9,11 @@
 //! |---|---|
 //! | `args`, `values`, `sizes`, `units` | flags as typed, their values, and the small languages inside them |
 //! | `start` | the world: a single rank, ranks in this process, or the processes of mpirun |
-//! | `config`, `inputs` | all flags together, validated; headers of files |
+//! | `config`, `validate`, `inputs` | a run; all flags together, checked; headers of files |
 //! | `paths` | checks that outputs can be written and overwrite no file that is read |
-//! | `run`, `result_sink`, `check` | the run, the consumers of its result, its comparison with double precision |
+//! | `run`, `outcome` | the run, and what it leaves to be printed |
+//! | `result_sink`, `check` | the consumers of its result, its comparison with double precision |
+//! | `gather` | numbers of all processes |
 //! | `norm`, `compensated` | the norm of a result, and sums in twice the precision |
 //! | `explain`, `print` | standard output |
 //! | `trace_files` | the files of `--trace` and `--timeline` |
@@ -28,9 +30,11 @@ mod compensated;
 pub mod config;
 mod explain;
 pub mod failure;
+mod gather;
 mod guard;
 mod inputs;
 mod norm;
+mod outcome;
 mod panics;
 mod paths;
 mod print;
@@ -42,6 +46,7 @@ pub mod sizes;
 pub mod start;
 mod trace_files;
 pub mod units;
+mod validate;
 pub mod values;
 
 use std::io::{ErrorKind, Write};
@@ -98,7 +103,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Help, version and completions: printed without a world.
+/// Help, version, completions and the manual page: printed without a world.
 fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<String> {
     match arguments {
         Err(error) if !error.use_stderr() => Some(error.to_string()),
@@ -106,6 +111,12 @@ fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<Str
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Args::command(), "einsum-dist", &mut script);
             Some(String::from_utf8_lossy(&script).into_owned())
+        }
+        Ok(Args { man_page: true, .. }) => {
+            let mut page = Vec::new();
+            // Writing to memory cannot fail.
+            let _ = clap_mangen::Man::new(Args::command()).render(&mut page);
+            Some(String::from_utf8_lossy(&page).into_owned())
         }
         _ => None,
     }

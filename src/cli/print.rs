@@ -6,13 +6,13 @@
 use std::fmt::Write;
 
 use einsum_dist::io::output::shown;
-use einsum_dist::plan::{ByLink, Measured, NodeReport, Report};
+use einsum_dist::plan::{ByLink, CheckReport, Measured, NodeReport, Report};
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Plan, World};
 
 use super::config::RunConfig;
 use super::failure::Failure;
-use super::run::Outcome;
+use super::outcome::Outcome;
 use super::say::say;
 use super::units::{bytes, counted, digits, seconds};
 use super::{Result, write_out};
@@ -96,7 +96,39 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     let (ranks, workers) = (counted(report.ranks, "rank"), counted(report.workers, "worker"));
     lines.push(("ran on", format!("{ranks}, {workers}{each}{transport}")));
     lines.push(("kernel", report.kernel.clone()));
-    let steps = listed(&report);
+    lines.extend(steps(config, &report));
+    lines.push(("time", time(config, outcome)));
+    if let Some(gflops) = report.gflops.filter(|&gflops| gflops > 0.0) {
+        let flop = format!("{} GFLOP", digits(plan.total_gflop()));
+        lines.push(("rate", format!("{} GFLOP/s ({flop})", digits(gflops))));
+    }
+    if report.ranks > 1 {
+        lines.extend(communication(config, outcome, &report));
+    }
+    let shape: Vec<String> = report.output.shape.iter().map(usize::to_string).collect();
+    let shape = if shape.is_empty() { "one number".to_owned() } else { shape.join(" x ") };
+    let parts =
+        if report.output.parts > 1 { format!(", left in {} parts", report.output.parts) } else { String::new() };
+    lines.push(("output", format!("{}, norm {:.6e}{parts}", beginning(shape), outcome.norm)));
+    lines.extend(outcome.check.as_ref().map(|check| ("check", verdict(outcome, check))));
+    if let (Some(path), true) = (&config.output, outcome.check.is_none_or(|check| check.ok)) {
+        lines.push(("written", shown(path).to_string()));
+    }
+    for (name, path) in [("trace", &config.trace), ("timeline", &config.timeline)] {
+        lines.extend(path.iter().map(|path| (name, shown(path).to_string())));
+    }
+    let mut text = String::new();
+    for (name, value) in lines {
+        // Writing into memory cannot fail.
+        let _ = writeln!(text, "{name:<12}{value}");
+    }
+    text
+}
+
+/// The lines of the steps: expression, algorithm, and on several ranks the time.
+fn steps(config: &RunConfig, report: &Report) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    let steps = listed(report);
     let texts: Vec<String> = steps.iter().map(|node| beginning(node.expression.clone())).collect();
     let hows: Vec<String> = steps.iter().map(|node| how(node)).collect();
     let [width, wide] = [&texts, &hows].map(|column| {
@@ -116,55 +148,35 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
         let more = counted(report.nodes.len() - steps.len(), "smaller step");
         lines.push(("", format!("and {more} (--explain and --json have all)")));
     }
-    lines.push(("time", time(config, outcome)));
-    if let Some(gflops) = report.gflops.filter(|&gflops| gflops > 0.0) {
-        let flop = format!("{} GFLOP", digits(plan.total_gflop()));
-        lines.push(("rate", format!("{} GFLOP/s ({flop})", digits(gflops))));
+    lines
+}
+
+/// The lines on what several ranks exchange, and on their waiting.
+fn communication(config: &RunConfig, outcome: &Outcome, report: &Report) -> Vec<(&'static str, String)> {
+    let played = (report.ranks <= PLAYED).then(|| config.played()).flatten();
+    let sum = |bytes: fn(&ByLink) -> u64| outcome.measured.iter().map(|rank| bytes(&rank.by_link)).sum::<u64>();
+    let [near, far] = [sum(|link| link.same_node), sum(|link| link.other_nodes)].map(|sum| bytes(sum as f64));
+    let mut lines = vec![
+        ("received", received(report, outcome, played.as_ref())),
+        ("links", format!("{near} within nodes, {far} between nodes, all ranks together")),
+        ("idle", idle(&config.plan, outcome, played.as_ref())),
+    ];
+    if outcome.seconds.runs > 1 {
+        let of = "all of steps, received, links and idle; time and rate are of the median";
+        lines.push(("last run", of.to_owned()));
     }
-    if report.ranks > 1 {
-        let played = (report.ranks <= PLAYED).then(|| config.played()).flatten();
-        lines.push(("received", received(&report, outcome, played.as_ref())));
-        let sum = |bytes: fn(&ByLink) -> u64| outcome.measured.iter().map(|rank| bytes(&rank.by_link)).sum::<u64>();
-        let [near, far] = [sum(|link| link.same_node), sum(|link| link.other_nodes)].map(|sum| bytes(sum as f64));
-        lines.push(("links", format!("{near} within nodes, {far} between nodes, all ranks together")));
-        lines.push(("idle", idle(plan, outcome, played.as_ref())));
-        if outcome.seconds.runs > 1 {
-            lines.push((
-                "last run",
-                "all of steps, received, links and idle; time and rate are of the median".to_owned(),
-            ));
-        }
-    }
-    let shape: Vec<String> = report.output.shape.iter().map(usize::to_string).collect();
-    let shape = if shape.is_empty() { "one number".to_owned() } else { shape.join(" x ") };
-    let parts =
-        if report.output.parts > 1 { format!(", left in {} parts", report.output.parts) } else { String::new() };
-    lines.push(("output", format!("{}, norm {:.6e}{parts}", beginning(shape), outcome.norm)));
-    if let Some(check) = &outcome.check {
-        let verdict = match (&outcome.overflow, check.ok) {
-            (Some(_), false) => "OVERFLOW",
-            (Some(_), true) => "ok, with overflow",
-            (None, true) => "ok",
-            (None, false) => "WRONG",
-        };
-        let elements = counted(check.checked as usize, "element");
-        lines.push((
-            "check",
-            format!("{verdict}: {elements}, error {:.1e}, bound {:.1e}", check.max_error, check.bound),
-        ));
-    }
-    if let (Some(path), true) = (&config.output, outcome.check.is_none_or(|check| check.ok)) {
-        lines.push(("written", shown(path).to_string()));
-    }
-    for (name, path) in [("trace", &config.trace), ("timeline", &config.timeline)] {
-        lines.extend(path.iter().map(|path| (name, shown(path).to_string())));
-    }
-    let mut text = String::new();
-    for (name, value) in lines {
-        // Writing into memory cannot fail.
-        let _ = writeln!(text, "{name:<12}{value}");
-    }
-    text
+    lines
+}
+
+fn verdict(outcome: &Outcome, check: &CheckReport) -> String {
+    let verdict = match (&outcome.overflow, check.ok) {
+        (Some(_), false) => "OVERFLOW",
+        (Some(_), true) => "ok, with overflow",
+        (None, true) => "ok",
+        (None, false) => "WRONG",
+    };
+    let elements = counted(check.checked as usize, "element");
+    format!("{verdict}: {elements}, error {:.1e}, bound {:.1e}", check.max_error, check.bound)
 }
 
 /// The steps that the summary lists, in execution order.

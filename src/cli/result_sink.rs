@@ -7,8 +7,8 @@ use num_complex::Complex;
 use super::Result;
 use super::check::{Check, Overflow};
 use super::config::RunConfig;
+use super::gather::gather;
 use super::norm::Norm;
-use super::run::gather;
 
 /// Consumes the parts of a result.
 pub struct Finished<'a> {

@@ -7,32 +7,17 @@ use std::time::Instant;
 
 use einsum_dist::api::host;
 use einsum_dist::dtype::Dtype;
-use einsum_dist::plan::{CheckReport, Measured, Seconds};
-use einsum_dist::{DistTensor, Element, Error, World};
+use einsum_dist::plan::Seconds;
+use einsum_dist::{DistTensor, Element, World};
 use num_complex::Complex;
 
-use super::check::Overflow;
 use super::config::RunConfig;
 use super::explain::where_ranks_are;
+use super::gather::gather;
+use super::outcome::Outcome;
 use super::result_sink::Finished;
 use super::say::say;
 use super::{Result, trace_files, units};
-
-/// The outcome of a run, the same on every rank.
-#[derive(Debug)]
-pub struct Outcome {
-    pub measured: Vec<Measured>,
-    pub compile_seconds: f64,
-    pub seconds: Seconds,
-    pub norm: f64,
-    pub check: Option<CheckReport>,
-    /// Elements that the type cannot hold, if the check found some.
-    pub overflow: Option<Overflow>,
-    /// The kernel that contracted in this process.
-    pub kernel: &'static str,
-    /// The error of a trace or timeline file that could not be written.
-    pub unshown: Option<Error>,
-}
 
 /// Runs the plan. Collective.
 ///
@@ -125,11 +110,4 @@ fn slowest(world: &World, mine: &[f64]) -> Result<Seconds> {
     let middle = runs.len() / 2;
     let median = if runs.len() % 2 == 1 { runs[middle] } else { (runs[middle - 1] + runs[middle]) / 2.0 };
     Ok(Seconds { min: runs[0], median, max: runs[runs.len() - 1], runs: runs.len() })
-}
-
-/// Gathers the numbers of every process. Collective.
-pub fn gather(world: &World, mine: &[f64]) -> Result<Vec<Vec<f64>>> {
-    let bytes: Vec<u8> = mine.iter().flat_map(|number| number.to_le_bytes()).collect();
-    let numbers = |bytes: &Vec<u8>| bytes.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
-    Ok(world.all_gather(&bytes)?.iter().map(numbers).collect())
 }

@@ -6,36 +6,16 @@
 //! Invariant: while a [`WriteLease`] lives, no other lease touches its box (the ledger of [`Store`] enforces this), so
 //! a `&self`/`&mut self` view of the right element type is sound.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ndarray::{ArrayViewD, ArrayViewMutD, Axis, IxDyn, ShapeBuilder};
 
-use super::stream::Located;
-use super::{Slot, Store, Strided};
+use super::located::Located;
+use super::store::{BoxLocation, LeaseError, Slot, Store};
+use super::strided::Strided;
 use crate::dtype::Dtype;
 use crate::kernel::{Element, Tensor, TensorMut};
-
-/// Why a lease was refused: always a wrong schedule or a bug, never bad input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum LeaseError {
-    #[error("there is no buffer {buffer}")]
-    NoBuffer { buffer: usize },
-    #[error("a region leaves buffer {buffer}")]
-    Outside { buffer: usize },
-    #[error("buffer {buffer} is an operand and read only")]
-    ReadOnly { buffer: usize },
-    #[error("a region of buffer {buffer} is still in use")]
-    Conflict { buffer: usize },
-}
-
-/// The location of a box: the offset of its first element, in elements from that of the buffer, and its shape.
-#[derive(Debug)]
-pub(super) struct BoxLocation {
-    pub buffer: usize,
-    pub offset: isize,
-    /// `None`: it is the whole buffer.
-    pub part: Option<Box<Strided>>,
-}
 
 /// The common part of both kinds of lease: a location, and an entry in the ledger.
 #[derive(Debug)]
@@ -129,6 +109,31 @@ pub struct ReadLease(Lease);
 /// The right to read and write one box.
 #[derive(Debug)]
 pub struct WriteLease(Lease);
+
+impl Store {
+    /// Leases the box `bounds` of `buffer` for reading.
+    ///
+    /// # Errors
+    /// The buffer does not exist, the box leaves it, or a live lease writes into the box.
+    pub fn read(self: &Arc<Self>, buffer: usize, bounds: &[Range<usize>]) -> Result<ReadLease, LeaseError> {
+        let place = self.locate(buffer, bounds)?;
+        let id = self.enter(&place, bounds, false)?;
+        Ok(ReadLease::new(self.clone(), id, place))
+    }
+
+    /// Leases the box `bounds` of `buffer` for reading and writing.
+    ///
+    /// # Errors
+    /// As [`Store::read`]; also when a live lease reads the box, and when the buffer is an operand.
+    pub fn write(self: &Arc<Self>, buffer: usize, bounds: &[Range<usize>]) -> Result<WriteLease, LeaseError> {
+        let place = self.locate(buffer, bounds)?;
+        if !self.slot(buffer).writable {
+            return Err(LeaseError::ReadOnly { buffer });
+        }
+        let id = self.enter(&place, bounds, true)?;
+        Ok(WriteLease::new(self.clone(), id, place))
+    }
+}
 
 macro_rules! placed {
     ($lease:ty) => {

@@ -17,6 +17,7 @@ mod bytes;
 mod copy;
 mod footprint;
 mod lease;
+mod located;
 mod owned;
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process lends anything"))]
 mod remote_view;
@@ -34,11 +35,11 @@ pub use array::Array;
 pub use bytes::{bytes_of, bytes_of_mut};
 pub use copy::Stores;
 pub use footprint::Footprint;
-pub use lease::{LeaseError, ReadLease, WriteLease};
+pub use lease::{ReadLease, WriteLease};
 pub use owned::{copy_of, probe, room_for, zero_array, zeros};
 pub use remote_view::{ExportedView, Remote};
 pub use segment::{Known, Mapping, WantedSegments, machine_bytes};
-pub use store::{Slot, Store};
+pub use store::{LeaseError, Slot, Store};
 pub use stream::{Foreign, Incoming, Outgoing};
 pub use strided::Strided;
 

@@ -11,8 +11,8 @@
 use std::rc::Rc;
 
 use super::Aligned;
+use super::located::Located;
 use super::segment::{Known, Mapping, Segment};
-use super::stream::{Located, Outgoing};
 use super::strided::Strided;
 
 /// A box in a segment of its owner.
@@ -36,20 +36,14 @@ pub struct Remote {
     mapping: Rc<Mapping>,
 }
 
-impl Outgoing {
-    /// Describes where other processes can read the boxes; `None` if any box is not in a segment. Call it before the
-    /// first step.
-    pub fn lend(&self) -> Option<Vec<ExportedView>> {
-        let lend = |placed: &dyn Located| {
-            let (segment, offset) = Segment::find(placed.start() as usize)?;
-            let lent = ExportedView { segment, offset, element: placed.element(), strided: placed.strided().clone() };
-            lent.is_inside().then_some(lent)
-        };
-        self.boxes().iter().filter(|lease| lease.bytes() > 0).map(|lease| lend(lease)).collect()
-    }
-}
-
 impl ExportedView {
+    /// Where other processes can read a box; `None` if it is not in a segment.
+    pub(super) fn of(placed: &impl Located) -> Option<ExportedView> {
+        let (segment, offset) = Segment::find(placed.start() as usize)?;
+        let lent = ExportedView { segment, offset, element: placed.element(), strided: placed.strided().clone() };
+        lent.is_inside().then_some(lent)
+    }
+
     /// A view of all of `memory`, if it is a segment.
     pub fn sample(memory: &Aligned) -> Option<ExportedView> {
         let (segment, offset) = Segment::find(memory.as_ptr() as usize)?;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
-use super::lease::{BoxLocation, LeaseError, ReadLease, WriteLease};
-use super::{Aligned, Strided};
+use super::aligned::Aligned;
+use super::strided::Strided;
 use crate::distribution::Bounds;
 use crate::dtype::Dtype;
 use crate::kernel::{Element, prefetch};
@@ -23,7 +23,7 @@ pub struct Slot {
     pub(super) origin: *mut u8,
     pub(super) dtype: Dtype,
     pub(super) strided: Strided,
-    writable: bool,
+    pub(super) writable: bool,
     /// Bytes of owned memory, which other slots may share; 0 for memory of the user.
     owned_bytes: usize,
     owner: Option<Arc<Aligned>>,
@@ -99,6 +99,28 @@ impl Slot {
     }
 }
 
+/// Why a lease was refused: always a wrong schedule or a bug, never bad input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LeaseError {
+    #[error("there is no buffer {buffer}")]
+    NoBuffer { buffer: usize },
+    #[error("a region leaves buffer {buffer}")]
+    Outside { buffer: usize },
+    #[error("buffer {buffer} is an operand and read only")]
+    ReadOnly { buffer: usize },
+    #[error("a region of buffer {buffer} is still in use")]
+    Conflict { buffer: usize },
+}
+
+/// The location of a box: the offset of its first element, in elements from that of the buffer, and its shape.
+#[derive(Debug)]
+pub(super) struct BoxLocation {
+    pub buffer: usize,
+    pub offset: isize,
+    /// `None`: it is the whole buffer.
+    pub part: Option<Box<Strided>>,
+}
+
 /// A lease of a box that is not empty.
 #[derive(Debug)]
 struct Entry {
@@ -145,29 +167,6 @@ impl Store {
         slots
     }
 
-    /// Leases the box `bounds` of `buffer` for reading.
-    ///
-    /// # Errors
-    /// The buffer does not exist, the box leaves it, or a live lease writes into the box.
-    pub fn read(self: &Arc<Self>, buffer: usize, bounds: &[Range<usize>]) -> Result<ReadLease, LeaseError> {
-        let place = self.locate(buffer, bounds)?;
-        let id = self.enter(&place, bounds, false)?;
-        Ok(ReadLease::new(self.clone(), id, place))
-    }
-
-    /// Leases the box `bounds` of `buffer` for reading and writing.
-    ///
-    /// # Errors
-    /// As [`Store::read`]; also when a live lease reads the box, and when the buffer is an operand.
-    pub fn write(self: &Arc<Self>, buffer: usize, bounds: &[Range<usize>]) -> Result<WriteLease, LeaseError> {
-        let place = self.locate(buffer, bounds)?;
-        if !self.slot(buffer).writable {
-            return Err(LeaseError::ReadOnly { buffer });
-        }
-        let id = self.enter(&place, bounds, true)?;
-        Ok(WriteLease::new(self.clone(), id, place))
-    }
-
     /// Prefetches a buffer that will be leased soon: its first cache line, which is all of a small one.
     pub fn expect(&self, buffer: usize) {
         if let Some(slot) = self.slots.get(buffer).and_then(Option::as_ref) {
@@ -196,7 +195,7 @@ impl Store {
     }
 
     /// The location of a box, without a shape of its own if it is the whole buffer.
-    fn locate(&self, buffer: usize, bounds: &[Range<usize>]) -> Result<BoxLocation, LeaseError> {
+    pub(super) fn locate(&self, buffer: usize, bounds: &[Range<usize>]) -> Result<BoxLocation, LeaseError> {
         let slot = self.slots.get(buffer).and_then(Option::as_ref).ok_or(LeaseError::NoBuffer { buffer })?;
         let extents = &slot.strided.extents;
         if bounds.len() == extents.len() && bounds.iter().zip(extents).all(|(b, &e)| b.start == 0 && b.end == e) {
@@ -211,7 +210,7 @@ impl Store {
         Ok(BoxLocation { buffer, offset, part: Some(Box::new(part)) })
     }
 
-    fn enter(&self, place: &BoxLocation, bounds: &[Range<usize>], write: bool) -> Result<u64, LeaseError> {
+    pub(super) fn enter(&self, place: &BoxLocation, bounds: &[Range<usize>], write: bool) -> Result<u64, LeaseError> {
         let buffer = place.buffer;
         let overlaps =
             |other: &[Range<usize>]| bounds.iter().zip(other).all(|(a, b)| a.start < b.end && b.start < a.end);

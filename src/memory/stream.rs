@@ -11,7 +11,8 @@
 
 use super::copy::Stores;
 use super::lease::{ReadLease, WriteLease};
-use super::remote_view::Remote;
+use super::located::Located;
+use super::remote_view::{ExportedView, Remote};
 use super::strided::Strided;
 
 /// A dimension outside the dense runs of a box.
@@ -76,17 +77,6 @@ impl Runs {
     }
 }
 
-/// A box at an address of this process.
-pub(super) trait Located {
-    /// The address of its first element.
-    fn start(&self) -> *mut u8;
-
-    fn strided(&self) -> &Strided;
-
-    /// Bytes per element.
-    fn element(&self) -> usize;
-}
-
 /// Boxes that are traversed in steps.
 #[derive(Debug)]
 struct Steps<L> {
@@ -139,10 +129,12 @@ impl Outgoing {
         self.0.left
     }
 
-    /// All boxes; call it before the first step.
-    pub(super) fn boxes(&self) -> &[ReadLease] {
+    /// Describes where other processes can read the boxes; `None` if any box is not in a segment. Call it before the
+    /// first step.
+    pub fn lend(&self) -> Option<Vec<ExportedView>> {
         debug_assert!(self.0.runs.is_none(), "a part has been read");
-        self.0.boxes.as_slice()
+        let boxes = self.0.boxes.as_slice().iter();
+        boxes.filter(|lease| lease.bytes() > 0).map(ExportedView::of).collect()
     }
 
     /// Fills `out` with the next bytes; at least that many must be left.

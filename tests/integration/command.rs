@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,14 @@ use einsum_dist::api::host;
 use einsum_dist::io::npy::{create, write_block};
 use einsum_dist::{DistTensor, Dtype, Element, World, distribution::Distribution};
 
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_einsum-dist");
+/// The program under test: the one that was built with these tests, or the one that a variable names, such as that of another
+/// MPI.
+pub fn executable() -> &'static str {
+    static EXECUTABLE: LazyLock<String> = LazyLock::new(|| {
+        std::env::var("EINSUM_DIST_PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_einsum-dist").to_owned())
+    });
+    EXECUTABLE.as_str()
+}
 
 /// Variables of a launcher that started the tests must not reach the program.
 const LAUNCHERS: [&str; 6] =
@@ -87,7 +95,7 @@ pub fn ran(command: &mut Command) -> Ran {
 }
 
 pub fn program(folder: &Folder, arguments: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(executable());
     for name in LAUNCHERS {
         command.env_remove(name);
     }

@@ -3,6 +3,10 @@
 //! Source text is read with comments and strings told apart from code by [`Source::read`], which knows as much Rust as
 //! that takes; code under `#[cfg(test)]` is left out of the rules about code.
 
+mod circles;
+mod documents;
+mod functions;
+
 use std::path::{Path, PathBuf};
 
 /// A source file.
@@ -97,18 +101,28 @@ fn first_names(path: &str) -> Vec<String> {
         text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
     };
     let Some(group) = path.strip_prefix('{') else { return vec![name(path)] };
-    let mut depth = 0;
-    let mut starts = vec![0];
+    split_group(group).into_iter().map(name).filter(|name| !name.is_empty()).collect()
+}
+
+/// The members of a group in braces, from behind its first brace.
+fn split_group(group: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut members) = (0, 0, Vec::new());
     for (at, c) in group.char_indices() {
         match c {
             '{' => depth += 1,
-            '}' if depth == 0 => break,
+            '}' if depth == 0 => {
+                members.push(&group[start..at]);
+                break;
+            }
             '}' => depth -= 1,
-            ',' if depth == 0 => starts.push(at + 1),
+            ',' if depth == 0 => {
+                members.push(&group[start..at]);
+                start = at + 1;
+            }
             _ => {}
         }
     }
-    starts.into_iter().map(|at| name(&group[at..])).filter(|name| !name.is_empty()).collect()
+    members
 }
 
 fn has_word(line: &str, word: &str) -> bool {

@@ -515,6 +515,12 @@ fn bandwidth(world: &Communicator) {
         }
         end.close().unwrap();
     }
+    latency(world);
+}
+
+/// Microseconds of an exchange of 8 bytes, and of an agreement of all ranks.
+fn latency(world: &Communicator) {
+    let rank = world.rank();
     let mut end = endpoint(world, true, 1 << 30);
     let mine = store::<f64>(rank, &[2]);
     let start = Instant::now();

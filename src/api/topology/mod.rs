@@ -12,7 +12,8 @@ mod sysfs;
 
 use std::sync::OnceLock;
 
-use super::{Error, Result, host};
+use super::cores::cpus;
+use super::{Error, Result};
 use crate::machine::{Synthetic, Topology};
 
 /// The topology of this host, with all cores that the system allows this process, regardless of its affinity mask.
@@ -38,7 +39,7 @@ pub fn topology() -> Result<&'static Topology> {
 /// As [`topology`].
 pub fn allowed() -> Result<Topology> {
     let all = topology()?;
-    Ok(match host::cpus().as_slice() {
+    Ok(match cpus().as_slice() {
         [] => all.clone(),
         mask => all.restricted(mask),
     })
@@ -66,7 +67,7 @@ mod tests {
         let (all, mine) = (topology().unwrap(), allowed().unwrap());
         assert!(mine.cores() >= 1 && mine.cores() <= all.cores(), "{mine} of {all}");
         let units: Vec<usize> = mine.domains.iter().flat_map(|domain| &domain.cores).flatten().copied().collect();
-        let cpus = host::cpus();
+        let cpus = cpus();
         assert!(cpus.is_empty() || units.len() == cpus.len(), "{units:?} of {cpus:?}");
     }
 

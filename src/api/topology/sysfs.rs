@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::super::host::ranges;
+use super::super::cores::ranges;
 use crate::machine::{Cache, Domain, Topology};
 
 /// The topology of the host with this root directory; `None` if the list of online units is missing.

@@ -7,7 +7,7 @@ use einsum_dist::dims::Label;
 use einsum_dist::tree::{Step, Tree};
 
 use super::super::Result;
-use super::budget::memory;
+use super::super::failure::memory;
 use super::cost::{Evaluation, distinct, inputs};
 use super::fetch::Source;
 use super::limits::Limits;

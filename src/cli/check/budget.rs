@@ -7,9 +7,6 @@
 //!
 //! Invariant: a plan with a check stays within the limit, including what `cost` counts of the check.
 
-use einsum_dist::api::{Rank, host};
-use einsum_dist::comm::launcher::launcher;
-use einsum_dist::memory::OutOfMemory;
 use einsum_dist::tree::Tree;
 use einsum_dist::{Error, Plan, World};
 
@@ -103,15 +100,6 @@ pub fn plan_beside(
 pub fn here(world: &World, plan: &Plan, tree: &Tree, bytes: u64) -> Result<u64> {
     world.check_memory(plan, least(tree))?;
     Ok(bytes.min(world.spare_memory(plan)? / 2).max(least(tree)))
-}
-
-/// Adds this rank to the error of an allocation.
-///
-/// # Errors
-/// The given one.
-pub fn memory<V>(had: std::result::Result<V, OutOfMemory>) -> Result<V> {
-    let rank = || Rank { number: launcher().map_or(0, |launcher| launcher.rank), host: host::name() };
-    Ok(had.map_err(|cause| Error::Memory { rank: rank(), cause })?)
 }
 
 #[cfg(test)]

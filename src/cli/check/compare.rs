@@ -12,8 +12,9 @@ use rayon::prelude::*;
 
 use super::super::Result;
 use super::super::config::RunConfig;
+use super::super::failure::memory;
 use super::along_tree::Evaluator;
-use super::budget::{self, memory};
+use super::budget;
 use super::cost::Evaluation;
 use super::fetch::Source;
 use super::limits::{Limits, Reach};

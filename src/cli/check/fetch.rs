@@ -13,7 +13,7 @@ use num_complex::Complex;
 
 use super::super::Result;
 use super::super::config::RunConfig;
-use super::budget::memory;
+use super::super::failure::memory;
 use super::select::{Indices, Selection};
 use super::sum::{Term, Tracked};
 

@@ -34,7 +34,7 @@ use einsum_dist::{DistTensor, Element, World};
 
 use super::Result;
 use super::config::RunConfig;
-use super::run::gather;
+use super::gather::gather;
 use super::start::agree;
 use compare::{Comparison, Look};
 use limits::{Limits, Reach};

@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::target::{directory, followed};
+use super::links::{directory, followed};
 
 /// A file, or the location of one that does not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,10 +4,9 @@
 //! Invariant: a file is removed only while its lock is held here, so no process is writing it. Deliberately absent:
 //! file systems without locks, where the files are reported to the user and stay.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -15,8 +14,8 @@ use rustix::fs::OFlags;
 
 use super::FileError;
 use super::identity::Identity;
-use super::target::{directory, followed};
-use super::temporary::stems;
+use super::links::{directory, followed};
+use super::names::{is_temporary, stems};
 
 /// A temporary file of a target that was not removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,15 +101,4 @@ fn remove(path: &Path) -> Option<bool> {
         Err(cause) if cause.kind() != ErrorKind::NotFound => Some(false),
         _ => None,
     }
-}
-
-/// Whether a name is a temporary one for this stem, with a tag as programs choose it: two hexadecimal numbers. The tag
-/// has no dot, so names of other targets with the same beginning do not match.
-fn is_temporary(name: &OsStr, stem: &OsStr) -> bool {
-    let rest = name.as_bytes().strip_prefix(b".").and_then(|rest| rest.strip_prefix(stem.as_bytes()));
-    let tag = rest.and_then(|rest| rest.strip_prefix(b".")).and_then(|rest| rest.strip_suffix(b".partial"));
-    let Some(tag) = tag else { return false };
-    let mut numbers = tag.split(|&byte| byte == b'-');
-    let hexadecimal = |number: &[u8]| !number.is_empty() && number.iter().all(u8::is_ascii_hexdigit);
-    numbers.clone().count() == 2 && numbers.all(hexadecimal)
 }

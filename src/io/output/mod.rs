@@ -1,7 +1,9 @@
 //! Output files that appear whole or not at all, whatever they hold and whatever ends the process.
 //!
 //! ```text
-//! Target       where a path leads: links followed, the file there examined
+//! links        where a path leads
+//! Target       the file there, examined
+//! names        the names of temporary files
 //! Temporary    the hidden, locked file beside it, until it is renamed
 //! access       mode, owner and access control list of the file that is replaced
 //! registry     the temporary files of this process, to be removed when it ends early
@@ -17,6 +19,8 @@ mod access;
 mod error;
 mod identity;
 mod leftovers;
+mod links;
+mod names;
 mod registry;
 mod target;
 mod temporary;

@@ -10,11 +10,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
-use super::temporary::{beside, fits};
+use super::links::{directory, followed};
+use super::names::{beside, fits};
 use super::{FileError, registry};
-
-/// Maximum links of a chain that are followed, as in Linux.
-const MOST_LINKS: usize = 40;
 
 /// An output that can be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,27 +133,4 @@ fn special(path: &Path, found: Option<&Metadata>) -> Result<(), FileError> {
         Some(found) if !found.is_file() => Err(FileError::NotRegular { path: path.to_path_buf() }),
         _ => Ok(()),
     }
-}
-
-/// Follows symbolic links, also to a file that does not exist yet, so that a rename replaces the file and not the link.
-pub(super) fn followed(path: &Path) -> Result<PathBuf, FileError> {
-    let mut target = path.to_path_buf();
-    for _ in 0..=MOST_LINKS {
-        match fs::symlink_metadata(&target) {
-            Ok(found) if found.is_symlink() => {
-                let next = fs::read_link(&target).map_err(FileError::io(path, "follow its link"))?;
-                target = target.parent().map_or(next.clone(), |parent| parent.join(&next));
-            }
-            Err(cause) if ![ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&cause.kind()) => {
-                return Err(FileError::io(path, "write")(cause));
-            }
-            _ => return Ok(target),
-        }
-    }
-    Err(FileError::LinkLoop { path: path.to_path_buf() })
-}
-
-/// The directory of a file.
-pub(super) fn directory(target: &Path) -> &Path {
-    target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -5,28 +5,23 @@
 //! target's name is, and the same for all processes that know the tag. Its creator holds its lock while it lives, so
 //! that others can distinguish it from a leftover.
 
-use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use super::access::Access;
 use super::identity::Identity;
-use super::target::{directory, followed, replaceable};
+use super::links::followed;
+use super::names::beside;
+use super::target::replaceable;
 use super::{Announced, FileError, leftovers, registry};
 
 /// Attempts to create a file that a sweep of leftovers has locked; a sweep holds the lock for an instant, unless it is
 /// descheduled.
 const TRIES: usize = 50;
 const INSTANT: Duration = Duration::from_millis(10);
-
-/// Maximum bytes of a path, not counting the final 0.
-const LONGEST_PATH: usize = 4095;
 
 /// A file that does not have its final name yet. If its creator drops it, it is removed.
 #[derive(Debug)]
@@ -155,35 +150,6 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
         std::thread::sleep(INSTANT);
     }
     Err(FileError::io(path, "create")(Error::from(ErrorKind::AlreadyExists)))
-}
-
-/// The temporary name of a target.
-pub(super) fn beside(target: &Path, tag: &str) -> Result<PathBuf, FileError> {
-    let Some(name) = target.file_name() else {
-        return Err(FileError::IsDirectory { path: target.to_path_buf() });
-    };
-    let [long, short] = stems(name).map(|stem| target.with_file_name(temporary_name(&stem, tag)));
-    Ok(if fits(&long) { long } else { short })
-}
-
-/// Whether the system allows a name and a path of this length.
-pub(super) fn fits(path: &Path) -> bool {
-    let longest = rustix::fs::statvfs(directory(path)).map_or(255, |found| found.f_namemax);
-    let name = path.file_name().map_or(0, OsStr::len);
-    name as u64 <= longest && path.as_os_str().len() <= LONGEST_PATH
-}
-
-/// The stems of a target's temporary names: its name, or a hash where the name is too long.
-pub(super) fn stems(name: &OsStr) -> [OsString; 2] {
-    [name.to_owned(), format!("{:016x}", xxh3_64(name.as_bytes())).into()]
-}
-
-/// A hidden name, with the tag as the last but one of its parts between dots.
-fn temporary_name(stem: &OsStr, tag: &str) -> OsString {
-    let mut name = OsString::from(".");
-    name.push(stem);
-    name.push(format!(".{}.partial", tag.replace(['/', '\0', '.'], "_")));
-    name
 }
 
 #[cfg(test)]

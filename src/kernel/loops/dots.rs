@@ -108,8 +108,6 @@ impl<T> Tile<'_, T> {
         T: Lanes<S>,
     {
         let dots = self.task.nest;
-        // Rows and columns past the border repeat the last one.
-        let step = |index: usize, count: usize, stride: isize| index.min(count - 1) as isize * stride;
         // SAFETY: the caller's promise: lanes, rows and columns inside the tile, and all loops of the sum.
         unsafe {
             let mut sums = [[[T::none(); U]; C]; R];
@@ -117,18 +115,9 @@ impl<T> Tile<'_, T> {
             loop {
                 let [x, y, _] = sum.at();
                 let (first, second) = (self.first.wrapping_offset(x), self.second.wrapping_offset(y));
-                let mut firsts = [first; R];
-                for (row, at) in firsts.iter_mut().enumerate() {
-                    *at = first.wrapping_offset(step(row, self.rows, dots.rows.strides[0]));
-                }
-                let mut seconds = [second; C];
-                for (col, at) in seconds.iter_mut().enumerate() {
-                    *at = second.wrapping_offset(step(col, self.cols, dots.cols.strides[1]));
-                }
-                let mut pairs = [second; R];
-                for (row, at) in pairs.iter_mut().enumerate() {
-                    *at = second.wrapping_offset(step(row, self.rows, dots.rows.strides[1]));
-                }
+                let firsts = starts::<T, R>(first, self.rows, dots.rows.strides[0]);
+                let seconds = starts::<T, C>(second, self.cols, dots.cols.strides[1]);
+                let pairs = starts::<T, R>(second, self.rows, dots.rows.strides[1]);
                 let mut lane = 0;
                 while lane < self.lanes {
                     let end = self.lanes.min(lane + (CHAIN - added) * U * T::LANES);
@@ -187,6 +176,16 @@ impl<T> Tile<'_, T> {
             }
         }
     }
+}
+
+/// The first elements of `N` rows or columns; those past the border repeat the last of `count`.
+#[inline(always)]
+fn starts<T, const N: usize>(start: *const T, count: usize, stride: isize) -> [*const T; N] {
+    let mut starts = [start; N];
+    for (index, at) in starts.iter_mut().enumerate() {
+        *at = start.wrapping_offset(index.min(count - 1) as isize * stride);
+    }
+    starts
 }
 
 /// Merges the sums of the vectors of lanes.

@@ -1,40 +1,12 @@
 //! Chooses rows, columns, boxes and packing: the cheapest of a few candidates by [`super::cost`].
 
-use super::axis::run_of_box;
+use super::boxes::Blocking;
+use super::candidate::{Candidate, OUT, View};
 use super::grid::{Grid, grid};
 use super::partial::Partial;
-use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, Slab, cost, cycles_of_step, register_tiles};
+use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, cost};
 use crate::dtype::Dtype;
-use crate::local_plan::{CACHE_LINE, Dim, Price, Target};
-
-/// The index of out in every array of strides of a [`Dim`], after left and right.
-const OUT: usize = 2;
-/// Depth of the deepest box: sums stay in registers for at most this many terms.
-const DEEPEST: usize = 512;
-/// The same if the operands have stride 1 along different dimensions of the depth, where boxes of whole cache lines of
-/// both move less.
-const DEEPEST_CROSSED: usize = 896;
-/// Most bytes of packed columns: more than one core's share of the last-level cache gains nothing.
-pub(super) const COLUMN_BYTES: usize = 4 << 20;
-
-/// A plan without tables and threads: all that its price depends on.
-#[derive(Debug, Clone)]
-pub(super) struct Candidate {
-    pub swapped: bool,
-    pub batches: f64,
-    pub slab: Slab,
-    pub rows: Vec<AxisDim>,
-    pub cols: Vec<AxisDim>,
-    pub depth: Vec<AxisDim>,
-    /// In which tensors panels of rows and of columns are evenly spaced.
-    pub runs: [[bool; 2]; 2],
-    pub vectors: usize,
-    pub columns: usize,
-    pub access: [Access; 2],
-    pub out: OutAccess,
-    /// Whether the inner loop is over panels of columns.
-    pub columns_inside: bool,
-}
+use crate::local_plan::{Dim, Price, Target};
 
 /// The price of the cheapest plan, without the plan. Dimensions are folded, and none is empty.
 pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Price {
@@ -50,7 +22,7 @@ fn cheapest(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, Can
     for swapped in [false, true] {
         let view = View::new(dims, swapped, dtype, target);
         view.candidates(&mut |candidate| {
-            let price = cost::price(&candidate, dtype, target);
+            let price = cost::cost(&candidate, dtype, target).total();
             if best.as_ref().is_none_or(|(least, _)| price < *least) {
                 best = Some((price, candidate));
             }
@@ -108,59 +80,7 @@ fn operand_elements(dims: &[Vec<Dim<3>>; 4]) -> usize {
     elements(0).saturating_add(elements(1))
 }
 
-/// The dimensions, with one of the operands as the rows' operand.
-struct View {
-    swapped: bool,
-    batch: Vec<Dim<3>>,
-    slab: Slab,
-    rows: Vec<AxisDim>,
-    cols: Vec<AxisDim>,
-    depth: Vec<AxisDim>,
-    /// Elements of a vector.
-    lanes: usize,
-    element: usize,
-    /// Real numbers per element.
-    parts: usize,
-    tiles: &'static [(usize, usize)],
-    l1: usize,
-    l2: usize,
-}
-
 impl View {
-    fn new(dims: &[Vec<Dim<3>>; 4], swapped: bool, dtype: Dtype, target: &Target) -> View {
-        let (a, b) = if swapped { (1, 0) } else { (0, 1) };
-        let [c, m, n, k] = dims;
-        let (row_dims, col_dims) = if swapped { (n, m) } else { (m, n) };
-        let axis = |dims: &[Dim<3>], first: usize, second: usize| -> Vec<AxisDim> {
-            dims.iter()
-                .map(|d| AxisDim { extent: d.extent, tile: 1, strides: [d.strides[first], d.strides[second]] })
-                .collect()
-        };
-        let mut batch: Vec<Dim<3>> =
-            c.iter().map(|d| Dim { extent: d.extent, strides: [d.strides[a], d.strides[b], d.strides[OUT]] }).collect();
-        // A dimension of kind c with stride 1 in some tensor is the slab: several of its indices are packed at once.
-        let adjacent = |d: &Dim<3>| d.strides.iter().filter(|&&s| s == 1).count();
-        let slab = (0..batch.len()).filter(|&i| adjacent(&batch[i]) > 0).max_by_key(|&i| adjacent(&batch[i]));
-        let slab = slab.map_or(Slab { dim: Dim { extent: 1, strides: [0; 3] }, size: 1 }, |at| {
-            let dim = batch.remove(at);
-            Slab { size: dim.extent.min(CACHE_LINE / dtype.size()), dim }
-        });
-        View {
-            swapped,
-            batch,
-            slab,
-            rows: axis(row_dims, a, OUT),
-            cols: axis(col_dims, b, OUT),
-            depth: axis(k, a, b),
-            lanes: target.lanes(dtype),
-            element: dtype.size(),
-            parts: if dtype.is_complex() { 2 } else { 1 },
-            tiles: register_tiles(target.isa, target.family, dtype.is_complex()),
-            l1: target.caches.l1,
-            l2: target.caches.l2,
-        }
-    }
-
     fn candidates(&self, take: &mut dyn FnMut(Candidate)) {
         for rows in self.row_orders() {
             for depth in orders(&self.depth, [0, 1]) {
@@ -220,175 +140,12 @@ impl View {
                         if even && (buffered || !vectors_in(1)) {
                             continue;
                         }
-                        take(self.boxes(&rows, &cols, &depth, [a, b], out, even));
+                        take(Blocking::new(self, [&rows, &cols, &depth], [a, b], out, even).candidate());
                     }
                 }
             }
         }
     }
-
-    /// Cuts the axes into boxes for one way to read and write.
-    fn boxes(
-        &self,
-        rows: &[AxisDim],
-        cols: &[AxisDim],
-        depth: &[AxisDim],
-        in_place: [bool; 2],
-        out: OutAccess,
-        even: bool,
-    ) -> Candidate {
-        let line = CACHE_LINE / self.element;
-        let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent).product::<usize>();
-        let (all_rows, all_cols) = (size(rows), size(cols));
-        let runs = [[in_place[0], even], [in_place[1], false]];
-        let run = |dims: &[AxisDim], tensors| run_of_box(dims, |i| dims[i].extent, tensors);
-        let (row_run, col_run) = (run(rows, runs[0]), run(cols, runs[1]));
-        let (vectors, columns) = self.tile([row_run, all_rows / row_run], [col_run, all_cols / col_run]);
-        let mr = vectors * self.lanes;
-        let slab_unit = |t: usize| self.slab.dim.strides[t] == 1;
-        let uses_slab = (slab_unit(0) && !in_place[0]) || (slab_unit(1) && !in_place[1]) || slab_unit(2);
-        let slab = Slab { size: if uses_slab { self.slab.size } else { 1 }, ..self.slab };
-
-        // Elements that share a cache line of a packed or buffered tensor belong in one box, unless that breaks up the
-        // single stride of a tensor that is read in place.
-        let needs = |dims: &[AxisDim], tensors: [bool; 2], most: usize| -> Vec<usize> {
-            let together = |d: &AxisDim| (0..2).any(|t| tensors[t] && d.strides[t] == 1);
-            let need = |whole: usize| -> Vec<usize> {
-                let lines = |d: &AxisDim| if d.extent < whole { d.extent } else { line.min(d.extent) };
-                dims.iter().map(|d| if together(d) { lines(d) } else { 1 }).collect()
-            };
-            // Dimensions of less than two cache lines are not cut, if all of them fit.
-            let need_whole = need(2 * line);
-            if need_whole.iter().product::<usize>() <= most { need_whole } else { need(0) }
-        };
-        let buffered = out == OutAccess::Buffered;
-
-        let mut depth = depth.to_vec();
-        let single = |dims: &mut [AxisDim], t: usize| {
-            // A tensor read in place has a single stride: all dimensions that continue the first, and no others.
-            let mut stop = false;
-            for i in 1..dims.len() {
-                stop |= dims[i].strides[t] != dims[i - 1].strides[t] * dims[i - 1].extent as isize;
-                if stop {
-                    dims[i].tile = 0;
-                }
-            }
-        };
-        if in_place[0] {
-            single(&mut depth, 0);
-        }
-        if in_place[1] {
-            single(&mut depth, 1);
-        }
-        let unit = |t: usize| depth.iter().position(|d| d.extent > 1 && d.strides[t] == 1).filter(|_| !in_place[t]);
-        let crossed = unit(0).is_some() && unit(1).is_some() && unit(0) != unit(1);
-        let deepest = if crossed { DEEPEST_CROSSED } else { DEEPEST };
-        let deepest = (self.l1 * 3 / 5 / (columns * self.element)).clamp(64, deepest) / slab.size.clamp(1, 4);
-        let deepest = deepest.max(32);
-        let need = needs(&depth, [in_place == [false; 2]; 2], deepest);
-        grow(&mut depth, &need, deepest, (1, 1));
-        let kc: usize = depth.iter().map(|d| d.tile).product();
-
-        let mut rows = rows.to_vec();
-        let budget = self.l2 * 2 / 5 / slab.size;
-        let of_rows = if buffered { kc + columns.max(all_cols.min(256)) } else { kc };
-        let most = (budget / (of_rows * self.element)).max(mr) / mr * mr;
-        // Sums of few terms are bound by the loads of a tile: rows then stay in the first-level cache, and columns
-        // stream past.
-        let near = self.l1 / 3 / (kc * self.element) / mr * mr;
-        let most = if near >= 2 * mr && !buffered { most.min(near) } else { most };
-        let need = needs(&rows, [true, buffered], most);
-        // If panels cross the ends of runs, only one of them is shorter.
-        let in_run = if runs[0] == [false; 2] { 1 } else { run_dims(&rows, runs[0]) };
-        grow(&mut rows, &need, most, (mr, in_run));
-        let mc: usize = rows.iter().map(|d| d.tile).product();
-
-        let mut cols = cols.to_vec();
-        let most = if buffered {
-            (budget / (mc * self.element)).max(columns)
-        } else {
-            (COLUMN_BYTES / slab.size / (kc * self.element)).max(columns)
-        };
-        let most = most / columns * columns;
-        let need = needs(&cols, [true, buffered], most);
-        grow(&mut cols, &need, most, (columns, 1));
-
-        let access = [0, 1].map(|operand| {
-            if in_place[operand] {
-                return Access::InPlace;
-            }
-            let axis = if operand == 0 { &rows } else { &cols };
-            let unit = |d: &AxisDim, t: usize| d.strides[t] == 1;
-            Access::Packed(if slab.dim.strides[operand] == 1 {
-                PackBy::Slab
-            } else if axis.first().is_some_and(|d| unit(d, 0)) {
-                PackBy::Runs
-            } else if depth.iter().any(|d| unit(d, operand)) {
-                PackBy::Depth
-            } else if axis.iter().any(|d| unit(d, 0)) {
-                PackBy::Across
-            } else {
-                PackBy::Elements
-            })
-        });
-        let batches = self.batch.iter().map(|d| d.extent as f64).product::<f64>() * self.slab.dim.extent as f64;
-        // With columns inside, the rows' panel stays in the first-level cache, and out is written close to where it was
-        // before.
-        let closest = |dims: &[AxisDim]| {
-            let steps = dims.iter().map(|d| d.strides[1].unsigned_abs()).filter(|&s| s > 1);
-            steps.min().unwrap_or(usize::MAX)
-        };
-        let columns_inside = out == OutAccess::Direct
-            && closest(&cols) < closest(&rows)
-            && mr * kc * self.element <= self.l1 / 2
-            && row_run < mc;
-        Candidate {
-            swapped: self.swapped,
-            batches,
-            slab,
-            rows,
-            cols,
-            depth,
-            runs,
-            vectors,
-            columns,
-            access,
-            out,
-            columns_inside,
-        }
-    }
-
-    /// The register tile that wastes the fewest cycles on these rows and columns, each given as the length and the
-    /// number of runs.
-    fn tile(&self, [rows, row_runs]: [usize; 2], [cols, col_runs]: [usize; 2]) -> (usize, usize) {
-        let waste = |&(vectors, columns): &(usize, usize)| {
-            let columns = balanced(cols, columns);
-            let cycles = |v, n| cycles_of_step(v, n * self.parts);
-            let (full, last) = (rows / (vectors * self.lanes), (rows % (vectors * self.lanes)).div_ceil(self.lanes));
-            let tall = |n: usize| full as f64 * cycles(vectors, n) + if last > 0 { cycles(last, n) } else { 0.0 };
-            let (whole, rest) = (cols / columns, cols % columns);
-            let one = whole as f64 * tall(columns) + if rest > 0 { tall(rest) } else { 0.0 };
-            one * (row_runs * col_runs) as f64
-        };
-        let best = self.tiles.iter().min_by(|x, y| waste(x).total_cmp(&waste(y)));
-        let &(vectors, columns) = best.expect("every instruction set has a tile");
-        (vectors, balanced(cols, columns))
-    }
-}
-
-/// The number of leading dimensions over which indices are evenly spaced in the chosen tensors.
-fn run_dims(dims: &[AxisDim], tensors: [bool; 2]) -> usize {
-    let goes_on = |pair: &[AxisDim]| {
-        (0..2).all(|t| !tensors[t] || pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize)
-    };
-    let more = dims.windows(2).take_while(|pair| goes_on(pair)).count();
-    dims.len().min(1 + more)
-}
-
-/// Columns of a panel, at most `most`: if that makes few panels, they are about equally wide.
-fn balanced(cols: usize, most: usize) -> usize {
-    let panels = cols.div_ceil(most);
-    if panels <= 4 { cols.div_ceil(panels) } else { most }
 }
 
 /// The distinct orders of the dimensions, fastest first, by their strides in one tensor and in the other.
@@ -402,87 +159,4 @@ fn orders(dims: &[AxisDim], tensors: [usize; 2]) -> Vec<Vec<usize>> {
         }
     }
     lists
-}
-
-/// Sets the tile of every dimension, as large as `most` indices of a box allow, the fastest dimension first; dimensions
-/// of tile 0 get 1.
-///
-/// `need`: the least tile of each dimension. `unit`: boxes are multiples of it, within the first `in_run` dimensions
-/// and as far as there is room.
-pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, (unit, in_run): (usize, usize)) {
-    let fixed: Vec<bool> = dims.iter().map(|d| d.tile == 0).collect();
-    for (dim, &need) in dims.iter_mut().zip(need) {
-        dim.tile = if dim.tile == 0 { 1 } else { need };
-    }
-    for i in 0..dims.len() {
-        if fixed[i] {
-            continue;
-        }
-        let others: usize = dims.iter().enumerate().filter(|&(j, _)| j != i).map(|(_, d)| d.tile).product();
-        let before: usize = dims[..i].iter().map(|d| d.tile).product();
-        let room = most / others;
-        let dim = &mut dims[i];
-        if room >= dim.extent {
-            dim.tile = dim.extent;
-            continue;
-        }
-        if room > dim.tile {
-            let even = dim.extent.div_ceil(dim.extent.div_ceil(room));
-            let rounded = if i < in_run { even.next_multiple_of(unit / gcd(unit, before)) } else { even };
-            // Whole register tiles are worth a little more room.
-            let most = (room + room / 10).max(if i == 0 { unit } else { 0 });
-            dim.tile = if rounded <= most { rounded.min(dim.extent) } else { even };
-        }
-        break;
-    }
-}
-
-fn gcd(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn dims<const N: usize>(extents: [usize; N]) -> [AxisDim; N] {
-        extents.map(|extent| AxisDim { extent, tile: extent, strides: [1, 1] })
-    }
-
-    fn grown<const N: usize>(extents: [usize; N], need: [usize; N], most: usize, units: (usize, usize)) -> [usize; N] {
-        let mut dims = dims(extents);
-        grow(&mut dims, &need, most, units);
-        dims.map(|dim| dim.tile)
-    }
-
-    #[test]
-    fn boxes_grow_as_far_as_there_is_room() {
-        assert_eq!(grown([], [], 10, (4, 1)), [0; 0]);
-        assert_eq!(grown([52, 52], [1, 1], 5000, (16, 1)), [52, 52], "all fits");
-        assert_eq!(grown([100], [1], 40, (16, 1)), [34], "three even pieces");
-        assert_eq!(grown([100], [1], 45, (16, 1)), [48], "whole units, with a tenth more room");
-        assert_eq!(grown([100], [1], 8, (16, 1)), [16], "a unit at least");
-        assert_eq!(grown([52, 52], [26, 16], 416, (1, 1)), [26, 16], "as much as is needed");
-        assert_eq!(grown([8, 32, 8], [1, 1, 8], 704, (48, 1)), [8, 11, 8]);
-        assert_eq!(grown([8, 32, 8], [1, 1, 8], 704, (48, 2)), [8, 12, 8], "8 times 12 are two units of 48");
-        let mut fixed = dims([8, 32]);
-        fixed[1].tile = 0;
-        grow(&mut fixed, &[1, 1], 100, (4, 1));
-        assert_eq!(fixed.map(|dim| dim.tile), [8, 1], "what has no tile stays alone");
-    }
-
-    #[test]
-    fn runs_go_on_while_strides_do() {
-        let dim = |extent, strides| AxisDim { extent, tile: extent, strides };
-        let dims = [dim(4, [1, 8]), dim(2, [4, 1]), dim(3, [8, 100])];
-        let run = |tensors| run_of_box(&dims, |i| dims[i].extent, tensors);
-        let of = |tensors| (run_dims(&dims, tensors), run(tensors));
-        assert_eq!(of([true, false]), (3, 24));
-        assert_eq!(of([false, true]), (1, 4));
-        assert_eq!(of([true, true]), (1, 4));
-        assert_eq!(of([false, false]), (3, 24));
-        assert_eq!(run_of_box(&[], |_| 0, [true, true]), 1);
-        // A box that cuts the first dimension ends its runs there.
-        assert_eq!(run_of_box(&dims, |i| [2, 2, 3][i], [true, false]), 2);
-    }
 }

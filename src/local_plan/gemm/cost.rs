@@ -1,8 +1,10 @@
 //! Estimates the cost of a candidate, in nanoseconds of one thread on a present-day core. The estimate only ranks
 //! candidates, and decides whether plain loops are better.
 
+use std::fmt;
+
 use super::axis::run_of_box;
-use super::choose::Candidate;
+use super::candidate::Candidate;
 use super::footprint::{Footprint, PAGE};
 use super::{Access, AxisDim, OutAccess, PackBy, cycles_of_step};
 use crate::dtype::Dtype;
@@ -38,117 +40,225 @@ const FAR_WRITE: f64 = 10.0;
 /// The overhead of each run of a copy.
 const RUN: f64 = 1.2;
 
-pub(super) fn price(candidate: &Candidate, dtype: Dtype, target: &Target) -> f64 {
-    let lanes = target.lanes(dtype);
-    let parts = if dtype.is_complex() { 2 } else { 1 };
-    let element = dtype.size() as f64;
-    let word = (element / 4.0).max(1.0);
-    let all = |dims: &[AxisDim]| dims.iter().map(|d| d.extent as f64).product::<f64>();
-    let tile = |dims: &[AxisDim]| dims.iter().map(|d| d.tile).product::<usize>();
-    let boxes = |dims: &[AxisDim]| dims.iter().map(|d| d.extent.div_ceil(d.tile) as f64).product::<f64>();
-    let (rows, cols, depth) = (all(&candidate.rows), all(&candidate.cols), all(&candidate.depth));
-    let (mc, nc, kc) = (tile(&candidate.rows), tile(&candidate.cols), tile(&candidate.depth));
-    let (row_boxes, col_boxes, depth_boxes) = (boxes(&candidate.rows), boxes(&candidate.cols), boxes(&candidate.depth));
-    let batches = candidate.batches;
+/// The estimated nanoseconds of a candidate, by what they are for.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Cost {
+    /// Multiply-adds in registers, calls of micro-kernels and starts of boxes.
+    pub computing: f64,
+    /// Reading each operand from pages that have not been prefetched.
+    pub pages: [f64; 2],
+    /// Packing each operand, or reading it with strides in place.
+    pub packing: [f64; 2],
+    /// Writing elements of out from register tiles to their places.
+    pub storing: f64,
+    /// Moving from one piece of out to the next.
+    pub pieces: f64,
+    /// Bytes between the core and the cache or memory that holds the tensors.
+    pub traffic: f64,
+}
 
-    // One box.
-    let cycles = |v: usize, n: usize| {
-        let n = n * parts;
-        kc as f64 * cycles_of_step(v, n) + CALL + (v * n) as f64
-    };
-    let mr = lanes * candidate.vectors;
-    let box_run = |dims: &[AxisDim], tensors| run_of_box(dims, |i| dims[i].tile, tensors);
-    let row_run = box_run(&candidate.rows, candidate.runs[0]);
-    let col_run = box_run(&candidate.cols, candidate.runs[1]);
-    let (full, last) = ((row_run / mr) as f64, (row_run % mr).div_ceil(lanes));
-    let row_runs = (mc / row_run) as f64;
-    let tall =
-        |n: usize| row_runs * (full * cycles(candidate.vectors, n) + if last > 0 { cycles(last, n) } else { 0.0 });
-    let (whole, rest) = ((col_run / candidate.columns) as f64, col_run % candidate.columns);
-    let wide = whole * tall(candidate.columns) + if rest > 0 { tall(rest) } else { 0.0 };
-    let product = (nc / col_run) as f64 * wide;
-    // The number of boxes, in units of whole ones.
-    let fractions = rows / mc as f64 * (cols / nc as f64) * (depth / kc as f64);
-    let count = row_boxes * col_boxes * depth_boxes;
-    let mut total = batches * CYCLE * (product * fractions + BOX * count / candidate.slab.size as f64);
+impl Cost {
+    /// The sum. Its order is fixed, as candidates of equal price are told apart by theirs.
+    pub fn total(&self) -> f64 {
+        let operands = self.pages.iter().zip(&self.packing);
+        let read = operands.fold(self.computing, |sum, (pages, packing)| sum + pages + packing);
+        read + self.storing + self.pieces + self.traffic
+    }
+}
 
-    // The operands.
-    let reads = [rows * depth, cols * depth].map(|elements| elements * batches);
-    let passes = [if row_boxes * depth_boxes == 1.0 { 1.0 } else { col_boxes }, 1.0];
-    let cached = (reads[0] + reads[1] + rows * cols * batches) * element < target.caches.l2 as f64;
-    let line = CACHE_LINE / dtype.size();
-    let mut traffic = 0.0;
-    for operand in 0..2 {
-        let axis = if operand == 0 { &candidate.rows } else { &candidate.cols };
-        let run = axis.first().map_or(1, |d| d.tile) as f64;
-        let unit_tile = |dims: &[AxisDim], t: usize| dims.iter().find(|d| d.strides[t] == 1).map_or(1, |d| d.tile);
-        let neighbours = match candidate.access[operand] {
-            Access::Packed(PackBy::Depth) => unit_tile(&candidate.depth, operand),
-            Access::Packed(PackBy::Slab) => candidate.slab.size,
-            Access::Packed(PackBy::Elements) => 1,
-            Access::Packed(_) => unit_tile(axis, 0),
-            Access::InPlace => unit_tile(axis, 0).max(unit_tile(&candidate.depth, operand)),
-        } as f64;
-        let footprint = Footprint::new([axis, &candidate.depth], [0, operand]).and(&candidate.slab, operand);
-        if !cached {
-            let (footprint, ahead) = match candidate.access[operand] {
-                Access::InPlace if operand == 1 => (&panel_of_columns(candidate), 1.0),
-                Access::InPlace => (&footprint, 1.0),
-                Access::Packed(_) => (&footprint, passes[operand] * PACKED_AHEAD),
-            };
-            total += reads[operand] * FAR_PAGE * ahead / footprint.on_one_page(dtype.size());
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Cost { computing, pages, packing, storing, pieces, traffic } = self;
+        write!(
+            f,
+            "{:.0} ns: computing {computing:.0}, packing {:.0} + {:.0}, pages {:.0} + {:.0}, storing {:.0}, traffic {traffic:.0}",
+            self.total(),
+            packing[0],
+            packing[1],
+            pages[0],
+            pages[1],
+            storing + pieces
+        )
+    }
+}
+
+/// The cost of a candidate on one thread.
+pub(super) fn cost(candidate: &Candidate, dtype: Dtype, target: &Target) -> Cost {
+    let estimate = Estimate::new(candidate, dtype, target);
+    let [left, right] = [0, 1].map(|operand| estimate.operand(operand));
+    let (storing, pieces, written) = estimate.out();
+    let moved = left.traffic + right.traffic + written;
+    Cost {
+        computing: estimate.computing(),
+        pages: [left.pages, right.pages],
+        packing: [left.packing, right.packing],
+        storing,
+        pieces,
+        traffic: moved * if estimate.cached { CACHE } else { MEMORY },
+    }
+}
+
+/// What the parts of a cost depend on.
+struct Estimate<'a> {
+    candidate: &'a Candidate,
+    dtype: Dtype,
+    lanes: usize,
+    /// Bytes of an element, and the same in units of 4 bytes, at least 1.
+    element: f64,
+    word: f64,
+    /// Rows of a panel.
+    mr: usize,
+    /// Extents of rows, columns and depth.
+    extents: [f64; 3],
+    /// Boxes of rows, columns and depth.
+    boxes: [f64; 3],
+    /// Extents of a box.
+    tiles: [usize; 3],
+    /// Whether all tensors fit into the second-level cache.
+    cached: bool,
+}
+
+/// The cost of reading one operand, in nanoseconds; its traffic in bytes.
+struct OperandCost {
+    pages: f64,
+    packing: f64,
+    traffic: f64,
+}
+
+impl<'a> Estimate<'a> {
+    fn new(candidate: &'a Candidate, dtype: Dtype, target: &Target) -> Self {
+        let axes = [&candidate.rows, &candidate.cols, &candidate.depth];
+        let extents = axes.map(|dims| dims.iter().map(|d| d.extent as f64).product::<f64>());
+        let element = dtype.size() as f64;
+        let [rows, cols, depth] = extents;
+        let [left, right] = [rows * depth, cols * depth].map(|elements| elements * candidate.batches);
+        Estimate {
+            candidate,
+            dtype,
+            lanes: target.lanes(dtype),
+            element,
+            word: (element / 4.0).max(1.0),
+            mr: target.lanes(dtype) * candidate.vectors,
+            extents,
+            boxes: axes.map(|dims| dims.iter().map(|d| d.extent.div_ceil(d.tile) as f64).product::<f64>()),
+            tiles: axes.map(|dims| dims.iter().map(|d| d.tile).product()),
+            cached: (left + right + rows * cols * candidate.batches) * element < target.caches.l2 as f64,
         }
-        let waste = footprint.moved(line);
-        traffic += reads[operand] * element * waste * if passes[operand] > 1.0 { 1.5 } else { 1.0 };
-        total += match candidate.access[operand] {
-            Access::InPlace => {
-                let far = strided(candidate, operand, dtype.size());
-                reads[operand] * far * if operand == 0 { cols / candidate.columns as f64 } else { rows / mr as f64 }
-            }
-            Access::Packed(by) => {
-                let far_rows =
-                    axis.first().is_some_and(|d| d.strides[0].unsigned_abs() as f64 * element >= PAGE as f64);
-                let each = match by {
-                    PackBy::Runs if operand == 0 => COPIED * word + RUN / run.min(mr as f64),
-                    PackBy::Runs => COPIED * word + 2.0 * RUN / run.min(16.0),
-                    PackBy::Elements => ALONE * word,
-                    PackBy::Across if !cached && far_rows => FAR_TRANSPOSED * word,
-                    _ => TRANSPOSED * word * (16.0 / neighbours).max(1.0) * (8.0 / run).max(1.0),
-                };
-                reads[operand] * passes[operand] * each
-            }
-        };
     }
 
-    // Out.
-    let out = rows * cols * batches;
-    let first = candidate.rows.first();
-    let run = first.map_or(1.0, |d| if d.strides[1] == 1 { d.tile as f64 } else { 1.0 });
-    let dense = candidate.runs[0][1]
-        || (run > 1.0 && run % lanes as f64 == 0.0)
-        || (run >= rows && first.is_none_or(|d| d.strides[1] == 1));
-    let each = match candidate.out {
-        OutAccess::Direct if dense => 0.0,
-        OutAccess::Direct if run >= 2.0 => SCATTERED * word + 2.0 * RUN / run,
-        OutAccess::Direct => ALONE * word,
-        OutAccess::Buffered => (COPIED + TRANSPOSED) * word,
-    };
-    total += out * depth_boxes * each;
-    let footprint = Footprint::new([&candidate.rows, &candidate.cols], [1, 1]).and(&candidate.slab, 2);
-    let together = footprint.together();
-    let column = candidate.cols.first().map_or(0, |d| if d.extent > 1 { d.strides[1].unsigned_abs() } else { 0 });
-    let pieces = if candidate.out == OutAccess::Direct && column * dtype.size() >= PAGE {
-        // The columns of a tile are on pages of their own.
-        NEW_PAGE / run.min(mr as f64)
-    } else if !cached && together * dtype.size() < PAGE {
-        let each = if candidate.out == OutAccess::Direct { NEW_PAGE } else { FAR_WRITE };
-        each / together as f64
-    } else {
-        0.0
-    };
-    total += out * depth_boxes * pieces;
-    traffic += out * element * footprint.moved(line) * (2.0 * depth_boxes - 1.0).min(8.0);
-    total + traffic * if cached { CACHE } else { MEMORY }
+    /// Multiply-adds of all boxes, with the vectors and columns that panels waste at the ends of runs.
+    fn computing(&self) -> f64 {
+        let Candidate { vectors, columns, batches, .. } = *self.candidate;
+        let parts = if self.dtype.is_complex() { 2 } else { 1 };
+        let [mc, nc, kc] = self.tiles;
+        let cycles = |v: usize, n: usize| {
+            let n = n * parts;
+            kc as f64 * cycles_of_step(v, n) + CALL + (v * n) as f64
+        };
+        let box_run = |dims: &[AxisDim], tensors| run_of_box(dims, |i| dims[i].tile, tensors);
+        let row_run = box_run(&self.candidate.rows, self.candidate.runs[0]);
+        let col_run = box_run(&self.candidate.cols, self.candidate.runs[1]);
+        let (full, last) = ((row_run / self.mr) as f64, (row_run % self.mr).div_ceil(self.lanes));
+        let row_runs = (mc / row_run) as f64;
+        let tall = |n: usize| row_runs * (full * cycles(vectors, n) + if last > 0 { cycles(last, n) } else { 0.0 });
+        let (whole, rest) = ((col_run / columns) as f64, col_run % columns);
+        let wide = whole * tall(columns) + if rest > 0 { tall(rest) } else { 0.0 };
+        let product = (nc / col_run) as f64 * wide;
+        // The number of boxes, in units of whole ones.
+        let [rows, cols, depth] = self.extents;
+        let fractions = rows / mc as f64 * (cols / nc as f64) * (depth / kc as f64);
+        let [row_boxes, col_boxes, depth_boxes] = self.boxes;
+        let count = row_boxes * col_boxes * depth_boxes;
+        batches * CYCLE * (product * fractions + BOX * count / self.candidate.slab.size as f64)
+    }
+
+    /// Reading and packing an operand.
+    fn operand(&self, operand: usize) -> OperandCost {
+        let Candidate { access, depth, slab, columns, batches, .. } = self.candidate;
+        let axis = if operand == 0 { &self.candidate.rows } else { &self.candidate.cols };
+        let [rows, cols, terms] = self.extents;
+        let [row_boxes, col_boxes, depth_boxes] = self.boxes;
+        let reads = [rows * terms, cols * terms][operand] * batches;
+        // How often all of the operand is read.
+        let passes = if operand == 0 && row_boxes * depth_boxes != 1.0 { col_boxes } else { 1.0 };
+        let footprint = Footprint::new([axis, depth], [0, operand]).and(slab, operand);
+        let waste = footprint.moved(CACHE_LINE / self.dtype.size());
+        let traffic = reads * self.element * waste * if passes > 1.0 { 1.5 } else { 1.0 };
+        let pages = if self.cached {
+            0.0
+        } else {
+            let (footprint, ahead) = match access[operand] {
+                Access::InPlace if operand == 1 => (&panel_of_columns(self.candidate), 1.0),
+                Access::InPlace => (&footprint, 1.0),
+                Access::Packed(_) => (&footprint, passes * PACKED_AHEAD),
+            };
+            reads * FAR_PAGE * ahead / footprint.on_one_page(self.dtype.size())
+        };
+        let packing = match access[operand] {
+            Access::InPlace => {
+                let far = strided(self.candidate, operand, self.dtype.size());
+                reads * far * if operand == 0 { cols / *columns as f64 } else { rows / self.mr as f64 }
+            }
+            Access::Packed(by) => reads * passes * self.packing(operand, by),
+        };
+        OperandCost { pages, packing, traffic }
+    }
+
+    /// Packing one element of an operand once.
+    fn packing(&self, operand: usize, by: PackBy) -> f64 {
+        let Candidate { depth, slab, .. } = self.candidate;
+        let axis = if operand == 0 { &self.candidate.rows } else { &self.candidate.cols };
+        let run = axis.first().map_or(1, |d| d.tile) as f64;
+        let unit_tile = |dims: &[AxisDim], t: usize| dims.iter().find(|d| d.strides[t] == 1).map_or(1, |d| d.tile);
+        let neighbours = match by {
+            PackBy::Depth => unit_tile(depth, operand),
+            PackBy::Slab => slab.size,
+            PackBy::Elements => 1,
+            PackBy::Runs | PackBy::Across => unit_tile(axis, 0),
+        } as f64;
+        let far_rows = axis.first().is_some_and(|d| d.strides[0].unsigned_abs() as f64 * self.element >= PAGE as f64);
+        match by {
+            PackBy::Runs if operand == 0 => COPIED * self.word + RUN / run.min(self.mr as f64),
+            PackBy::Runs => COPIED * self.word + 2.0 * RUN / run.min(16.0),
+            PackBy::Elements => ALONE * self.word,
+            PackBy::Across if !self.cached && far_rows => FAR_TRANSPOSED * self.word,
+            _ => TRANSPOSED * self.word * (16.0 / neighbours).max(1.0) * (8.0 / run).max(1.0),
+        }
+    }
+
+    /// Writing out: storing, moving from piece to piece, and bytes.
+    fn out(&self) -> (f64, f64, f64) {
+        let Candidate { rows, cols, runs, out: access, slab, .. } = self.candidate;
+        let depth_boxes = self.boxes[2];
+        let elements = self.extents[0] * self.extents[1] * self.candidate.batches;
+        let first = rows.first();
+        let run = first.map_or(1.0, |d| if d.strides[1] == 1 { d.tile as f64 } else { 1.0 });
+        let dense = runs[0][1]
+            || (run > 1.0 && run % self.lanes as f64 == 0.0)
+            || (run >= self.extents[0] && first.is_none_or(|d| d.strides[1] == 1));
+        let each = match access {
+            OutAccess::Direct if dense => 0.0,
+            OutAccess::Direct if run >= 2.0 => SCATTERED * self.word + 2.0 * RUN / run,
+            OutAccess::Direct => ALONE * self.word,
+            OutAccess::Buffered => (COPIED + TRANSPOSED) * self.word,
+        };
+        let size = self.dtype.size();
+        let footprint = Footprint::new([rows, cols], [1, 1]).and(slab, 2);
+        let together = footprint.together();
+        let column = cols.first().map_or(0, |d| if d.extent > 1 { d.strides[1].unsigned_abs() } else { 0 });
+        let piece = if *access == OutAccess::Direct && column * size >= PAGE {
+            // The columns of a tile are on pages of their own.
+            NEW_PAGE / run.min(self.mr as f64)
+        } else if !self.cached && together * size < PAGE {
+            let each = if *access == OutAccess::Direct { NEW_PAGE } else { FAR_WRITE };
+            each / together as f64
+        } else {
+            0.0
+        };
+        let passes = (2.0 * depth_boxes - 1.0).min(8.0);
+        let traffic = elements * self.element * footprint.moved(CACHE_LINE / size) * passes;
+        (elements * depth_boxes * each, elements * depth_boxes * piece, traffic)
+    }
 }
 
 /// The footprint of a panel of columns that is read in place.
@@ -216,7 +326,7 @@ mod tests {
         };
         let caches = Caches { l2: 1 << 20, ..Caches::default() };
         let target = Target { isa: Isa::Avx512, family: Family::Own, caches, threads: 1 };
-        let [cut, whole] = [5, 32].map(|tile| price(&of(tile), Dtype::Float32, &target));
+        let [cut, whole] = [5, 32].map(|tile| cost(&of(tile), Dtype::Float32, &target).total());
         assert!(cut > 1.15 * whole, "{cut} over {whole}");
     }
 }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::AxisDim;
-use super::choose::Candidate;
+use super::candidate::Candidate;
 use crate::local_plan::target::WORTH_THREADS;
 
 /// The number of parts into which batches, row boxes, column boxes and depth boxes are divided.

@@ -10,6 +10,8 @@
 //! layouts, element type and target only.
 
 mod axis;
+mod boxes;
+mod candidate;
 mod choose;
 mod cost;
 mod footprint;

@@ -6,7 +6,7 @@
 //! chains of additions would become longer than [`crate::local_plan::longest_chain`] allows. Deliberately absent:
 //! layouts other than out's, which would need tables of their own.
 
-use super::choose::COLUMN_BYTES;
+use super::boxes::COLUMN_BYTES;
 use crate::dtype::Dtype;
 use crate::local_plan::{Dim, Target};
 

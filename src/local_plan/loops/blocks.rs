@@ -5,7 +5,7 @@
 //! Invariants: blocks visit each index of the sum once; all blocks but the last along the cut loop have the same nest.
 //! Lengths of blocks are those that [`crate::local_plan::longest_chain`] assumes.
 
-use super::choose::{Choice, Loop};
+use super::choice::{Choice, Loop};
 use super::{ALIGN, Nest, OUT, Partials, dense};
 use crate::dtype::Dtype;
 use crate::local_plan::Dim;

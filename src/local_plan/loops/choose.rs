@@ -1,39 +1,10 @@
-//! Chooses the innermost loop and the loops of which several indices are computed at once, and builds the [`Nest`] of
-//! given loops.
+//! Chooses the innermost loop and the loops of which several indices are computed at once: the cheapest choice by
+//! [`super::price`].
 
-use super::{Any, Dots, Line, NO_LOOP, Nest, OUT, price};
+use super::choice::{Choice, Loop, TERMS};
+use super::{OUT, price};
 use crate::dtype::Dtype;
-use crate::local_plan::{Dim, FAR_BYTES};
-
-/// Terms of a sum that a line adds at once.
-pub(super) const TERMS: usize = 8;
-/// The same if several rows are computed at once, and the number of these rows.
-pub(super) const TILE: usize = 4;
-/// Bytes of a block that shares a first-level cache with other blocks of this size.
-const NEAR: usize = 16 << 10;
-/// Lines of fewer bytes are not written past the caches, as their ends are not whole cache lines.
-const SHORTEST: usize = 1 << 10;
-/// Extents of a block that is traversed against the layout of some tensor. No larger, as strides that are powers of two
-/// map to few cache sets.
-const BLOCK: [usize; 3] = [16; 3];
-
-/// Longest block of the only loop, which is traversed in order.
-const LONGEST: usize = 256;
-
-/// One loop of the contraction.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Loop {
-    pub dim: Dim<3>,
-    pub sum: bool,
-}
-
-/// The choice of the innermost loops, as indices into the loops.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Choice {
-    Line { swapped: bool, lanes: usize, rows: Option<usize>, terms: Option<usize> },
-    Dots { swapped: bool, lanes: usize, rows: Option<usize>, cols: Option<usize> },
-    Any,
-}
+use crate::local_plan::Dim;
 
 /// Returns the start offsets and all loops, each in the direction in which most of its strides are positive.
 pub(super) fn upright(dims: &[Vec<Dim<3>>; 4]) -> ([isize; 3], Vec<Loop>) {
@@ -104,106 +75,4 @@ fn dots(loops: &[Loop], lanes: usize) -> Choice {
     // Even without a shared operand, independent dot products hide each other's latency.
     let rows = rows.or_else(|| moving(true, true));
     Choice::Dots { swapped, lanes, rows, cols }
-}
-
-impl Choice {
-    pub fn swapped(&self) -> bool {
-        matches!(self, Choice::Line { swapped: true, .. } | Choice::Dots { swapped: true, .. })
-    }
-
-    /// Builds the nest of these loops, whose operands are already exchanged if the choice is swapped.
-    pub fn nest(&self, loops: &[Loop], element_bytes: usize) -> Nest {
-        let dim = |at: Option<usize>| at.map_or(NO_LOOP, |i| loops[i].dim);
-        let rest = |sum: bool, used: [Option<usize>; 3]| -> Vec<Dim<3>> {
-            let unused = |&i: &usize| loops[i].sum == sum && loops[i].dim.extent > 1 && !used.contains(&Some(i));
-            (0..loops.len()).filter(unused).map(|i| loops[i].dim).collect()
-        };
-        match *self {
-            Choice::Line { lanes, rows, terms, .. } => {
-                let used = [Some(lanes), rows, terms];
-                let mut line = Line {
-                    outer: rest(false, used),
-                    sum: rest(true, used),
-                    terms: dim(terms),
-                    rows: dim(rows),
-                    lanes: loops[lanes].dim,
-                    row_block: dim(rows).extent,
-                    chunk: loops[lanes].dim.extent,
-                    streams: false,
-                };
-                line.block(element_bytes);
-                Nest::Line(line)
-            }
-            Choice::Dots { lanes, rows, cols, .. } => {
-                let used = [Some(lanes), rows, cols];
-                let (rows, cols, lanes) = (dim(rows), dim(cols), loops[lanes].dim);
-                let once = rows.strides[1] != 0 || (rows.extent <= TILE && cols.extent == 1);
-                let near = if cols.extent == 1 { NEAR } else { NEAR / 2 };
-                let chunk = if once { lanes.extent } else { near / element_bytes };
-                let chunk = chunk.min(lanes.extent);
-                Nest::Dots(Dots { outer: rest(false, used), sum: rest(true, used), rows, cols, lanes, chunk })
-            }
-            Choice::Any => Nest::Any(any(loops)),
-        }
-    }
-}
-
-impl Line {
-    fn block(&mut self, element_bytes: usize) {
-        let terms = self.terms.extent;
-        let (rows, lanes) = (self.rows.extent, self.lanes.extent);
-        let shares_first = self.rows.strides[0] == 0 && rows > 1;
-        let most = if shares_first { TILE } else { TERMS };
-        let once = self.sum.is_empty() && terms.is_power_of_two() && terms <= most;
-        if !once {
-            // Out is touched several times: a block of it stays in the cache, and so do the terms that all its rows
-            // share.
-            let bytes = if rows > 1 { NEAR / 4 } else { NEAR };
-            self.chunk = lanes.min(bytes / element_bytes);
-            self.row_block = rows.min((2 * NEAR / (self.chunk * element_bytes)).max(TILE));
-        } else {
-            if shares_first {
-                self.chunk = lanes.min(NEAR / terms / element_bytes);
-            }
-            let outer: usize = self.outer.iter().map(|d| d.extent).product();
-            let bytes = outer.saturating_mul(rows).saturating_mul(lanes).saturating_mul(element_bytes);
-            self.streams = bytes >= FAR_BYTES && self.chunk * element_bytes >= SHORTEST;
-        }
-    }
-}
-
-fn any(loops: &[Loop]) -> Any {
-    let nearest = |t: usize| {
-        let moving = (0..loops.len()).filter(move |&i| loops[i].dim.strides[t] != 0 && loops[i].dim.extent > 1);
-        moving.min_by_key(|&i| loops[i].dim.strides[t].unsigned_abs())
-    };
-    let mut picked: Vec<usize> = Vec::new();
-    for at in (0..3).filter_map(nearest) {
-        if !picked.contains(&at) {
-            picked.push(at);
-        }
-    }
-    // Innermost is the loop that has a stride of at most 1 in the most tensors. Of equals, the one of stride 1 in out
-    // is innermost, as stores cost most.
-    picked.sort_by_key(|&i| {
-        let strides = loops[i].dim.strides;
-        (strides.iter().filter(|s| s.abs() <= 1).count(), strides[OUT].abs() == 1)
-    });
-    let full = |i: usize| {
-        let Loop { dim: Dim { extent, strides: [a, b, o] }, sum } = loops[i];
-        Dim { extent, strides: [a, b, o, isize::from(sum)] }
-    };
-    let mut blocked = [Dim { extent: 1, strides: [0; 4] }; 3];
-    let mut sizes = BLOCK;
-    for (to, &from) in blocked.iter_mut().rev().zip(picked.iter().rev()) {
-        *to = full(from);
-    }
-    if picked.len() == 1 {
-        sizes[2] = blocked[2].extent.min(LONGEST);
-    }
-    let rest = |sum: bool| -> Vec<Dim<4>> {
-        let unused = |&i: &usize| loops[i].sum == sum && !picked.contains(&i) && loops[i].dim.extent > 1;
-        (0..loops.len()).filter(unused).map(full).collect()
-    };
-    Any { outer: rest(false), sum: rest(true), blocked, sizes }
 }

@@ -1,6 +1,6 @@
 //! Divides the loops among threads.
 
-use super::choose::{Choice, Loop, TILE};
+use super::choice::{Choice, Loop, TILE};
 
 /// The grain of lanes, so that those of each share begin on a cache line for every element type.
 const LANES: usize = 64;

@@ -15,6 +15,7 @@
 //! tensors. No loop of a nest is empty. Deliberately absent: the instruction set, which no decision here depends on.
 
 mod blocks;
+mod choice;
 mod choose;
 mod cut;
 mod price;
@@ -22,7 +23,7 @@ mod price;
 use super::{Dim, fold::fold};
 use crate::dtype::Dtype;
 pub use blocks::SumBlocks;
-use choose::Loop;
+use choice::Loop;
 
 /// The index of out in every array of strides, after the two operands.
 const OUT: usize = 2;

@@ -3,7 +3,7 @@
 //! Fitted to one machine with 32-byte vectors in mind. Elsewhere, an estimate within a factor of two is good enough for
 //! choosing.
 
-use super::choose::{Choice, Loop, TERMS, TILE};
+use super::choice::{Choice, Loop, TERMS, TILE};
 use super::{Dim, Nest, OUT};
 use crate::dtype::Dtype;
 use crate::local_plan::CACHE_LINE;

@@ -17,7 +17,8 @@
 //!
 //! Invariant: all members pass views of the same extents for a part, the same algorithm and the same number of pieces.
 
-use super::pattern::{Message, Pattern};
+use super::message::Message;
+use super::pattern::Pattern;
 use super::{Collective, CollectiveAlgorithm, Group};
 use crate::schedule::{Buffer, BufferId, Builder, Home, View, Work};
 

@@ -35,6 +35,7 @@
 //!
 //! | file | topic |
 //! |---|---|
+//! | `message` | one message, and the messages of a member in a round |
 //! | `pattern` | the messages of a collective, as a list in one order and by member: pure arithmetic |
 //! | `steps` | the two patterns behind them: spreading from a root, exchange among all |
 //! | `order` | the order in which summands are added |
@@ -50,6 +51,7 @@
 //! buffer.
 
 mod fragment;
+mod message;
 mod order;
 mod pattern;
 mod price;
@@ -60,8 +62,9 @@ mod steps;
 mod tests;
 
 pub use fragment::{Parts, append};
+pub use message::{Message, Numbers, Step};
 pub use order::{Sum, listed};
-pub use pattern::{Message, Numbers, Pattern, Step};
+pub use pattern::Pattern;
 pub use price::{Price, Rates, price};
 
 use serde::{Deserialize, Serialize};

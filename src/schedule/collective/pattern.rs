@@ -4,59 +4,9 @@
 //! only after everything that it adds to it has arrived. A member's messages of a round are found without visiting
 //! other members, in time logarithmic in their number, so that a rank's schedule costs no more than its own tasks.
 
+use super::message::{Message, Step};
 use super::steps::{exchange, rounds, spread};
 use super::{Collective, CollectiveAlgorithm};
-
-/// Numbers of parts, `step` apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Numbers {
-    pub first: usize,
-    pub step: usize,
-    pub count: usize,
-}
-
-impl Numbers {
-    /// A single number.
-    pub const fn one(first: usize) -> Numbers {
-        Numbers { first, step: 1, count: 1 }
-    }
-
-    /// All numbers, in ascending order.
-    pub fn iter(self) -> impl Iterator<Item = usize> {
-        (0..self.count).map(move |at| self.first + at * self.step)
-    }
-}
-
-/// One message between members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Message {
-    pub from: usize,
-    pub to: usize,
-    pub parts: Numbers,
-    /// The parts are summands, which the receiver adds to its own values of these parts.
-    pub reduce: bool,
-}
-
-impl Message {
-    /// The reverse message: turns a scatter into a gather, or copies into summands.
-    fn back(self, reduce: bool) -> Message {
-        Message { from: self.to, to: self.from, reduce, ..self }
-    }
-}
-
-/// The messages of one member in one round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Step {
-    pub sent: Option<Message>,
-    pub received: Option<Message>,
-}
-
-impl Step {
-    fn back(self, reduce: bool) -> Step {
-        let back = |message: Option<Message>| message.map(|message| message.back(reduce));
-        Step { sent: back(self.received), received: back(self.sent) }
-    }
-}
 
 /// A collective of `members` members, by one of the algorithms.
 ///

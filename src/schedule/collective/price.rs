@@ -11,7 +11,8 @@
 //!
 //! Deliberately absent: links that messages share. To account for them, compare [`Price::carried`].
 
-use super::pattern::{Message, Pattern};
+use super::message::Message;
+use super::pattern::Pattern;
 use crate::distribution::tile_bounds;
 use crate::machine::Machine;
 

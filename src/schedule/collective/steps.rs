@@ -9,7 +9,7 @@
 //!
 //! Deliberately absent: lists of all messages; each member finds its own.
 
-use super::pattern::{Message, Numbers, Step};
+use super::message::{Message, Numbers, Step};
 use super::{Collective, CollectiveAlgorithm};
 
 /// The number of halvings of a group until each member is alone.

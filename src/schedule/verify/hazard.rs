@@ -1,17 +1,13 @@
 //! One rank by itself: checks bounds, and that any two tasks with a hazard between them are ordered.
 //!
-//! Happens-before is a vector clock with one counter per lane: the number of tasks of each lane that are complete when
-//! a task starts. A lane completes in order, so one number per lane is enough, and the check costs a few words per task
-//! and edge.
+//! Happens-before is a vector clock ([`Clock`]), so the check costs a few words per task and edge.
 
+use super::clock::Clock;
 use super::sharing::Sharing;
 use super::{Facts, Fault, Origin, VerifyError};
 use crate::distribution::Region;
 use crate::schedule::uses::{Use, Uses};
 use crate::schedule::{Action, BufferPlacement, Home, Lane, ReuseScope, Schedule, Task, TaskId, View, Work};
-
-/// By lane, the number of its tasks that are complete.
-pub type Clock = [usize; 3];
 
 pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
     let at = |task: Option<TaskId>, fault| VerifyError { rank: schedule.rank, task, fault };

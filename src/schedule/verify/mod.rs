@@ -11,6 +11,7 @@
 //! The cost is linear in the tasks of all ranks; for thousands of ranks, [`follow`] checks the blocks of only some of
 //! them.
 
+mod clock;
 mod cone;
 mod error;
 mod hazard;

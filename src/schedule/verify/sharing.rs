@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Fault;
-use super::hazard::Clock;
+use super::clock::Clock;
 use crate::schedule::arena::{Occupants, lives};
 use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
 

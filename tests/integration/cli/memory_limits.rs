@@ -4,12 +4,12 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::command::{Folder, PRODUCT, PROGRAM, Ran, TOO_LITTLE, product, program, ran};
+use crate::command::{Folder, PRODUCT, Ran, TOO_LITTLE, executable, product, program, ran};
 
 /// The program with a limit on its addresses, in units of 1024 bytes.
 fn limited(folder: &Folder, kilobytes: u64, arguments: &[&str]) -> Ran {
     let mut shell = Command::new("timeout");
-    shell.args(["60", "sh", "-c", &format!("ulimit -v {kilobytes}; exec \"$@\""), "sh", PROGRAM]).args(arguments);
+    shell.args(["60", "sh", "-c", &format!("ulimit -v {kilobytes}; exec \"$@\""), "sh", executable()]).args(arguments);
     // With the same variables.
     for (name, value) in program(folder, &[]).get_envs() {
         match value {

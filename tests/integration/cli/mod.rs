@@ -488,6 +488,8 @@ fn help_and_completions() {
         assert!(help.contains(&format!("\n{algorithm} ")) && refused.contains(algorithm), "{algorithm}");
     }
     assert!(run(&folder, &["--completions", "bash"]).well().out.contains("einsum-dist"));
+    let page = run(&folder, &["--man-page"]).well().out;
+    assert!(page.contains(".TH einsum-dist 1") && page.contains("memory\\-limit"), "{page}");
 }
 
 #[test]
@@ -544,7 +546,7 @@ fn the_commands_of_the_data_work() {
     let text = std::fs::read_to_string(format!("{data}/README.md")).unwrap();
     let commands = text.lines().filter(|line| line.starts_with("einsum-dist ")).collect::<Vec<_>>();
     assert!(commands.len() >= 6);
-    let bin = std::path::Path::new(crate::command::PROGRAM).parent().unwrap().display();
+    let bin = std::path::Path::new(crate::command::executable()).parent().unwrap().display();
     let path = format!("{bin}:{}", std::env::var("PATH").unwrap());
     for line in commands {
         let mut shell = std::process::Command::new("sh");

@@ -3,7 +3,7 @@
 //! `EINSUM_DIST_TOPOLOGY` splits the cores of this host into domains, so that binding is real. Tests that need two cores do nothing
 //! where this process has one.
 
-use crate::command::{Folder, PROGRAM, Ran, program, ran};
+use crate::command::{Folder, Ran, executable, program, ran};
 use einsum_dist::api::host;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn on_two(folder: &Folder, arguments: &[&str]) -> Ran {
     let [first, second] = two_units().unwrap();
     let here = program(folder, arguments);
     let mut bound = std::process::Command::new("taskset");
-    bound.args(["-c", &format!("{first},{second}"), PROGRAM]).args(arguments).current_dir(folder.path());
+    bound.args(["-c", &format!("{first},{second}"), executable()]).args(arguments).current_dir(folder.path());
     for (name, value) in here.get_envs() {
         match value {
             Some(value) => bound.env(name, value),
@@ -155,7 +155,7 @@ fn the_documentation_shows_what_is_printed() {
     for block in shown {
         let (command, printed) = block.split_once('\n').unwrap();
         let mut shell = std::process::Command::new("sh");
-        let bin = std::path::Path::new(PROGRAM).parent().unwrap().display();
+        let bin = std::path::Path::new(executable()).parent().unwrap().display();
         shell.args(["-c", &format!("einsum-dist {command}")]).current_dir(folder.path());
         shell.env("PATH", format!("{bin}:{}", std::env::var("PATH").unwrap()));
         let out = ran(&mut shell).well().out;

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::command::{Folder, PROGRAM, Ran, alone, launcher, program, ran};
+use crate::command::{Folder, Ran, alone, executable, launcher, program, ran};
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -84,7 +84,7 @@ fn faults_of_a_process() {
     ] {
         for transport in TRANSPORTS {
             let Some(mut command) = launcher(&folder) else { return };
-            command.args(["-n", "3", PROGRAM]).args(RING).args(["--timeout", "1", "--transport", transport]);
+            command.args(["-n", "3", executable()]).args(RING).args(["--timeout", "1", "--transport", transport]);
             let (partial, ended) = watched(command.env("EINSUM_DIST_INJECT", fault), &folder);
             failed(&ended, &folder, &[]);
             says(&ended, who, what);
@@ -99,7 +99,7 @@ fn a_process_that_is_silent_while_the_others_write_ends_all() {
     let folder = Folder::new("mpi-silent");
     for transport in TRANSPORTS {
         let Some(mut command) = launcher(&folder) else { return };
-        command.args(["-n", "3", PROGRAM]).args(BATCH).args(["--timeout", "1", "--transport", transport]);
+        command.args(["-n", "3", executable()]).args(BATCH).args(["--timeout", "1", "--transport", transport]);
         let (partial, ended) = watched(command.env("EINSUM_DIST_INJECT", "silence@1:1"), &folder);
         failed(&ended, &folder, &[]);
         says(&ended, "einsum-dist: rank ", "no answer from other ranks for 1 s, in MPI_I");
@@ -122,7 +122,7 @@ fn a_process_that_is_killed_or_stopped_ends_all() {
              ) & exec \"$@\" >/dev/null"
         );
         let run = ["mk,kn->mn", "-s200", "-t1", "--algorithm", "ring-mn", "--repeat", "10000000", "-oc.npy"];
-        command.args(["-n", "3", "sh", "-c", &after, "sh", PROGRAM]).args(run);
+        command.args(["-n", "3", "sh", "-c", &after, "sh", executable()]).args(run);
         let ended = ran(command.args(["--timeout", "1", "--transport", transport]));
         failed(&ended, &folder, &[]);
         assert!(ended.took > Duration::from_secs(2), "over before the signal: {}", ended.err);
@@ -159,7 +159,7 @@ fn a_full_disk_leaves_no_part_of_a_file() {
         std::env::var("EINSUM_DIST_MPIRUN").ok().map(|run| format!("{run} -n 3 \"$@\"")),
     ];
     for launcher in launchers.into_iter().flatten() {
-        let ended = ran(mounted(&launcher).args([PROGRAM, "mk,kn->mn", "-s300", "-t1", "-osmall/c.npy"]));
+        let ended = ran(mounted(&launcher).args([executable(), "mk,kn->mn", "-s300", "-t1", "-osmall/c.npy"]));
         std::fs::remove_dir(folder.path().join("small")).unwrap();
         failed(&ended, &folder, &[]);
         assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""));
@@ -181,7 +181,7 @@ fn a_trace_that_cannot_be_written_leaves_the_result() {
                 "-c",
                 "trap '' XFSZ; ulimit -f 0; exec \"$@\"",
                 "sh",
-                PROGRAM,
+                executable(),
                 "mk,kn->mn",
                 "-s8",
                 "-n2",
@@ -219,7 +219,7 @@ fn little_memory_to_share_is_an_error_of_all_or_none() {
     }
     for (transport, code) in [("auto", 0), ("message", 0), ("shared", 1), ("rma", 1)] {
         let mut command = mounted(&format!("{run} -n 4 \"$@\""));
-        command.arg(PROGRAM).args(["mk,kn->mn", "-s64", "-t1", "--timeout", "5", "--transport", transport]);
+        command.arg(executable()).args(["mk,kn->mn", "-s64", "-t1", "--timeout", "5", "--transport", transport]);
         let ended = ran(&mut command);
         assert_eq!(ended.code.map(|code| code.min(1)), Some(code), "{transport}: {}", ended.err);
         assert!(ended.took < SOON, "{transport}: {:?}", ended.took);

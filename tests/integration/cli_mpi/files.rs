@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::command::{Folder, PROGRAM, files, launcher, listening, ran};
+use crate::command::{Folder, executable, files, launcher, listening, ran};
 
 /// As in one process.
 const RING: [&str; 9] =
@@ -45,7 +45,7 @@ fn signals_to_mpirun_or_to_a_rank_leave_nothing() {
     folder.write("c.npy", b"old");
     for (signal, rank) in [(Signal::INT, None), (Signal::TERM, None), (Signal::TERM, Some(0)), (Signal::INT, Some(2))] {
         let Some(mut command) = launcher(&folder) else { return };
-        command.env("EINSUM_DIST_INJECT", "silence20@1:1").args(["-n", "3", PROGRAM]).args(RING);
+        command.env("EINSUM_DIST_INJECT", "silence20@1:1").args(["-n", "3", executable()]).args(RING);
         let mut child = listening(&command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         soon(|| folder.files().len() > 1, "nothing is written");
         let to = match rank {
@@ -73,7 +73,7 @@ fn paths_are_refused_once() {
         (&["--timeline", "/dev/null"], "/dev/null: is not a regular file"),
     ] {
         let Some(mut command) = launcher(&folder) else { return };
-        let ended = ran(command.args(["-n", "2", PROGRAM, "mk,kn->mn", "a.npy", "b.npy", "-t1"]).args(arguments));
+        let ended = ran(command.args(["-n", "2", executable(), "mk,kn->mn", "a.npy", "b.npy", "-t1"]).args(arguments));
         ended.refused(says);
     }
     assert_eq!(folder.files(), before);

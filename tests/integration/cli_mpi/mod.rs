@@ -11,19 +11,19 @@ mod values;
 use std::time::Duration;
 
 use crate::command::{
-    Folder, PRODUCT, PROGRAM, REFUSED, Ran, TOO_LITTLE, files, in_parts, launcher, product, program, ran,
+    Folder, PRODUCT, REFUSED, Ran, TOO_LITTLE, executable, files, in_parts, launcher, product, program, ran,
 };
 use crate::timeline::arrows::arrows;
 
 fn run(folder: &Folder, ranks: &str, arguments: &[&str]) -> Option<Ran> {
     let mut command = launcher(folder)?;
-    Some(ran(command.args(["-n", ranks, PROGRAM]).args(arguments)))
+    Some(ran(command.args(["-n", ranks, executable()]).args(arguments)))
 }
 
 /// Two ranks with arguments of their own.
 fn run_each(folder: &Folder, first: &[&str], second: &[&str]) -> Option<Ran> {
     let mut command = launcher(folder)?;
-    Some(ran(command.args(["-n", "1", PROGRAM]).args(first).args([":", "-n", "1", PROGRAM]).args(second)))
+    Some(ran(command.args(["-n", "1", executable()]).args(first).args([":", "-n", "1", executable()]).args(second)))
 }
 
 #[track_caller]
@@ -58,7 +58,8 @@ fn masks_that_starve_workers_are_said() {
     let folder = Folder::new("mpi-starved");
     let warned = |topology: &str, flags: &[&str]| {
         let mut command = launcher(&folder)?;
-        let command = command.env("EINSUM_DIST_TOPOLOGY", topology).args(["-n", "2", PROGRAM, "mk,kn->mn", "-s64"]);
+        let command =
+            command.env("EINSUM_DIST_TOPOLOGY", topology).args(["-n", "2", executable(), "mk,kn->mn", "-s64"]);
         Some(ran(command.args(flags)).well().err)
     };
     // This host has fewer cores than that.
@@ -82,7 +83,7 @@ fn measured_rates_are_those_of_one_rank() {
     let folder = Folder::new("mpi-rates");
     let Some(mut command) = launcher(&folder) else { return };
     command.env_remove("EINSUM_DIST_RATES").env("EINSUM_DIST_CACHE", folder.path());
-    command.args(["-n", "3", PROGRAM, "mk,kn->mn", "-s200", "-t1", "--json"]);
+    command.args(["-n", "3", executable(), "mk,kn->mn", "-s200", "-t1", "--json"]);
     let first = ran(&mut command).well().json();
     // Which transport is the quickest, and what it makes of it.
     let remembered = std::fs::read_dir(folder.path()).unwrap().count();
@@ -205,7 +206,7 @@ fn a_panic_on_one_rank_ends_all() {
     for place in ["worker@1", "communication@1", "worker@0", "communication@0"] {
         let Some(mut command) = launcher(&folder) else { return };
         let (task, rank) = place.split_once('@').unwrap();
-        let arguments = ["-n", "2", PROGRAM, "mk,kn->mn", "-s64", "-t1", "--algorithm", "ring-k", "-o", "c.npy"];
+        let arguments = ["-n", "2", executable(), "mk,kn->mn", "-s64", "-t1", "--algorithm", "ring-k", "-o", "c.npy"];
         let ended = ran(command.env("EINSUM_DIST_INJECT", place).args(arguments));
         assert!(ended.code != Some(0), "{}", ended.out);
         assert!(ended.took < Duration::from_secs(5), "{:?}", ended.took);
@@ -234,6 +235,6 @@ fn the_expression_may_come_from_standard_input() {
     folder.write("e.txt", b"mk,kn->mn");
     let Some(mut command) = launcher(&folder) else { return };
     let input = std::fs::File::open(folder.path().join("e.txt")).unwrap();
-    let ended = ran(command.args(["-n", "2", PROGRAM, "-", "-s8", "--check"]).stdin(input)).well();
+    let ended = ran(command.args(["-n", "2", executable(), "-", "-s8", "--check"]).stdin(input)).well();
     assert!(ended.out.contains("check       ok"), "{}", ended.out);
 }

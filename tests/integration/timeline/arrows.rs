@@ -25,8 +25,6 @@ struct Slice {
 pub fn arrows(text: &str, ranks: usize, late: f64) -> usize {
     let trace: Value = serde_json::from_str(text).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();
-    let number = |event: &Value, key: &str| event[key].as_f64().unwrap_or_else(|| panic!("{key} of {event}"));
-    let place = |event: &Value| (event["pid"].as_u64().unwrap() as usize, event["tid"].as_u64().unwrap());
     let (mut processes, mut threads) = (BTreeMap::new(), BTreeMap::new());
     let mut tracks: BTreeMap<(usize, u64), Vec<Slice>> = BTreeMap::new();
     let mut ends: BTreeMap<u64, [Vec<&Value>; 2]> = BTreeMap::new();
@@ -66,7 +64,32 @@ pub fn arrows(text: &str, ranks: usize, late: f64) -> usize {
     assert!(processes.iter().all(|(rank, name)| name.starts_with(&format!("rank {rank}"))), "{processes:?}");
     let numbers: BTreeSet<u64> = threads.keys().map(|(_, tid)| *tid).collect();
     assert!(numbers.len() == threads.len() && numbers.first() >= Some(&(ranks as u64)), "{:?}", threads.keys());
-    for (place, slices) in &tracks {
+    check_tracks(&tracks, &threads);
+    let mut transfers = tracks.values().flatten().filter(|slice| slice.kind == "send").count();
+    assert_eq!(transfers, ends.len());
+    for [sent, received] in ends.values() {
+        let ([sent], [received]) = (&sent[..], &received[..]) else { panic!("{sent:?} to {received:?}") };
+        check_arrow(&tracks, sent, received, late);
+        transfers -= 1;
+    }
+    assert_eq!(transfers, 0);
+    ends.len()
+}
+
+#[track_caller]
+fn number(event: &Value, key: &str) -> f64 {
+    event[key].as_f64().unwrap_or_else(|| panic!("{key} of {event}"))
+}
+
+/// The process and the track of an event.
+fn place(event: &Value) -> (usize, u64) {
+    (event["pid"].as_u64().unwrap() as usize, event["tid"].as_u64().unwrap())
+}
+
+/// Nothing overlaps but the end of a receive with the receive.
+#[track_caller]
+fn check_tracks(tracks: &BTreeMap<(usize, u64), Vec<Slice>>, threads: &BTreeMap<(usize, u64), String>) {
+    for (place, slices) in tracks {
         let kind = slices[0].kind.as_str();
         let kind = if ["contract", "arrange"].contains(&kind) { "worker" } else { kind };
         assert!(threads[place].contains(kind), "{kind} on {}", threads[place]);
@@ -86,26 +109,23 @@ pub fn arrows(text: &str, ranks: usize, late: f64) -> usize {
             }
         }
     }
-    let mut transfers = tracks.values().flatten().filter(|slice| slice.kind == "send").count();
-    assert_eq!(transfers, ends.len());
-    for [sent, received] in ends.values() {
-        let ([sent], [received]) = (&sent[..], &received[..]) else { panic!("{sent:?} to {received:?}") };
-        // What is under an end, from the outside in.
-        let [from, to] = [sent, received].map(|end| {
-            let at = number(end, "ts");
-            let inside = |slice: &&Slice| slice.start <= at + ROUNDED && at + ROUNDED < slice.end;
-            tracks[&place(end)].iter().filter(inside).collect::<Vec<_>>()
-        });
-        let ([from], [to, arrived]) = (&from[..], &to[..]) else { panic!("{sent} to {received}") };
-        let (source, target) = (place(sent).0, place(received).0);
-        assert!(from.kind == "send" && from.name == format!("to {target}"), "{sent} is in {}", from.name);
-        assert!(to.kind == "receive" && to.name == format!("from {source}"), "{received} is in {}", to.name);
-        assert!(from.bytes > Some(0) && from.bytes == to.bytes, "{:?} to {:?} bytes", from.bytes, to.bytes);
-        // Viewers let arrows lead from the slice that begins first.
-        assert!(arrived.kind == "arrived" && from.start <= arrived.start + late + ROUNDED, "{sent} to {received}");
-        assert!(number(sent, "ts") <= number(received, "ts") + late, "{sent} to {received}");
-        transfers -= 1;
-    }
-    assert_eq!(transfers, 0);
-    ends.len()
+}
+
+/// The arrow joins a send with the end of the receive of the same bytes.
+#[track_caller]
+fn check_arrow(tracks: &BTreeMap<(usize, u64), Vec<Slice>>, sent: &Value, received: &Value, late: f64) {
+    // What is under an end, from the outside in.
+    let [from, to] = [sent, received].map(|end| {
+        let at = number(end, "ts");
+        let inside = |slice: &&Slice| slice.start <= at + ROUNDED && at + ROUNDED < slice.end;
+        tracks[&place(end)].iter().filter(inside).collect::<Vec<_>>()
+    });
+    let ([from], [to, arrived]) = (&from[..], &to[..]) else { panic!("{sent} to {received}") };
+    let (source, target) = (place(sent).0, place(received).0);
+    assert!(from.kind == "send" && from.name == format!("to {target}"), "{sent} is in {}", from.name);
+    assert!(to.kind == "receive" && to.name == format!("from {source}"), "{received} is in {}", to.name);
+    assert!(from.bytes > Some(0) && from.bytes == to.bytes, "{:?} to {:?} bytes", from.bytes, to.bytes);
+    // Viewers let arrows lead from the slice that begins first.
+    assert!(arrived.kind == "arrived" && from.start <= arrived.start + late + ROUNDED, "{sent} to {received}");
+    assert!(number(sent, "ts") <= number(received, "ts") + late, "{sent} to {received}");
 }

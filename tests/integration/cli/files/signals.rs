@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::command::{Folder, PROGRAM, listening, program};
+use crate::command::{Folder, executable, listening, program};
 
 /// The first part of the result is in the file when the second run begins, in which a rank falls silent.
 const RING: [&str; 10] = [
@@ -58,7 +58,7 @@ fn a_run_that_a_signal_ends_leaves_the_old_file() {
 fn signals_that_the_parent_ignores_stay_ignored() {
     let folder = Folder::new("nohup");
     let mut ignoring = Command::new("sh");
-    ignoring.args(["-c", "trap '' HUP INT; exec \"$@\"", "sh", PROGRAM]).args(RING).current_dir(folder.path());
+    ignoring.args(["-c", "trap '' HUP INT; exec \"$@\"", "sh", executable()]).args(RING).current_dir(folder.path());
     ignoring.env("EINSUM_DIST_RATES", "default").env("EINSUM_DIST_INJECT", "silence20@1:1");
     let mut child = writing(&mut ignoring, &folder);
     send(&child, Signal::HUP);
@@ -75,7 +75,7 @@ fn signals_that_the_parent_ignores_stay_ignored() {
 fn a_file_that_is_larger_than_allowed_is_an_error() {
     let folder = Folder::new("file-size");
     let mut limited = Command::new("sh");
-    limited.args(["-c", "ulimit -f 1; exec \"$@\"", "sh", PROGRAM, "mk,kn->mn", "-s64", "-t1", "-n1", "-oc.npy"]);
+    limited.args(["-c", "ulimit -f 1; exec \"$@\"", "sh", executable(), "mk,kn->mn", "-s64", "-t1", "-n1", "-oc.npy"]);
     limited.current_dir(folder.path()).env("EINSUM_DIST_RATES", "default");
     let ended = crate::command::ran(&mut limited);
     assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""));

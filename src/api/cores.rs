@@ -1,0 +1,33 @@
+//! The cores that this process may use.
+//!
+//! Invariant: they have the system's numbers.
+
+/// The online cores that the affinity mask of this process allows; empty if the system has no such masks.
+pub fn cpus() -> Vec<usize> {
+    let mut cpus = listed(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
+    // A mask may contain cores that are offline, or that may be added later.
+    if let Ok(online) = std::fs::read_to_string("/sys/devices/system/cpu/online") {
+        let online = ranges(online.trim());
+        cpus.retain(|cpu| online.binary_search(cpu).is_ok());
+    }
+    cpus
+}
+
+/// The number of processing units whose time this process may use: those of its mask, or fewer if a quota limits it.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// The cores that the `status` file of a process or thread allows.
+pub(super) fn listed(status: &str) -> Vec<usize> {
+    ranges(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default())
+}
+
+/// Parses a list of numbers such as `0-3,8`.
+pub(super) fn ranges(list: &str) -> Vec<usize> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
+    };
+    list.split(',').filter_map(range).flatten().collect()
+}

@@ -1,0 +1,117 @@
+//! The programs of [`einsum`](super::einsum()): a call in a loop neither plans nor compiles again.
+//!
+//! Every thread has a cache of its own, as a world and its programs belong to one thread. A call takes its program out
+//! of the cache while it runs, and puts it back at the end. The least recently used programs go first.
+//!
+//! Invariants: a key has everything that plan and program depend on; the buffers of a thread's cached programs have
+//! together at most [`MAX_BYTES`]; a program whose run failed does not come back.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use super::Program;
+use crate::dtype::Dtype;
+use crate::kernel::Element;
+
+/// Most programs in the cache of a thread.
+const MAX_PROGRAMS: usize = 32;
+/// Most bytes of intermediates and packing that the programs of a thread keep. Larger programs spend their time
+/// elsewhere.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// What a plan depends on, and a program compiled from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    pub expression: String,
+    pub shapes: Vec<Vec<usize>>,
+    pub dtype: Dtype,
+    /// Threads of the pool that the program computes in.
+    pub threads: usize,
+}
+
+struct Entry {
+    key: Key,
+    bytes: u64,
+    program: Box<dyn Any>,
+}
+
+thread_local! {
+    /// Least recently used first.
+    static CACHE: RefCell<VecDeque<Entry>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// Takes a program out of the cache. Cost: linear in the number of programs there.
+pub fn take<T: Element>(key: &Key) -> Option<Program<T>> {
+    let entry = CACHE.with_borrow_mut(|cache| {
+        let at = cache.iter().rposition(|entry| entry.key == *key)?;
+        cache.remove(at)
+    })?;
+    // The key names the element type.
+    entry.program.downcast::<Program<T>>().ok().map(|program| *program)
+}
+
+/// Puts a program into the cache, for the next call with its key.
+pub fn put<T: Element>(key: Key, program: Program<T>) {
+    let bytes = program.held_bytes();
+    if bytes > MAX_BYTES {
+        return;
+    }
+    let entry = Entry { key, bytes, program: Box::new(program) };
+    CACHE.with_borrow_mut(|cache| {
+        let mut all = bytes + cache.iter().map(|entry| entry.bytes).sum::<u64>();
+        while all > MAX_BYTES || cache.len() >= MAX_PROGRAMS {
+            let Some(oldest) = cache.pop_front() else { break };
+            all -= oldest.bytes;
+        }
+        cache.push_back(entry);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{ArrayD, IxDyn};
+
+    use super::*;
+    use crate::einsum;
+
+    fn key<T: Element>(expression: &str, shapes: &[&[usize]]) -> Key {
+        Key {
+            expression: expression.to_owned(),
+            shapes: shapes.iter().map(|shape| shape.to_vec()).collect(),
+            dtype: T::DTYPE,
+            threads: rayon::current_num_threads(),
+        }
+    }
+
+    /// Same text, other shapes or types: programs of their own, whose results are right in any order of calls.
+    #[test]
+    fn a_call_finds_the_program_of_its_own_shapes() {
+        let ones = |shape: &[usize]| ArrayD::<f32>::ones(IxDyn(shape));
+        for _ in 0..3 {
+            for k in [3, 5, 0, 1] {
+                let out = einsum("pq,qr->pr", &[&ones(&[2, k]), &ones(&[k, 4])]).unwrap();
+                assert_eq!(out, ArrayD::from_elem(IxDyn(&[2, 4]), k as f32));
+                let wide = ones(&[2, k]).mapv(f64::from);
+                let out = einsum("pq,qr->pr", &[&wide, &ones(&[k, 4]).mapv(f64::from)]).unwrap();
+                assert_eq!(out, ArrayD::from_elem(IxDyn(&[2, 4]), k as f64));
+            }
+        }
+        let mine = key::<f32>("pq,qr->pr", &[&[2, 5], &[5, 4]]);
+        let program = take::<f32>(&mine).expect("the last calls had these shapes");
+        assert_eq!(program.plan().operand(0).shape, [2, 5]);
+        assert!(take::<f32>(&mine).is_none(), "it is taken");
+        put(mine, program);
+    }
+
+    #[test]
+    fn many_and_large_programs_go() {
+        for n in 0..2 * MAX_PROGRAMS {
+            einsum("stu,tu->su", &[&ArrayD::<f64>::ones(IxDyn(&[1, 2, n])), &ArrayD::ones(IxDyn(&[2, n]))]).unwrap();
+        }
+        CACHE.with_borrow(|cache| {
+            assert!(cache.len() == MAX_PROGRAMS, "{}", cache.len());
+            assert!(cache.iter().map(|entry| entry.bytes).sum::<u64>() <= MAX_BYTES);
+        });
+    }
+}

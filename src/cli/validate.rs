@@ -1,0 +1,346 @@
+//! Checks all flags together, against each other, the files and the world, and makes the plan of the run.
+//!
+//! Invariant: all ranks find the same error, or none finds one.
+
+use std::path::Path;
+use std::time::Instant;
+
+use einsum_dist::api::{host, start_threads};
+use einsum_dist::comm::launcher::launcher;
+use einsum_dist::dtype::Dtype;
+use einsum_dist::exec::ResolvedKernel;
+use einsum_dist::io::output::shown;
+use einsum_dist::local_plan::Target;
+use einsum_dist::plan::{AlgorithmName, Fixed, MAX_SIMULATED_RANKS, PipelineChoice, PlanError};
+use einsum_dist::tree::{Step, Tree};
+use einsum_dist::{Error, Machine, Options, Plan, Problem, Shaped, World};
+
+use super::args::Args;
+use super::check::budget;
+use super::config::RunConfig;
+use super::failure::Failure;
+use super::inputs::Headers;
+use super::say::say;
+use super::sizes::Sizes;
+use super::start::{MOST_WORKERS, agree, check_flags, usage};
+use super::units::{self, counted};
+use super::{Result, inputs, paths};
+
+/// Maximum ranks of an explained plan with given distributions. The cost of its proof is quadratic in the ranks: at
+/// worst a minute and 0.3 GB for 512 ranks.
+const MOST_DISTRIBUTED: usize = 512;
+
+/// Maximum size of a machine description in MiB.
+const LONGEST_MACHINE: u64 = 1;
+
+impl RunConfig {
+    /// Checks the flags. Collective.
+    ///
+    /// # Errors
+    /// The first error found, on any rank.
+    pub fn new(world: &World, args: Args) -> Result<RunConfig> {
+        agree(world, check_flags(&args).and_then(|()| paths::check(world, &args)))?;
+        paths::tidy(world, &args);
+        let text = inputs::expression(world, args.expression.as_deref().unwrap_or_default())?;
+        let workers = match args.workers {
+            Some(workers) => workers.into(),
+            None => world.default_workers()?,
+        };
+        warn_if_starved(world, &args)?;
+        let target = shared_target(world, &args, workers)?;
+        let machine = if runs_here(world, &args, workers) {
+            world.place(workers)?;
+            // Random operands are computed in the global pool, and so is everything on a rank without peers.
+            world.agree(start_threads(workers))?;
+            world.machine(workers)?
+        } else {
+            world.agree(start_threads(workers.min(host::processors())))?;
+            Machine::new(1, workers)
+        };
+        let mut config = agree(world, RunConfig::local(world, args, &text, machine, target))?;
+        if config.check && !config.explain {
+            config.check_bytes = budget::here(world, &config.plan, &config.tree, config.check_bytes)?;
+        }
+        Ok(config)
+    }
+
+    /// Checks everything that one rank can check by itself. `target`: the target of the kernels of rank 0.
+    ///
+    /// # Errors
+    /// The first error found.
+    pub fn local(world: &World, args: Args, text: &str, here: Machine, target: Option<Target>) -> Result<RunConfig> {
+        let problem = Problem::parse(text)?;
+        let headers = inputs::headers(&args)?;
+        let dtype = inputs::dtype(&args, &headers)?;
+        let (shaped, default_sizes) = shaped(&args, &problem, &headers)?;
+        let described = args.machine.as_deref().map(|path| machine(path, args.ranks.map(usize::from))).transpose()?;
+        let ranks = match &described {
+            Some(machine) => machine.ranks,
+            None if world.ranks() > 1 => world.ranks(),
+            None => args.ranks.map_or(1, usize::from),
+        };
+        check_explained(&args, ranks)?;
+        let mut options = options(&args, dtype, target)?;
+        let contractor = ResolvedKernel::resolve(options.kernel, dtype)?;
+        let started = Instant::now();
+        let machine = match described {
+            Some(machine) => {
+                let workers = args.workers.map_or(machine.workers, usize::from);
+                Machine { workers, ..machine }
+            }
+            None => Machine { ranks, ..here },
+        };
+        let (tree, limits) = shaped.searched_tree(&machine, &options).map_err(of_flag)?;
+        for limit in limits.iter().filter(|_| world.is_root() && !args.quiet) {
+            say!("warning: {limit}");
+        }
+        let largest = check_extents(&tree, dtype)?;
+        if let Some(text) = &args.distribution {
+            options.fixed = Fixed::within(text, &tree, ranks).map_err(|error| of_flag(error.into()))?;
+        }
+        let within = |memory_limit| shaped.plan_tree(&tree, &machine, &Options { memory_limit, ..options.clone() });
+        let (plan, check_bytes) = if args.check {
+            budget::plan_beside(&tree, options.memory_limit, within)?
+        } else {
+            (within(options.memory_limit).map_err(of_flag)?, 0)
+        };
+        let plan_seconds = started.elapsed().as_secs_f64();
+        check_idle(world, &args, &tree, &plan, largest)?;
+        let by_one = if args.explain || args.simulate { by_one(&shaped, &tree, &machine, &options) } else { None };
+        if world.is_root() && !args.quiet {
+            warn_of_no_effect(&args, dtype);
+        }
+        Ok(RunConfig {
+            tree,
+            plan,
+            by_one,
+            plan_seconds,
+            contractor,
+            operands: args.operands,
+            output: args.output,
+            accumulate: args.accumulate,
+            seed: args.seed,
+            repeat: args.repeat.get() as usize,
+            warmup: args.warmup as usize,
+            default_sizes,
+            check: args.check,
+            check_bytes,
+            explain: args.explain || args.simulate,
+            simulate: args.simulate,
+            overlap: !args.no_overlap,
+            trace: args.trace,
+            timeline: args.timeline,
+            json: args.json,
+            verbose: args.verbose,
+            quiet: args.quiet,
+        })
+    }
+}
+
+/// The problem with the shapes of its files, or of random operands; and whether their extents are the default ones.
+fn shaped(args: &Args, problem: &Problem, headers: &Headers) -> Result<(Shaped, bool)> {
+    let sizes = Sizes::parse(&args.size, problem.expression())?;
+    let (shapes, default_sizes) = if args.operands.is_empty() {
+        sizes.shapes(problem)?
+    } else {
+        (headers.operands.iter().map(|header| header.shape.clone()).collect(), false)
+    };
+    let shaped = problem.shapes(&shapes)?;
+    if !args.operands.is_empty() {
+        sizes.agree(problem.expression(), &shapes)?;
+    }
+    let output = shaped.output_shape();
+    match (&args.accumulate, &headers.accumulate) {
+        (Some(path), Some(header)) if header.shape != output => {
+            let (name, shape) = (shown(path), &header.shape);
+            Err(usage(format!("{name} has shape {shape:?}, the result has {output:?}")))
+        }
+        _ => Ok((shaped, default_sizes)),
+    }
+}
+
+/// Warns of flags that change nothing here.
+fn warn_of_no_effect(args: &Args, dtype: Dtype) {
+    if args.dtype.is_some() && !args.operands.is_empty() {
+        say!("warning: --dtype is for random operands; these files make it {dtype}");
+    }
+    if args.no_overlap && (args.explain || args.simulate || args.verbose) {
+        say!("warning: what is predicted overlaps; --no-overlap is for runs and for what --simulate plays");
+    }
+}
+
+/// Adds the name of the flag to an error of the planner.
+fn of_flag(error: Error) -> Failure {
+    Failure::Library(match error {
+        Error::Plan(PlanError::Distribution(why)) => PlanError::Distribution(format!("--distribution: {why}")).into(),
+        Error::Plan(PlanError::Path(why)) => PlanError::Path(format!("--path: {why}")).into(),
+        Error::Plan(error @ PlanError::UnknownCut(_)) => Error::Usage(format!("--cut: {error}")),
+        other => other,
+    })
+}
+
+/// Whether the plan is for this world, whose machine can be measured. A plan with more workers than may run is not.
+fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
+    args.machine.is_none()
+        && workers <= MOST_WORKERS
+        && (args.ranks.is_none() || args.ranks.map(usize::from) == Some(world.ranks()))
+}
+
+/// The machine that a file describes; `ranks` overrides its number of ranks.
+fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
+    let said = |what: String| usage(format!("--machine {}: {what}", shown(path)));
+    let text = inputs::text_of(path, LONGEST_MACHINE).map_err(said)?;
+    Machine::from_toml_with(&text, ranks).map_err(said)
+}
+
+/// The plan for a single rank on the cores of one of several, including the core that is spare for communication.
+fn by_one(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &Options) -> Option<Plan> {
+    let (_, placement) = machine.placement()?;
+    let spare = usize::from(placement.places.first()?.spare);
+    let one = Machine { workers: machine.workers + spare, ..machine.part(0..1) };
+    let options = Options { algorithm: None, cut: Vec::new(), fixed: Fixed::default(), ..options.clone() };
+    if machine.ranks > 1 { shaped.plan_tree(tree, &one, &options).ok() } else { None }
+}
+
+/// The target of local plans, from rank 0: one plan serves all ranks. Collective.
+fn shared_target(world: &World, args: &Args, workers: usize) -> Result<Option<Target>> {
+    // An unavailable kernel is refused later, when the element type is known.
+    let kernel = args.kernel.parse().unwrap_or_default();
+    let mine = ResolvedKernel::resolve(kernel, Dtype::Float32).ok().and_then(|contractor| contractor.target(workers));
+    let told = world.all_gather(&serde_json::to_vec(&mine).unwrap_or_default())?;
+    Ok(told.first().and_then(|bytes| serde_json::from_slice(bytes).ok()).flatten())
+}
+
+fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options> {
+    let algorithm = match args.algorithm.as_str() {
+        "auto" => None,
+        name => Some(name.parse::<AlgorithmName>().map_err(|error| usage(format!("--algorithm: {error}")))?),
+    };
+    let cut: Vec<String> =
+        args.cut.iter().flat_map(|cut| cut.split(',')).map(|label| label.trim().to_owned()).collect();
+    if cut.len() > 2 || cut.iter().any(String::is_empty) {
+        return Err(usage("--cut takes a label, or two: m,n"));
+    }
+    let limit = |text: &str| match units::parse_bytes(text)? {
+        0 => Err(format!("`{text}` leaves no byte for anything")),
+        bytes => Ok(bytes),
+    };
+    let memory_limit = args.memory_limit.as_deref().map(limit).transpose();
+    Ok(Options {
+        dtype,
+        algorithm,
+        fixed: Fixed::default(),
+        cut,
+        accumulate: args.accumulate.is_some(),
+        constant: Vec::new(),
+        memory_limit: memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?,
+        in_parts: true,
+        spread: false,
+        idle: args.idle,
+        reorder: args.reorder.parse().map_err(|error: String| usage(format!("--reorder: {error}")))?,
+        forbid_redistribution: args.forbid_redistribution,
+        pipeline: PipelineChoice::Auto,
+        step_by_step: false,
+        path: args.path.parse().map_err(|error: String| usage(format!("--path: {error}")))?,
+        path_seconds: args.path_time,
+        target,
+        layout: !args.no_layout,
+        kernel: args.kernel.parse().map_err(|error: String| usage(format!("--kernel: {error}")))?,
+    })
+}
+
+/// Refuses tensors that no address space can hold. Returns the elements of the largest operand or result.
+fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
+    let mut largest = 0;
+    for (id, node) in tree.nodes.iter().enumerate() {
+        let shape = tree.shape(&node.labels);
+        // As for arrays in memory, an extent of 0 does not hide an overflow of the others.
+        let fits = shape.iter().filter(|&&n| n > 0).try_fold(dtype.size(), |bytes, &n| bytes.checked_mul(n));
+        if fits.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+            let term = tree.term(&node.labels);
+            return Err(usage(format!("tensor `{term}` of shape {shape:?} is larger than memory can be")));
+        }
+        let is_leaf = matches!(node.step, Step::Leaf { .. });
+        if is_leaf || id == tree.root() {
+            largest = largest.max(shape.iter().product());
+        }
+    }
+    Ok(largest)
+}
+
+/// Warns on rank 0 about idle ranks if there are more ranks than work, or refuses idle ranks with `--strict-ranks`.
+/// Ranks that are idle because the plan is quicker without them appear in the text of `--explain`. `largest`: elements
+/// of the largest operand or result.
+fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usize) -> Result<()> {
+    let ranks = plan.ranks();
+    // Ranks that the user did not ask for may be idle.
+    let asked = args.ranks.is_some() || args.machine.is_some() || launcher().is_some();
+    // The text of `--explain` says so too.
+    let too_many = ranks > largest || ranks as f64 > most_work(tree);
+    let warns = too_many && world.is_root() && !args.quiet && !args.explain && !args.simulate;
+    if ranks == 1 || !asked || !(warns || args.strict_ranks) {
+        return Ok(());
+    }
+    let idle = plan.idle_ranks();
+    if idle == 0 {
+        return Ok(());
+    }
+    let have = if idle == 1 { "has no task and holds" } else { "have no task and hold" };
+    if args.strict_ranks {
+        let work = if largest > 0 && ranks > largest {
+            format!("the {} of the largest tensor", counted(largest, "element"))
+        } else {
+            "this plan shares its work among".to_owned()
+        };
+        return Err(usage(format!(
+            "{ranks} ranks are more than {work}: {idle} {have} no block; take fewer, or leave --strict-ranks out"
+        )));
+    }
+    if warns {
+        let are = if idle == 1 { "is idle: it" } else { "are idle: they" };
+        say!("warning: {idle} of {ranks} ranks {are} {have} no block");
+    }
+    Ok(())
+}
+
+/// The work of the largest step: products of a contraction, or elements of the input of another step.
+fn most_work(tree: &Tree) -> f64 {
+    let work = |id: usize| match &tree.nodes[id].step {
+        Step::Leaf { .. } => 0.0,
+        Step::Unary { input, .. } => {
+            tree.shape(&tree.nodes[*input].labels).iter().map(|&extent| extent as f64).product()
+        }
+        Step::Contract { .. } => tree.products(id),
+    };
+    (0..tree.nodes.len()).map(work).fold(0.0, f64::max)
+}
+
+/// Refuses explanations, timelines and traces of more ranks than they support.
+fn check_explained(args: &Args, ranks: usize) -> Result<()> {
+    if args.distribution.is_some() && (args.explain || args.simulate) && ranks > MOST_DISTRIBUTED {
+        return Err(usage(format!(
+            "--distribution is explained for at most {MOST_DISTRIBUTED} ranks, as each may exchange with all others; there are {ranks}"
+        )));
+    }
+    let shown = [("--timeline draws", &args.timeline), ("--trace shows", &args.trace)];
+    if let Some((shows, _)) =
+        shown.iter().find(|(_, path)| path.is_some() && args.simulate && ranks > MAX_SIMULATED_RANKS)
+    {
+        return Err(usage(format!("{shows} {MAX_SIMULATED_RANKS} ranks at most without a run, the plan has {ranks}")));
+    }
+    Ok(())
+}
+
+/// Warns on rank 0 if a launcher has bound a rank to so few cores that its workers have to share them. Collective.
+fn warn_if_starved(world: &World, args: &Args) -> Result<()> {
+    if launcher().is_none() || args.explain || args.simulate {
+        return Ok(());
+    }
+    if let Some(starved) = world.starved(args.workers.map(usize::from))?
+        && world.is_root()
+        && !args.quiet
+    {
+        say!("warning: {starved}; try mpirun --bind-to none, or --map-by numa --bind-to numa");
+    }
+    Ok(())
+}

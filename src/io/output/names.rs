@@ -1,0 +1,56 @@
+//! Names of temporary files: made from the name of the target and a tag, and recognised.
+//!
+//! Invariants: they are hidden, in the directory of the target, within the length that the file system allows, and the
+//! same for all processes that know the tag.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::FileError;
+use super::links::directory;
+
+/// Maximum bytes of a path, not counting the final 0.
+const LONGEST_PATH: usize = 4095;
+
+/// The temporary name of a target.
+pub(super) fn beside(target: &Path, tag: &str) -> Result<PathBuf, FileError> {
+    let Some(name) = target.file_name() else {
+        return Err(FileError::IsDirectory { path: target.to_path_buf() });
+    };
+    let [long, short] = stems(name).map(|stem| target.with_file_name(temporary_name(&stem, tag)));
+    Ok(if fits(&long) { long } else { short })
+}
+
+/// Whether the system allows a name and a path of this length.
+pub(super) fn fits(path: &Path) -> bool {
+    let longest = rustix::fs::statvfs(directory(path)).map_or(255, |found| found.f_namemax);
+    let name = path.file_name().map_or(0, OsStr::len);
+    name as u64 <= longest && path.as_os_str().len() <= LONGEST_PATH
+}
+
+/// The stems of a target's temporary names: its name, or a hash where the name is too long.
+pub(super) fn stems(name: &OsStr) -> [OsString; 2] {
+    [name.to_owned(), format!("{:016x}", xxh3_64(name.as_bytes())).into()]
+}
+
+/// A hidden name, with the tag as the last but one of its parts between dots.
+fn temporary_name(stem: &OsStr, tag: &str) -> OsString {
+    let mut name = OsString::from(".");
+    name.push(stem);
+    name.push(format!(".{}.partial", tag.replace(['/', '\0', '.'], "_")));
+    name
+}
+
+/// Whether a name is a temporary one for this stem, with a tag as programs choose it: two hexadecimal numbers. The tag
+/// has no dot, so names of other targets with the same beginning do not match.
+pub(super) fn is_temporary(name: &OsStr, stem: &OsStr) -> bool {
+    let rest = name.as_bytes().strip_prefix(b".").and_then(|rest| rest.strip_prefix(stem.as_bytes()));
+    let tag = rest.and_then(|rest| rest.strip_prefix(b".")).and_then(|rest| rest.strip_suffix(b".partial"));
+    let Some(tag) = tag else { return false };
+    let mut numbers = tag.split(|&byte| byte == b'-');
+    let hexadecimal = |number: &[u8]| !number.is_empty() && number.iter().all(u8::is_ascii_hexdigit);
+    numbers.clone().count() == 2 && numbers.all(hexadecimal)
+}

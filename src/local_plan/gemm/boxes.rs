@@ -1,0 +1,305 @@
+//! Cuts rows, columns and depth into boxes that stay in the caches, for one way to read and write.
+//!
+//! As in K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008, section 4: a panel of
+//! columns as deep as a box stays in the first-level cache, the packed rows of a box in the second-level cache, and the
+//! packed columns of a box in the last-level cache. The fractions of the caches are below; they were measured on
+//! processors with AVX2 and AVX-512 (`make bench`), and each leaves room for what streams past.
+//!
+//! Invariant: a box has at least one register tile of rows and of columns, whatever the caches.
+
+use super::axis::run_of_box;
+use super::candidate::{Candidate, View};
+use super::{Access, AxisDim, OutAccess, PackBy, Slab};
+use crate::local_plan::CACHE_LINE;
+
+/// The part of the first-level cache for a panel of columns, as numerator and denominator.
+const L1_COLUMNS: (usize, usize) = (3, 5);
+/// The part of the first-level cache for the rows of a box, where sums are short.
+const L1_ROWS: (usize, usize) = (1, 3);
+/// The part of the first-level cache for a panel of rows, if the inner loop is over panels of columns.
+const L1_ROW_PANEL: (usize, usize) = (1, 2);
+/// The part of the second-level cache for the rows of a box, and for its copy of out.
+const L2_ROWS: (usize, usize) = (2, 5);
+
+/// Depth of the deepest box: sums stay in registers for at most this many terms.
+const MAX_DEPTH: usize = 512;
+/// The same if the operands have stride 1 along different dimensions of the depth, where boxes of whole cache lines of
+/// both move less.
+const MAX_CROSSED_DEPTH: usize = 896;
+/// Boxes are no shallower for want of cache: below, writing out costs more than the misses. First without a slab.
+const MIN_DEPTH: usize = 64;
+const MIN_SLAB_DEPTH: usize = 32;
+/// Indices of a slab beyond which boxes are not made shallower.
+const MAX_SLAB_SHARE: usize = 4;
+/// Most columns next to which the rows of a buffered box are chosen.
+const MAX_BUFFERED_COLUMNS: usize = 256;
+/// Most bytes of packed columns: more than one core's share of the last-level cache gains nothing.
+pub(super) const COLUMN_BYTES: usize = 4 << 20;
+
+fn part(cache: usize, (numerator, denominator): (usize, usize)) -> usize {
+    cache * numerator / denominator
+}
+
+/// One way to read and write: which operands are read in place, and how out is written.
+pub(super) struct Blocking<'a> {
+    view: &'a View,
+    rows: &'a [AxisDim],
+    cols: &'a [AxisDim],
+    depth: &'a [AxisDim],
+    in_place: [bool; 2],
+    out: OutAccess,
+    /// In which tensors panels of rows and of columns are evenly spaced.
+    runs: [[bool; 2]; 2],
+    /// Rows that are evenly spaced.
+    row_run: usize,
+    /// The register tile.
+    vectors: usize,
+    columns: usize,
+    slab: Slab,
+}
+
+impl<'a> Blocking<'a> {
+    /// `even`: panels of rows end with the runs of out.
+    pub fn new(
+        view: &'a View,
+        [rows, cols, depth]: [&'a [AxisDim]; 3],
+        in_place: [bool; 2],
+        out: OutAccess,
+        even: bool,
+    ) -> Self {
+        let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent).product::<usize>();
+        let runs = [[in_place[0], even], [in_place[1], false]];
+        let run = |dims: &[AxisDim], tensors| run_of_box(dims, |i| dims[i].extent, tensors);
+        let (row_run, col_run) = (run(rows, runs[0]), run(cols, runs[1]));
+        let (vectors, columns) = view.tile([row_run, size(rows) / row_run], [col_run, size(cols) / col_run]);
+        let slab_unit = |t: usize| view.slab.dim.strides[t] == 1;
+        let uses_slab = (slab_unit(0) && !in_place[0]) || (slab_unit(1) && !in_place[1]) || slab_unit(2);
+        let slab = Slab { size: if uses_slab { view.slab.size } else { 1 }, ..view.slab };
+        Blocking { view, rows, cols, depth, in_place, out, runs, row_run, vectors, columns, slab }
+    }
+
+    pub fn candidate(&self) -> Candidate {
+        let size = |dims: &[AxisDim]| dims.iter().map(|d| d.tile).product::<usize>();
+        let depth = self.cut_depth();
+        let kc = size(&depth);
+        let rows = self.cut_rows(kc);
+        let mc = size(&rows);
+        let cols = self.cut_cols(kc, mc);
+        let batches = self.view.batch.iter().map(|d| d.extent as f64).product::<f64>() * self.slab.dim.extent as f64;
+        // With columns inside, the rows' panel stays in the first-level cache, and out is written close to where it was
+        // before.
+        let closest = |dims: &[AxisDim]| {
+            let steps = dims.iter().map(|d| d.strides[1].unsigned_abs()).filter(|&s| s > 1);
+            steps.min().unwrap_or(usize::MAX)
+        };
+        let columns_inside = self.out == OutAccess::Direct
+            && closest(&cols) < closest(&rows)
+            && self.panel_rows() * kc * self.view.element <= part(self.view.l1, L1_ROW_PANEL)
+            && self.row_run < mc;
+        Candidate {
+            swapped: self.view.swapped,
+            batches,
+            slab: self.slab,
+            access: [self.access(0, &rows, &depth), self.access(1, &cols, &depth)],
+            rows,
+            cols,
+            depth,
+            runs: self.runs,
+            vectors: self.vectors,
+            columns: self.columns,
+            out: self.out,
+            columns_inside,
+        }
+    }
+
+    fn panel_rows(&self) -> usize {
+        self.vectors * self.view.lanes
+    }
+
+    /// As deep as a panel of columns fits into its part of the first-level cache.
+    fn cut_depth(&self) -> Vec<AxisDim> {
+        let mut depth = self.depth.to_vec();
+        (0..2).filter(|&t| self.in_place[t]).for_each(|t| fix_after_first(&mut depth, t));
+        let unit = |t: usize| {
+            let unit = depth.iter().position(|d| d.extent > 1 && d.strides[t] == 1);
+            unit.filter(|_| !self.in_place[t])
+        };
+        let crossed = unit(0).is_some() && unit(1).is_some() && unit(0) != unit(1);
+        let deepest = if crossed { MAX_CROSSED_DEPTH } else { MAX_DEPTH };
+        let fitting = part(self.view.l1, L1_COLUMNS) / (self.columns * self.view.element);
+        let deepest = fitting.clamp(MIN_DEPTH, deepest) / self.slab.size.clamp(1, MAX_SLAB_SHARE);
+        let deepest = deepest.max(MIN_SLAB_DEPTH);
+        let need = self.needs(&depth, [self.in_place == [false; 2]; 2], deepest);
+        grow(&mut depth, &need, deepest, (1, 1));
+        depth
+    }
+
+    /// As many rows as fit into their part of the second-level cache, beside a copy of out if there is one.
+    fn cut_rows(&self, kc: usize) -> Vec<AxisDim> {
+        let (mr, buffered) = (self.panel_rows(), self.out == OutAccess::Buffered);
+        let all_cols = self.cols.iter().map(|d| d.extent).product::<usize>();
+        let of_rows = if buffered { kc + self.columns.max(all_cols.min(MAX_BUFFERED_COLUMNS)) } else { kc };
+        let most = (self.row_budget() / (of_rows * self.view.element)).max(mr) / mr * mr;
+        // Sums of few terms are bound by the loads of a tile: rows then stay in the first-level cache, and columns
+        // stream past.
+        let near = part(self.view.l1, L1_ROWS) / (kc * self.view.element) / mr * mr;
+        let most = if near >= 2 * mr && !buffered { most.min(near) } else { most };
+        let mut rows = self.rows.to_vec();
+        let need = self.needs(&rows, [true, buffered], most);
+        // If panels cross the ends of runs, only one of them is shorter.
+        let in_run = if self.runs[0] == [false; 2] { 1 } else { run_dims(&rows, self.runs[0]) };
+        grow(&mut rows, &need, most, (mr, in_run));
+        rows
+    }
+
+    /// As many columns as fit into their part of the last-level cache; of a buffered box, into the copy of out.
+    fn cut_cols(&self, kc: usize, mc: usize) -> Vec<AxisDim> {
+        let (columns, buffered) = (self.columns, self.out == OutAccess::Buffered);
+        let most = if buffered {
+            (self.row_budget() / (mc * self.view.element)).max(columns)
+        } else {
+            (COLUMN_BYTES / self.slab.size / (kc * self.view.element)).max(columns)
+        };
+        let most = most / columns * columns;
+        let mut cols = self.cols.to_vec();
+        let need = self.needs(&cols, [true, buffered], most);
+        grow(&mut cols, &need, most, (columns, 1));
+        cols
+    }
+
+    /// Bytes of the rows of a box.
+    fn row_budget(&self) -> usize {
+        part(self.view.l2, L2_ROWS) / self.slab.size
+    }
+
+    /// The least tile of each dimension. Elements that share a cache line of a packed or buffered tensor belong in one
+    /// box, unless that breaks up the single stride of a tensor that is read in place.
+    fn needs(&self, dims: &[AxisDim], tensors: [bool; 2], most: usize) -> Vec<usize> {
+        let line = CACHE_LINE / self.view.element;
+        let contiguous = |d: &AxisDim| (0..2).any(|t| tensors[t] && d.strides[t] == 1);
+        let need = |whole: usize| -> Vec<usize> {
+            let lines = |d: &AxisDim| if d.extent < whole { d.extent } else { line.min(d.extent) };
+            dims.iter().map(|d| if contiguous(d) { lines(d) } else { 1 }).collect()
+        };
+        // Dimensions of less than two cache lines are not cut, if all of them fit.
+        let need_whole = need(2 * line);
+        if need_whole.iter().product::<usize>() <= most { need_whole } else { need(0) }
+    }
+
+    fn access(&self, operand: usize, axis: &[AxisDim], depth: &[AxisDim]) -> Access {
+        if self.in_place[operand] {
+            return Access::InPlace;
+        }
+        let unit = |d: &AxisDim, t: usize| d.strides[t] == 1;
+        Access::Packed(if self.slab.dim.strides[operand] == 1 {
+            PackBy::Slab
+        } else if axis.first().is_some_and(|d| unit(d, 0)) {
+            PackBy::Runs
+        } else if depth.iter().any(|d| unit(d, operand)) {
+            PackBy::Depth
+        } else if axis.iter().any(|d| unit(d, 0)) {
+            PackBy::Across
+        } else {
+            PackBy::Elements
+        })
+    }
+}
+
+/// Fixes the tile of all dimensions that do not continue the first: a tensor read in place has a single stride.
+fn fix_after_first(dims: &mut [AxisDim], t: usize) {
+    let goes_on = |pair: &[AxisDim]| pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize;
+    let run = dims.windows(2).take_while(|pair| goes_on(pair)).count();
+    dims.iter_mut().skip(1 + run).for_each(|dim| dim.tile = 0);
+}
+
+/// The number of leading dimensions over which indices are evenly spaced in the chosen tensors.
+fn run_dims(dims: &[AxisDim], tensors: [bool; 2]) -> usize {
+    let goes_on = |pair: &[AxisDim]| {
+        (0..2).all(|t| !tensors[t] || pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize)
+    };
+    let more = dims.windows(2).take_while(|pair| goes_on(pair)).count();
+    dims.len().min(1 + more)
+}
+
+/// Sets the tile of every dimension, as large as `most` indices of a box allow, the fastest dimension first; dimensions
+/// of tile 0 get 1.
+///
+/// `need`: the least tile of each dimension. `unit`: boxes are multiples of it, within the first `in_run` dimensions
+/// and as far as there is room.
+pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, (unit, in_run): (usize, usize)) {
+    let fixed: Vec<bool> = dims.iter().map(|d| d.tile == 0).collect();
+    for (dim, &need) in dims.iter_mut().zip(need) {
+        dim.tile = if dim.tile == 0 { 1 } else { need };
+    }
+    for i in 0..dims.len() {
+        if fixed[i] {
+            continue;
+        }
+        let others: usize = dims.iter().enumerate().filter(|&(j, _)| j != i).map(|(_, d)| d.tile).product();
+        let before: usize = dims[..i].iter().map(|d| d.tile).product();
+        let room = most / others;
+        let dim = &mut dims[i];
+        if room >= dim.extent {
+            dim.tile = dim.extent;
+            continue;
+        }
+        if room > dim.tile {
+            let even = dim.extent.div_ceil(dim.extent.div_ceil(room));
+            let rounded = if i < in_run { even.next_multiple_of(unit / gcd(unit, before)) } else { even };
+            // Whole register tiles are worth a little more room.
+            let most = (room + room / 10).max(if i == 0 { unit } else { 0 });
+            dim.tile = if rounded <= most { rounded.min(dim.extent) } else { even };
+        }
+        break;
+    }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dims<const N: usize>(extents: [usize; N]) -> [AxisDim; N] {
+        extents.map(|extent| AxisDim { extent, tile: extent, strides: [1, 1] })
+    }
+
+    fn grown<const N: usize>(extents: [usize; N], need: [usize; N], most: usize, units: (usize, usize)) -> [usize; N] {
+        let mut dims = dims(extents);
+        grow(&mut dims, &need, most, units);
+        dims.map(|dim| dim.tile)
+    }
+
+    #[test]
+    fn boxes_grow_as_far_as_there_is_room() {
+        assert_eq!(grown([], [], 10, (4, 1)), [0; 0]);
+        assert_eq!(grown([52, 52], [1, 1], 5000, (16, 1)), [52, 52], "all fits");
+        assert_eq!(grown([100], [1], 40, (16, 1)), [34], "three even pieces");
+        assert_eq!(grown([100], [1], 45, (16, 1)), [48], "whole units, with a tenth more room");
+        assert_eq!(grown([100], [1], 8, (16, 1)), [16], "a unit at least");
+        assert_eq!(grown([52, 52], [26, 16], 416, (1, 1)), [26, 16], "as much as is needed");
+        assert_eq!(grown([8, 32, 8], [1, 1, 8], 704, (48, 1)), [8, 11, 8]);
+        assert_eq!(grown([8, 32, 8], [1, 1, 8], 704, (48, 2)), [8, 12, 8], "8 times 12 are two units of 48");
+        let mut fixed = dims([8, 32]);
+        fixed[1].tile = 0;
+        grow(&mut fixed, &[1, 1], 100, (4, 1));
+        assert_eq!(fixed.map(|dim| dim.tile), [8, 1], "what has no tile stays alone");
+    }
+
+    #[test]
+    fn runs_go_on_while_strides_do() {
+        let dim = |extent, strides| AxisDim { extent, tile: extent, strides };
+        let dims = [dim(4, [1, 8]), dim(2, [4, 1]), dim(3, [8, 100])];
+        let run = |tensors| run_of_box(&dims, |i| dims[i].extent, tensors);
+        let of = |tensors| (run_dims(&dims, tensors), run(tensors));
+        assert_eq!(of([true, false]), (3, 24));
+        assert_eq!(of([false, true]), (1, 4));
+        assert_eq!(of([true, true]), (1, 4));
+        assert_eq!(of([false, false]), (3, 24));
+        assert_eq!(run_of_box(&[], |_| 0, [true, true]), 1);
+        // A box that cuts the first dimension ends its runs there.
+        assert_eq!(run_of_box(&dims, |i| [2, 2, 3][i], [true, false]), 2);
+    }
+}
