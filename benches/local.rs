@@ -11,8 +11,8 @@
 //! | `drop`: forgets a slot | `{}` |
 //!
 //! A mistake is answered with `{"error": ..}`. Times are of one run each: planning, allocation of `out` and of the
-//! workspace are not inside. Operands hold reproducible noise, `out` holds NaN at first. Tensors begin with a cache line, as
-//! those that the engine or torch allocates.
+//! workspace are not inside. Operands hold reproducible noise, `out` holds NaN at first. Tensors begin with a cache
+//! line, as those that the engine or torch allocates.
 
 #[cfg(feature = "libxsmm")]
 mod bare;
@@ -25,7 +25,7 @@ use std::time::Instant;
 use einsum_dist::dims::Label;
 use einsum_dist::exec::ResolvedKernel;
 use einsum_dist::kernel::{Workspace, contract_planned, plan, target, unary};
-use einsum_dist::local_plan::{Family, Target};
+use einsum_dist::local_plan::{KernelFamily, Target};
 use einsum_dist::plan::KernelChoice;
 use einsum_dist::{Dtype, Element, Machine, Options, Problem, Program, World};
 use ndarray::{ArrayD, IxDyn};
@@ -240,7 +240,7 @@ impl<T: Element> Contraction<T> {
         };
         let out = (&tensors.out_labels[..], &tensors.out.view());
         let plan = plan((l, &left.view()), (r, &right.view()), out, &target);
-        let xsmm = plan.kernel().1.family == Family::Xsmm;
+        let xsmm = plan.kernel().1.family == KernelFamily::Xsmm;
         let kernel = contractor.name_of(xsmm, !xsmm);
         Ok(Contraction { tensors, plan, kernel, workspace: Workspace::new() })
     }

@@ -4,9 +4,10 @@
 //! f32. The link's rate is such that all that a rank receives takes as long as all that it computes.
 //!
 //! The computing time is the wall time of the same schedule on links without limit; where ranks have no core each, they
-//! share the cores in both. A ring of p ranks computes p blocks and receives p - 1. The longer of computing and transfers
-//! sets the pace. If blocks moved as a whole, one of them would have nothing to hide behind: for ring-mn the last to arrive
-//! is still to be computed, for ring-k one half is computed before anything can travel and one after everything has.
+//! share the cores in both. A ring of p ranks computes p blocks and receives p - 1. The longer of computing and
+//! transfers sets the pace. If blocks moved as a whole, one of them would have nothing to hide behind: for ring-mn the
+//! last to arrive is still to be computed, for ring-k one half is computed before anything can travel and one after
+//! everything has.
 //!
 //! ```text
 //! bound           1.1 max(compute, transfer) + compute / p
@@ -16,8 +17,8 @@
 //! With whole blocks the slowdown could be 2 p / (p + 1) at most: 1.33 on two ranks and 1.6 on four. Blocks
 //! that travel in pieces leave a piece uncovered only.
 //!
-//! With `EINSUM_DIST_MPIRUN` set (and the feature `mpi`), two MPI ranks of one worker are compared with one rank of one and
-//! of two workers, for 4096^3.
+//! With `EINSUM_DIST_MPIRUN` set (and the feature `mpi`), two MPI ranks of one worker are compared with one rank of one
+//! and of two workers, for 4096^3.
 
 mod product;
 
@@ -28,9 +29,9 @@ use product::{Product, Seconds, median, planned, received, ways};
 
 /// Slower than this without overlap, and faster than this times the longer with it: what is asked for.
 const SLOWDOWN: f64 = 1.6;
-const LONGER: f64 = 1.1;
+const MAX_SLOWDOWN: f64 = 1.1;
 
-const LARGE: usize = 4096;
+const LARGE_EXTENT: usize = 4096;
 
 /// The argument of the program's own MPI ranks.
 const MPI_RANK: &str = "mpi-rank";
@@ -78,7 +79,7 @@ fn overlap(extent: usize, rounds: usize, ranks: usize, algorithm: AlgorithmName)
         [transfers, both, in_turns].map(|options| World::throttled(ranks, rate).with(options));
     let seconds = Seconds::of::<f32>([&free, &transfers, &both, &in_turns], &plan, rounds);
     let Seconds { compute, transfer, wall, in_turns } = seconds;
-    let (bound, slowdown) = (LONGER * seconds.longer() + compute / ranks as f64, seconds.slowdown());
+    let (bound, slowdown) = (MAX_SLOWDOWN * seconds.longer() + compute / ranks as f64, seconds.slowdown());
     let verdict = |met: bool| if met { "PASS" } else { "FAIL" };
     let ms = |seconds: f64| seconds * 1e3;
     println!(
@@ -97,7 +98,7 @@ fn overlap(extent: usize, rounds: usize, ranks: usize, algorithm: AlgorithmName)
 
 /// One rank with one and two workers, and two MPI ranks of one worker each.
 fn large(rounds: usize) {
-    let gflop = 2.0 * (LARGE as f64).powi(3) / 1e9;
+    let gflop = 2.0 * (LARGE_EXTENT as f64).powi(3) / 1e9;
     let mut seconds: [Vec<f64>; 3] = Default::default();
     for _ in 0..rounds {
         for (workers, seconds) in [1, 2].into_iter().zip(&mut seconds) {
@@ -106,7 +107,7 @@ fn large(rounds: usize) {
         }
         seconds[2].extend(mpi_ranks());
     }
-    println!("f32, {LARGE}^3, median of {rounds} alternating rounds");
+    println!("f32, {LARGE_EXTENT}^3, median of {rounds} alternating rounds");
     for (name, seconds) in ["1 rank, 1 worker", "1 rank, 2 workers", "2 MPI ranks, 1 worker each"].iter().zip(seconds) {
         if seconds.is_empty() {
             println!("{name:28} not run: set EINSUM_DIST_MPIRUN and build with --features mpi");
@@ -118,7 +119,7 @@ fn large(rounds: usize) {
 }
 
 fn second_run(world: &World, workers: usize, algorithm: AlgorithmName) -> f64 {
-    let plan = plan_of(&Machine::new(world.ranks(), workers), LARGE, algorithm);
+    let plan = plan_of(&Machine::new(world.ranks(), workers), LARGE_EXTENT, algorithm);
     Product::<f32>::new(world, &plan).run()
 }
 

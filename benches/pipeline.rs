@@ -1,9 +1,10 @@
-//! A chain of three contractions on three ranks, in 16 batches one behind another: `cargo bench --bench pipeline -- [extent] [rounds]`.
+//! A chain of three contractions on three ranks, in 16 batches one behind another: `cargo bench --bench pipeline --
+//! [extent] [rounds]`.
 //!
-//! On the throttled transport, where a transfer takes time and no processor, at a rate that makes a batch's transfer take two times
-//! as long as its contraction: ranks that have no core each share the cores, and that must not be what is measured. A stage takes the
-//! longer of both. Batches through groups take (16 + 2) stages at least, but for the first contraction, which nothing is sent
-//! before.
+//! On the throttled transport, where a transfer takes time and no processor, at a rate that makes a batch's transfer
+//! take two times as long as its contraction: ranks that have no core each share the cores, and that must not be what
+//! is measured. A stage takes the longer of both. Batches through groups take (16 + 2) stages at least, but for the
+//! first contraction, which nothing is sent before.
 //!
 //! Beside it the plan that does without a pipeline, on the same transport, and whether both have the same bits.
 
@@ -16,7 +17,7 @@ const EXPRESSION: &str = "[[cbi,cij->cbj],cjk->cbk],ckl->cbl";
 const BATCHES: usize = 16;
 const GROUPS: usize = 3;
 /// Of (16 + 2) stages: what is asked for.
-const MOST: f64 = 1.15;
+const MAX_STAGES_RATIO: f64 = 1.15;
 
 /// A compiled chain with its tensors.
 struct Chain {
@@ -93,5 +94,10 @@ fn main() {
     );
     println!("no pipeline   {:8.1}   same bits: {same}", ms(whole));
     let verdict = |met: bool| if met { "PASS" } else { "FAIL" };
-    println!("{} at most {MOST} x {} stages; {} same bits", verdict(stages <= MOST * 18.0), 18, verdict(same));
+    println!(
+        "{} at most {MAX_STAGES_RATIO} x {} stages; {} same bits",
+        verdict(stages <= MAX_STAGES_RATIO * 18.0),
+        18,
+        verdict(same)
+    );
 }

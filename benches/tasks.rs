@@ -6,8 +6,8 @@
 //! product     one matrix product on one rank, on two by ring-mn, and as auto has it: what is too small to share stays on one rank
 //! ```
 //!
-//! Ranks are threads of one process and, where `EINSUM_DIST_MPIRUN` names a launcher (and with the feature `mpi`), processes of MPI, by
-//! shared memory and by messages.
+//! Ranks are threads of one process and, where `EINSUM_DIST_MPIRUN` names a launcher (and with the feature `mpi`),
+//! processes of MPI, by shared memory and by messages.
 
 #[allow(dead_code, reason = "each benchmark uses its own part")]
 mod product;
@@ -18,7 +18,7 @@ use einsum_dist::{Machine, Options, Plan, Problem, World};
 use product::{Product, median, planned};
 
 /// Microseconds that a task may cost.
-const MOST: f64 = 20.0;
+const MAX_MICROSECONDS: f64 = 20.0;
 
 /// The first argument of the program's own MPI ranks; the transport follows.
 #[cfg(feature = "mpi")]
@@ -61,7 +61,7 @@ fn measure(world: &World, ranks: &str, steps: usize, rounds: usize) {
         let tasks = (0..plan.ranks()).map(|rank| plan.schedule(rank).tasks.len()).max().unwrap_or(1);
         if world.is_root() {
             let each = seconds * 1e6 / tasks as f64;
-            let verdict = if each <= MOST { "PASS" } else { "FAIL" };
+            let verdict = if each <= MAX_MICROSECONDS { "PASS" } else { "FAIL" };
             println!("{ranks:12}  {name:9}  {tasks:4} tasks of a rank, each {each:6.2}  {verdict}");
         }
     }

@@ -1,7 +1,7 @@
 //! GFLOP/s of LIBXSMM's bare code on cached data: what a batch of small products can reach at most.
 //!
-//! `cargo bench --features libxsmm --bench xsmm`. Each size runs on the same three matrices again and again (L1), and over
-//! a batch whose matrices fit in half of a 2 MB cache (L2). Best of several alternating rounds.
+//! `cargo bench --features libxsmm --bench xsmm`. Each size runs on the same three matrices again and again (L1), and
+//! over a batch whose matrices fit in half of a 2 MB cache (L2). Best of several alternating rounds.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ mod xsmm;
 use xsmm::{Real, Tile};
 
 /// Bytes of a batch.
-const CACHED: usize = 1 << 20;
+const BATCH_BYTES: usize = 1 << 20;
 const ROUND: Duration = Duration::from_millis(20);
 const ROUNDS: usize = 15;
 
@@ -29,7 +29,7 @@ fn measure<R: Real>(name: &str, side: usize, one: R) {
     let mut best = [0f64; 4];
     for _ in 0..ROUNDS {
         for (form, best) in best.iter_mut().enumerate() {
-            let batch = if form % 2 == 0 { 1 } else { CACHED / (3 * side * side * size_of::<R>()) };
+            let batch = if form % 2 == 0 { 1 } else { BATCH_BYTES / (3 * side * side * size_of::<R>()) };
             *best = best.max(rate(side, batch, form >= 2, one));
         }
     }

@@ -29,9 +29,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut program = world.compile::<f64>(&plan)?;
 
     // Every rank creates the blocks that it holds, in the distributions of the plan; nothing is gathered.
-    let lies = |operand| &plan.operand(operand).distribution;
-    let left = DistTensor::from_fn(&world, &[m, k], lies(0), |at| (at[0] + at[1]) as f64);
-    let right = DistTensor::from_fn(&world, &[k, n], lies(1), |at| (group as usize + at[0] * at[1]) as f64);
+    let distribution = |operand| &plan.operand(operand).distribution;
+    let left = DistTensor::from_fn(&world, &[m, k], distribution(0), |at| (at[0] + at[1]) as f64);
+    let right = DistTensor::from_fn(&world, &[k, n], distribution(1), |at| (group as usize + at[0] * at[1]) as f64);
     let mut out = DistTensor::zeros(&world, &[m, n], &plan.output().distribution);
     program.run_dist(1.0, &[&left, &right], 0.0, &mut out)?;
 

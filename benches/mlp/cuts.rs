@@ -1,7 +1,8 @@
-//! How a matrix may lie: by rows, by columns or in tiles, over all ranks or over each of several groups that hold the same.
+//! How a matrix may lie: by rows, by columns or in tiles, over all ranks or over each of several groups that hold the
+//! same.
 
-/// Text forms of all distributions of a matrix with these dimensions, as [`einsum_dist::plan::Fixed`] reads them. Neighbouring
-/// ranks share a replica.
+/// Text forms of all distributions of a matrix with these dimensions, as [`einsum_dist::plan::FixedDistributions`]
+/// reads them. Neighbouring ranks share a replica.
 pub fn cuts(ranks: usize, [row, column]: [char; 2]) -> Vec<String> {
     let mut all = Vec::new();
     for replicas in (1..=ranks).filter(|replicas| ranks.is_multiple_of(*replicas)) {

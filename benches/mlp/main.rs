@@ -1,10 +1,11 @@
-//! The two matrix products of a transformer's MLP layer, from and to all distributions: `cargo bench --bench mlp -- [quick]
-//! [MACHINE.toml]`.
+//! The two matrix products of a transformer's MLP layer, from and to all distributions: `cargo bench --bench mlp --
+//! [quick] [MACHINE.toml]`.
 //!
-//! From Brock and Golin, Slicing Is All You Need, section 5.2.1: MLP-1 multiplies a batch by a wide matrix of weights, MLP-2 brings
-//! the result back. Each of the three matrices is cut by rows, by columns or into tiles, with every number of replicas
-//! that divides the ranks; all triples of these are planned as `slicing`, and the planner says which matrix is stationary.
-//! Nothing is left out: triples of which nothing has to travel are among them, which the paper's plots leave out.
+//! From Brock and Golin, Slicing Is All You Need, section 5.2.1: MLP-1 multiplies a batch by a wide matrix of weights,
+//! MLP-2 brings the result back. Each of the three matrices is cut by rows, by columns or into tiles, with every number
+//! of replicas that divides the ranks; all triples of these are planned as `slicing`, and the planner says which matrix
+//! is stationary. Nothing is left out: triples of which nothing has to travel are among them, which the paper's plots
+//! leave out.
 //!
 //! ```text
 //!         m      n      k      here: batch 384, hidden 576
@@ -12,12 +13,12 @@
 //! MLP-2   batch  h      4 h
 //! ```
 //!
-//! Every round goes through all triples, compiles each anew (there is no memory for all at once), runs it once untimed and once
-//! timed; medians of rounds are printed as CSV (`set` is `all`). Then the quickest triples and some of the
+//! Every round goes through all triples, compiles each anew (there is no memory for all at once), runs it once untimed
+//! and once timed; medians of rounds are printed as CSV (`set` is `all`). Then the quickest triples and some of the
 //! others are run with each of the three matrices stationary, in turns (`set` is `stationary`).
 //!
-//! Ranks are threads of this process, of one worker each. There may be more of them than cores: the planner is told of ranks
-//! that have only a share of a core. Results are compared with those of one rank.
+//! Ranks are threads of this process, of one worker each. There may be more of them than cores: the planner is told of
+//! ranks that have only a share of a core. Results are compared with those of one rank.
 
 mod cuts;
 #[path = "../digest/mod.rs"]
@@ -38,9 +39,9 @@ const RANKS: [usize; 2] = [4, 6];
 /// As in the paper, weights are four times as wide as the layer.
 const WIDER: usize = 4;
 
-/// Triples of each product and number of ranks whose choice of the stationary matrix is examined: the quickest, and as many
-/// others.
-const EXAMINED: usize = 8;
+/// Triples of each product and number of ranks whose choice of the stationary matrix is examined: the quickest, and as
+/// many others.
+const EXAMINED_TRIPLES: usize = 8;
 
 struct Size {
     batch: usize,
@@ -97,13 +98,17 @@ fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine
         for round in 0..rounds {
             for trial in trials.iter_mut() {
                 if let Some(found) = trial.run(&world, &mut matrices, round == 0) {
-                    assert!(digest::alike(&expected, &found), "{:?}: another result than one rank's", trial.lies);
+                    assert!(
+                        digest::alike(&expected, &found),
+                        "{:?}: another result than one rank's",
+                        trial.distributions
+                    );
                 }
             }
         }
     };
     let mut trials: Vec<Trial> =
-        triples(ranks).step_by(size.step).map(|lies| Trial::new(&machine, extents, lies)).collect();
+        triples(ranks).step_by(size.step).map(|distributions| Trial::new(&machine, extents, distributions)).collect();
     turns(&mut trials, size.rounds);
     let mut equal = 0;
     for trial in &trials {
@@ -112,8 +117,8 @@ fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine
     }
     eprintln!("MLP-{mlp} on {ranks} ranks: bytes moved as planned in {equal} of {} triples", trials.len());
     trials.sort_by(|a, b| a.median().total_cmp(&b.median()));
-    let (quickest, rest) = trials.split_at(EXAMINED.min(trials.len()));
-    for chosen in quickest.iter().chain(rest.iter().step_by(rest.len().div_ceil(EXAMINED).max(1))) {
+    let (quickest, rest) = trials.split_at(EXAMINED_TRIPLES.min(trials.len()));
+    for chosen in quickest.iter().chain(rest.iter().step_by(rest.len().div_ceil(EXAMINED_TRIPLES).max(1))) {
         let mut each = Stationary::ALL.map(|stationary| chosen.with(stationary));
         // The choice among three is finer than that among hundreds.
         turns(&mut each, 2 * size.rounds - 1);
@@ -141,7 +146,7 @@ fn print(mlp: usize, set: &str, trial: &Trial, chosen: bool) {
     println!(
         "{mlp},{},{set},{},{stationary},{},{predicted},{:.3},{:.3},{},{},{},{}",
         trial.plan.ranks(),
-        trial.lies.join(","),
+        trial.distributions.join(","),
         if chosen { "yes" } else { "no" },
         trial.simulated * 1e3,
         trial.median() * 1e3,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use einsum_dist::algorithm::{Algorithm, Chunks, Slicing, Stationary};
-use einsum_dist::plan::{AlgorithmName, Fixed, Source};
+use einsum_dist::plan::{AlgorithmName, FixedDistributions, Source};
 use einsum_dist::{DistTensor, Machine, Options, Plan, Problem, World};
 
 use super::digest::digest;
@@ -17,7 +17,7 @@ pub struct Matrices(BTreeMap<(usize, String), DistTensor<f32>>);
 
 pub struct Trial {
     /// Of left, right and out.
-    pub lies: [String; 3],
+    pub distributions: [String; 3],
     pub plan: Plan,
     /// By the cost model, where the planner has chosen what is stationary.
     pub predicted: Option<f64>,
@@ -30,21 +30,21 @@ pub struct Trial {
 }
 
 impl Trial {
-    pub fn new(machine: &Machine, [m, n, k]: [usize; 3], lies: [String; 3]) -> Trial {
-        let fixed = Fixed::parse(&lies.join(";"), &[&["m", "k"], &["k", "n"], &["m", "n"]]);
+    pub fn new(machine: &Machine, [m, n, k]: [usize; 3], distributions: [String; 3]) -> Trial {
+        let fixed = FixedDistributions::parse(&distributions.join(";"), &[&["m", "k"], &["k", "n"], &["m", "n"]]);
         let fixed = fixed.expect("distributions of matrices");
         let options = Options { algorithm: Some(AlgorithmName::Slicing), fixed, ..Options::default() };
         let shaped = Problem::parse(EXPRESSION).and_then(|problem| problem.shapes(&[vec![m, k], vec![k, n]]));
         let plan = shaped.and_then(|shaped| shaped.plan(machine, &options)).expect("slicing always applies");
         assert_eq!(plan.values.len(), 3, "one step, and nothing is redistributed");
         let predicted = Some(plan.output().seconds);
-        Trial::of(lies, plan, predicted)
+        Trial::of(distributions, plan, predicted)
     }
 
-    fn of(lies: [String; 3], plan: Plan, predicted: Option<f64>) -> Trial {
+    fn of(distributions: [String; 3], plan: Plan, predicted: Option<f64>) -> Trial {
         let simulated = plan.simulate().map_or(f64::NAN, |simulation| simulation.seconds);
         let planned = (0..plan.ranks()).map(|rank| plan.schedule(rank).bytes_received()).collect();
-        Trial { lies, plan, predicted, simulated, planned, measured: Vec::new(), seconds: Vec::new() }
+        Trial { distributions, plan, predicted, simulated, planned, measured: Vec::new(), seconds: Vec::new() }
     }
 
     /// The same with another matrix at rest.
@@ -54,7 +54,7 @@ impl Trial {
         if let Some(Source::Contract { algorithm, .. }) = plan.values.last_mut().map(|value| &mut value.source) {
             *algorithm = Algorithm::Slicing(Slicing { stationary, chunks: Chunks::default() });
         }
-        Trial::of(self.lies.clone(), plan, predicted)
+        Trial::of(self.distributions.clone(), plan, predicted)
     }
 
     pub fn stationary(&self) -> Stationary {
@@ -70,7 +70,7 @@ impl Trial {
             let value = if at < 2 { self.plan.operand(at) } else { self.plan.output() };
             let make = || DistTensor::random(world, &value.shape, &value.distribution, 1, at as u32);
             // Taken out, so that a result can be written beside operands that are read.
-            matrices.0.remove(&(at, self.lies[at].clone())).unwrap_or_else(make)
+            matrices.0.remove(&(at, self.distributions[at].clone())).unwrap_or_else(make)
         });
         let mut program = world.compile::<f32>(&self.plan).expect("a program");
         let mut run = || {
@@ -84,7 +84,7 @@ impl Trial {
         self.measured = measured.iter().map(|rank| rank.received.iter().sum()).collect();
         let digest = digested.then(|| digest(world, &out));
         for (at, matrix) in [left, right, out].into_iter().enumerate() {
-            matrices.0.insert((at, self.lies[at].clone()), matrix);
+            matrices.0.insert((at, self.distributions[at].clone()), matrix);
         }
         digest
     }

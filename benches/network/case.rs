@@ -1,6 +1,6 @@
 //! What is multiplied on the hosts, and how large: computing and transfers take about equally long.
 
-use einsum_dist::plan::{AlgorithmName, Fixed};
+use einsum_dist::plan::{AlgorithmName, FixedDistributions};
 use einsum_dist::{Dtype, Machine, Options, Plan};
 
 use super::product::{Product, planned, received};
@@ -12,37 +12,43 @@ pub struct Case {
     /// The dimension that it has to cut, or the one that takes the fewest bytes would be.
     cut: Option<&'static str>,
     /// Dimensions that left, right and out are cut along, for whoever takes them as they lie.
-    lies: Option<[&'static str; 3]>,
+    distributions: Option<[&'static str; 3]>,
     grows: [bool; 3],
 }
 
-/// Of the rings and slicing the matrix that travels keeps its size, and the third extent says what computing takes. Where
-/// the planner is free, as for grids, it has the smallest travel, so all extents grow.
+/// Of the rings and slicing the matrix that travels keeps its size, and the third extent says what computing takes.
+/// Where the planner is free, as for grids, it has the smallest travel, so all extents grow.
 pub const CASES: [Case; 4] = [
-    Case { algorithm: AlgorithmName::RingMn, cut: Some("m"), lies: None, grows: [true, false, false] },
-    Case { algorithm: AlgorithmName::RingK, cut: Some("k"), lies: None, grows: [false, false, true] },
-    Case { algorithm: AlgorithmName::Slicing, cut: None, lies: Some(["m", "k", "m"]), grows: [true, false, false] },
-    Case { algorithm: AlgorithmName::Grid, cut: None, lies: None, grows: [true; 3] },
+    Case { algorithm: AlgorithmName::RingMn, cut: Some("m"), distributions: None, grows: [true, false, false] },
+    Case { algorithm: AlgorithmName::RingK, cut: Some("k"), distributions: None, grows: [false, false, true] },
+    Case {
+        algorithm: AlgorithmName::Slicing,
+        cut: None,
+        distributions: Some(["m", "k", "m"]),
+        grows: [true, false, false],
+    },
+    Case { algorithm: AlgorithmName::Grid, cut: None, distributions: None, grows: [true; 3] },
 ];
 
 /// Extents are multiples of it.
-const STEP: f64 = 16.0;
+const EXTENT_MULTIPLE: f64 = 16.0;
 
 /// Measurements until extents fit, at most, and how well they do then.
-const TRIES: usize = 4;
-const NEAR: f64 = 1.05;
+const MAX_MEASUREMENTS: usize = 4;
+const MAX_IMBALANCE: f64 = 1.05;
 
 impl Case {
     fn options(&self, ranks: usize) -> Options {
-        let lies = |lies: [&str; 3]| {
-            let text = lies.map(|dimension| format!("{dimension}:{ranks}")).join(";");
-            Fixed::parse(&text, &[&["m", "k"], &["k", "n"], &["m", "n"]]).expect("distributions of matrices")
+        let distributions = |distributions: [&str; 3]| {
+            let text = distributions.map(|dimension| format!("{dimension}:{ranks}")).join(";");
+            FixedDistributions::parse(&text, &[&["m", "k"], &["k", "n"], &["m", "n"]])
+                .expect("distributions of matrices")
         };
         Options {
             dtype: Dtype::Float64,
             algorithm: Some(self.algorithm),
             cut: self.cut.into_iter().map(str::to_owned).collect(),
-            fixed: self.lies.map(lies).unwrap_or_default(),
+            fixed: self.distributions.map(distributions).unwrap_or_default(),
             ..Options::default()
         }
     }
@@ -54,7 +60,7 @@ impl Case {
         // Transfers behind computing are what is asked for: plans are for links that take no processor.
         let mut machine = Machine { interference: 0.0, link_bandwidth: settings.link, ..Machine::new(ranks, 1) };
         let mut growing = settings.growing;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_MEASUREMENTS {
             let extents = self.grows.map(|grows| if grows { growing } else { settings.extent });
             let plan = planned(&machine, extents, &options);
             let seconds = [&worlds.work, &worlds.transfers].map(|world| {
@@ -66,10 +72,11 @@ impl Case {
             // f64 runs at half of what the rate says.
             machine.flops *= 2.0;
             machine.link_bandwidth = received(&plan) / transfer;
-            if compute.max(transfer) < NEAR * compute.min(transfer) {
+            if compute.max(transfer) < MAX_IMBALANCE * compute.min(transfer) {
                 break;
             }
-            growing = ((growing as f64 * transfer / compute / STEP).round().max(1.0) * STEP) as usize;
+            growing =
+                ((growing as f64 * transfer / compute / EXTENT_MULTIPLE).round().max(1.0) * EXTENT_MULTIPLE) as usize;
         }
         let extents = self.grows.map(|grows| if grows { growing } else { settings.extent });
         (extents, planned(&machine, extents, &options))

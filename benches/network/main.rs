@@ -1,13 +1,14 @@
 //! How much of the transfers hides behind computing on several hosts: `cargo bench --bench network -- [quick]
 //! [ALGORITHM...] [HOSTSxGBIT...]`, as root.
 //!
-//! Hosts are network namespaces of this machine, joined by links of a given rate (`hosts.sh`), one rank of one worker on each.
-//! Each has its part of this machine's cores. `EINSUM_DIST_MPIRUN` names the launcher of the MPI that this program is built with.
+//! Hosts are network namespaces of this machine, joined by links of a given rate (`hosts.sh`), one rank of one worker
+//! on each. Each has its part of this machine's cores. `EINSUM_DIST_MPIRUN` names the launcher of the MPI that this
+//! program is built with.
 //!
-//! Matrices of f64 are multiplied by one algorithm after the other, of sizes at which computing alone and transfers alone take
-//! about equally long. Alone is the same schedule without its other half ([`einsum_dist::exec::Alone`]). In every round each of
-//! these has its turn: computing, transfers, both, both without overlap, and computing beside plain streams of TCP; medians of all
-//! rounds are printed as CSV.
+//! Matrices of f64 are multiplied by one algorithm after the other, of sizes at which computing alone and transfers
+//! alone take about equally long. Alone is the same schedule without its other half ([`einsum_dist::exec::Only`]). In
+//! every round each of these has its turn: computing, transfers, both, both without overlap, and computing beside plain
+//! streams of TCP; medians of all rounds are printed as CSV.
 //!
 //! ```text
 //! plain           computing while plain streams carry as many bytes as the product's transfers, each way: what is left of a

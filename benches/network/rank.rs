@@ -9,7 +9,7 @@ use super::product::{Seconds, median, received, ways};
 
 /// Slower than this without overlap, and with it at most this times the longer of the two: what is asked for.
 const SLOWDOWN: f64 = 1.5;
-const LONGER: f64 = 1.15;
+const MAX_SLOWDOWN: f64 = 1.15;
 
 /// How large, and how often.
 pub struct Settings {
@@ -66,7 +66,7 @@ fn row(worlds: &Worlds, case: &Case, settings: &Settings, streams: &mut Streams,
     let Seconds { compute, transfer, wall, in_turns } = seconds;
     let longer = seconds.longer();
     let exposed = exposed(&plan, &seconds);
-    let bound = LONGER * longer + exposed;
+    let bound = MAX_SLOWDOWN * longer + exposed;
     let verdict = |met: bool| if met { "PASS" } else { "FAIL" };
     if work.is_root() {
         let ms = |seconds: f64| format!("{:.1}", seconds * 1e3);
@@ -90,8 +90,8 @@ fn row(worlds: &Worlds, case: &Case, settings: &Settings, streams: &mut Streams,
     }
 }
 
-/// Seconds that have nothing to hide behind where everything else is hidden: the plan is played at the measured rates, with work that
-/// takes what its operations take.
+/// Seconds that have nothing to hide behind where everything else is hidden: the plan is played at the measured rates,
+/// with work that takes what its operations take.
 fn exposed(plan: &Plan, seconds: &Seconds) -> f64 {
     let link_bandwidth = received(plan) / seconds.transfer;
     let played = |flops: f64| {

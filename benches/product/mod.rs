@@ -1,16 +1,17 @@
-//! A matrix product by one algorithm, or another plan, compiled with its tensors, and what it takes with and without overlap.
+//! A matrix product by one algorithm, or another plan, compiled with its tensors, and what it takes with and without
+//! overlap.
 
 use std::time::Instant;
 
-use einsum_dist::exec::{Alone, RunOptions};
+use einsum_dist::exec::{Only, RunOptions};
 use einsum_dist::{DistTensor, Element, Machine, Options, Plan, Problem, Program, World};
 
 /// How a product is run, in the order of [`Seconds`].
 pub fn ways() -> [RunOptions; 4] {
     let both = RunOptions::default();
     [
-        RunOptions { alone: Some(Alone::Work), ..both },
-        RunOptions { alone: Some(Alone::Transfers), ..both },
+        RunOptions { only: Some(Only::Work), ..both },
+        RunOptions { only: Some(Only::Transfers), ..both },
         both,
         RunOptions { overlap: false, ..both },
     ]

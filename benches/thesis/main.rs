@@ -1,16 +1,16 @@
 //! The experiment of the thesis (J. Dressler, Scaling Out, section 6) on the cores of this machine:
 //! `cargo bench --bench thesis -- [quick] [MACHINE.toml]`.
 //!
-//! Two ranks, each with half of the cores, contract by one algorithm after the other; beside them one rank has all cores. Every
-//! operand begins and every result ends where the algorithm says, each element once: for `local` and `master-worker` on
-//! rank 0. Each rank keeps to its half of the cores, as in the program. `auto` is the planner's choice, of algorithm and of
-//! distributions. Times are of
-//! [`einsum_dist::Program::run_dist`]: no planning, no compiling, nothing gathered.
+//! Two ranks, each with half of the cores, contract by one algorithm after the other; beside them one rank has all
+//! cores. Every operand begins and every result ends where the algorithm says, each element once: for `local` and
+//! `master-worker` on rank 0. Each rank keeps to its half of the cores, as in the program. `auto` is the planner's
+//! choice, of algorithm and of distributions. Times are of [`einsum_dist::Program::run_dist`]: no planning, no
+//! compiling, nothing gathered.
 //!
-//! The ranks are threads of this process and, with `EINSUM_DIST_MPIRUN` set (and the feature `mpi`), processes ([`ranks`]).
-//! In every round everything has one turn, in an order of its own; medians of all rounds are printed as CSV, empty where an
-//! algorithm does not apply. Algorithms whose ranks do the same, as `auto` and what it chose, share the mean of each round; `auto over
-//! best` is a median of rounds, too. All results of a size are compared before.
+//! The ranks are threads of this process and, with `EINSUM_DIST_MPIRUN` set (and the feature `mpi`), processes
+//! ([`ranks`]). In every round everything has one turn, in an order of its own; medians of all rounds are printed as
+//! CSV, empty where an algorithm does not apply. Algorithms whose ranks do the same, as `auto` and what it chose, share
+//! the mean of each round; `auto over best` is a median of rounds, too. All results of a size are compared before.
 //!
 //! | file | what |
 //! |---|---|
@@ -38,17 +38,17 @@ use einsum_dist::{Machine, World};
 use case::Size;
 use part::Part;
 use ranks::Ranks;
-use variant::{Facts, Variant, asked};
+use variant::{Variant, VariantSummary, asked};
 
 /// Sockets of the thesis's servers.
 const RANKS: usize = 2;
 
 /// What `auto` may lose to the best of its row.
-const NEAR: f64 = 1.05;
+const NEAR_BEST_FACTOR: f64 = 1.05;
 
-/// Below so many operations (in units of 10^9) a turn is a mean of many runs, as in the thesis, after one that nobody times: what
-/// ran before leaves cold caches, and threads take time to wake up.
-const SMALL: f64 = 1.0;
+/// Below so many operations (in units of 10^9) a turn is a mean of many runs, as in the thesis, after one that nobody
+/// times: what ran before leaves cold caches, and threads take time to wake up.
+const MIN_SINGLE_RUN_GFLOP: f64 = 1.0;
 const RUNS: usize = 10;
 
 /// Says how much is measured, on what machine.
@@ -103,8 +103,8 @@ fn main() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(RANKS * workers).build_global();
     pool.expect("nobody has used it yet");
     // An MPI rank may be bound to fewer cores than this process has.
-    let told: Vec<String> = arguments.iter().cloned().chain([format!("cores={}", RANKS * workers)]).collect();
-    let mut mpi = Ranks::start(&told);
+    let rank_arguments: Vec<String> = arguments.iter().cloned().chain([format!("cores={}", RANKS * workers)]).collect();
+    let mut mpi = Ranks::start(&rank_arguments);
     println!(
         "# GFLOP/s in f32, medians of rounds; {RANKS} ranks, workers of each: {workers}; `one rank` has all of them, `part` those of one"
     );
@@ -118,14 +118,14 @@ fn main() {
             near += usize::from(row);
         }
     }
-    eprintln!("auto is best, or takes at most {NEAR} of the best's time, in {near} of {rows} rows");
+    eprintln!("auto is best, or takes at most {NEAR_BEST_FACTOR} of the best's time, in {near} of {rows} rows");
     if let Some(mpi) = mpi {
         mpi.finish();
     }
 }
 
-/// Who has a turn: the one rank with all workers, with its part of them, ranks in this process, MPI ranks, by the number of the
-/// variant.
+/// Who has a turn: the one rank with all workers, with its part of them, ranks in this process, MPI ranks, by the
+/// number of the variant.
 #[derive(Clone, Copy)]
 enum Turn {
     One,
@@ -141,19 +141,19 @@ fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<R
     let mut one = one.expect("one rank contracts everything");
     let part = Part::new(at, settings.workers);
     let mut ours = settings.variants(&World::in_process(RANKS), size);
-    let mut places: Vec<(&str, Vec<Option<Facts>>)> =
-        vec![("in process", ours.iter().map(|variant| variant.as_ref().map(|v| v.facts.clone())).collect())];
+    let mut places: Vec<(&str, Vec<Option<VariantSummary>>)> =
+        vec![("in process", ours.iter().map(|variant| variant.as_ref().map(|v| v.summary.clone())).collect())];
     places.extend(mpi.as_mut().map(|mpi| ("MPI", mpi.open(at))));
     let mut turns = vec![Turn::One, Turn::Part];
-    for ((_, facts), turn) in places.iter().zip([Turn::InProcess as fn(usize) -> Turn, Turn::Mpi]) {
-        for (variant, facts) in facts.iter().enumerate() {
-            let Some(facts) = facts else { continue };
-            let alike = digest::alike(&one.facts.digest, &facts.digest);
-            assert!(alike, "{} {}: another result than one rank's", size.case.expression, facts.plan);
+    for ((_, summaries), turn) in places.iter().zip([Turn::InProcess as fn(usize) -> Turn, Turn::Mpi]) {
+        for (variant, summary) in summaries.iter().enumerate() {
+            let Some(summary) = summary else { continue };
+            let alike = digest::alike(&one.summary.digest, &summary.digest);
+            assert!(alike, "{} {}: another result than one rank's", size.case.expression, summary.plan);
             turns.push(turn(variant));
         }
     }
-    let runs = if one.facts.gflop < SMALL { RUNS } else { 1 };
+    let runs = if one.summary.gflop < MIN_SINGLE_RUN_GFLOP { RUNS } else { 1 };
     let mut run = |turn: Turn| match (turn, mpi.as_mut()) {
         (Turn::InProcess(variant), _) => ours[variant].as_mut().map_or(f64::NAN, |variant| variant.turn(runs)),
         (Turn::Mpi(variant), Some(mpi)) => mpi.run(variant, runs),
@@ -171,44 +171,49 @@ fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<R
             times[at].push(run(turns[at]));
         }
     }
-    let gflop = one.facts.gflop;
+    let gflop = one.summary.gflop;
     let [single, part] = [0, 1].map(|at| median(times[at].clone()));
     let mut ranks = turns.iter().zip(&times).skip(2);
     places
         .iter()
-        .map(|(place, facts)| {
+        .map(|(place, summaries)| {
             let times: Vec<Option<&Vec<f64>>> =
-                facts.iter().map(|facts| facts.as_ref().and_then(|_| Some(ranks.next()?.1))).collect();
+                summaries.iter().map(|summary| summary.as_ref().and_then(|_| Some(ranks.next()?.1))).collect();
             let label = format!("{},{},{place},{rounds}", size.case.name, size.name());
             let label = format!("{label},{:.4},{:.4}", gflop / single, gflop / part);
-            print_row(&label, [gflop, part], &alike(facts, &times), facts)
+            print_row(&label, [gflop, part], &alike(summaries, &times), summaries)
         })
         .collect()
 }
 
 /// Seconds in every round, means over all who do the same: what would be between them is noise.
-fn alike(facts: &[Option<Facts>], times: &[Option<&Vec<f64>>]) -> Vec<Option<Vec<f64>>> {
-    let work = |facts: &Option<Facts>| facts.as_ref().map(|facts| facts.work);
-    let means = |mine: &Option<Facts>| {
-        let same = facts.iter().zip(times).filter(|(facts, _)| work(facts) == work(mine));
+fn alike(summaries: &[Option<VariantSummary>], times: &[Option<&Vec<f64>>]) -> Vec<Option<Vec<f64>>> {
+    let work = |summary: &Option<VariantSummary>| summary.as_ref().map(|summary| summary.work);
+    let means = |mine: &Option<VariantSummary>| {
+        let same = summaries.iter().zip(times).filter(|(summary, _)| work(summary) == work(mine));
         let same: Vec<&Vec<f64>> = same.filter_map(|(_, times)| *times).collect();
         let rounds = same.first()?.len();
         Some((0..rounds).map(|at| same.iter().map(|times| times[at]).sum::<f64>() / same.len() as f64).collect())
     };
-    facts.iter().map(means).collect()
+    summaries.iter().map(means).collect()
 }
 
-fn print_row(label: &str, [gflop, part]: [f64; 2], rounds: &[Option<Vec<f64>>], facts: &[Option<Facts>]) -> bool {
+fn print_row(
+    label: &str,
+    [gflop, part]: [f64; 2],
+    rounds: &[Option<Vec<f64>>],
+    summaries: &[Option<VariantSummary>],
+) -> bool {
     let seconds: Vec<Option<f64>> = rounds.iter().map(|rounds| rounds.clone().map(median)).collect();
     let forced = (1..seconds.len()).filter_map(|at| Some((at, seconds[at]?)));
     let (best, _) = forced.min_by(|a, b| a.1.total_cmp(&b.1)).expect("local always applies");
-    let (auto, chosen) = (seconds[0].zip(facts[0].as_ref())).expect("the planner always chooses");
+    let (auto, chosen) = (seconds[0].zip(summaries[0].as_ref())).expect("the planner always chooses");
     // Clocks that change between rounds are the same for both.
     let pairs = rounds[0].iter().flatten().zip(rounds[best].iter().flatten());
     let over = median(pairs.map(|(auto, best)| auto / best).collect());
     let verdict = match over {
         over if over <= 1.0 => "best",
-        over if over <= NEAR => "near",
+        over if over <= NEAR_BEST_FACTOR => "near",
         _ => "no",
     };
     let rates: String = seconds.iter().map(|s| s.map_or(",".to_owned(), |s| format!(",{:.4}", gflop / s))).collect();
@@ -217,8 +222,8 @@ fn print_row(label: &str, [gflop, part]: [f64; 2], rounds: &[Option<Vec<f64>>], 
     verdict != "no"
 }
 
-/// Numbers in an order that looks random: whoever always comes after the same one has its warm caches, or its threads that
-/// are still looking for work.
+/// Numbers in an order that looks random: whoever always comes after the same one has its warm caches, or its threads
+/// that are still looking for work.
 fn shuffled(count: usize, random: &mut u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     for at in (1..count).rev() {

@@ -1,7 +1,7 @@
 //! The same variants on MPI ranks: processes that wait for their turn without taking a core from whoever has it.
 //!
-//! The program starts itself once under mpirun. Every rank connects to the socket that its arguments name, says its number, and
-//! answers lines until there are no more:
+//! The program starts itself once under mpirun. Every rank connects to the socket that its arguments name, says its
+//! number, and answers lines until there are no more:
 //!
 //! | line | answer |
 //! |---|---|
@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::RANKS;
-use super::variant::Facts;
+use super::variant::VariantSummary;
 
 /// The first argument of the program's own MPI ranks.
 pub const MPI_RANK: &str = "mpi-rank";
@@ -65,7 +65,7 @@ impl Ranks {
         self.streams.iter_mut().map(line).collect()
     }
 
-    pub fn open(&mut self, [case, size]: [usize; 2]) -> Vec<Option<Facts>> {
+    pub fn open(&mut self, [case, size]: [usize; 2]) -> Vec<Option<VariantSummary>> {
         let answers = self.ask(&format!("open {case} {size}"));
         serde_json::from_str(&answers[0]).expect("what rank 0 knows")
     }
@@ -117,8 +117,9 @@ pub fn rank(port: &str, settings: &super::Settings) {
         let answer = if words[0] == "open" {
             variants.clear();
             variants = settings.variants(&world, &Size::numbered([number(1), number(2)]));
-            let facts: Vec<Option<&Facts>> = variants.iter().map(|v| v.as_ref().map(|v| &v.facts)).collect();
-            serde_json::to_string(&facts).expect("facts are text and numbers")
+            let summary: Vec<Option<&VariantSummary>> =
+                variants.iter().map(|v| v.as_ref().map(|v| &v.summary)).collect();
+            serde_json::to_string(&summary).expect("facts are text and numbers")
         } else {
             variants[number(1)].as_mut().expect("a variant that applies").turn(number(2)).to_string()
         };

@@ -18,7 +18,7 @@ pub fn asked(ranks: usize) -> Vec<(&'static str, Option<AlgorithmName>)> {
 
 /// What is known of a variant before it is timed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct VariantSummary {
     /// A hash of what all ranks do: algorithms may come to the same.
     pub work: u64,
     /// The algorithm and where left, right and out lie.
@@ -34,7 +34,7 @@ pub struct Variant {
     left: DistTensor<f32>,
     right: DistTensor<f32>,
     out: DistTensor<f32>,
-    pub facts: Facts,
+    pub summary: VariantSummary,
 }
 
 impl Variant {
@@ -52,11 +52,12 @@ impl Variant {
         };
         let (left, right) = (operand(0), operand(1));
         let out = DistTensor::zeros(world, &plan.output_shape(), &plan.output().distribution);
-        let facts = Facts { work: work(&plan), plan: described(&plan), gflop: plan.total_gflop(), digest: Vec::new() };
+        let summary =
+            VariantSummary { work: work(&plan), plan: described(&plan), gflop: plan.total_gflop(), digest: Vec::new() };
         let program = world.compile(&plan).expect("a program");
-        let mut variant = Variant { world: world.clone(), program, left, right, out, facts };
+        let mut variant = Variant { world: world.clone(), program, left, right, out, summary };
         variant.run();
-        variant.facts.digest = digest(world, &variant.out);
+        variant.summary.digest = digest(world, &variant.out);
         Some(variant)
     }
 
@@ -89,6 +90,6 @@ fn work(plan: &Plan) -> u64 {
 fn described(plan: &Plan) -> String {
     let nodes = plan.report(None).nodes;
     let how = nodes.iter().filter_map(|node| node.algorithm).collect::<Vec<_>>().join(" ");
-    let lies = [plan.operand(0), plan.operand(1), plan.output()].map(|value| plan.placement(value));
-    format!("{how}: {}; {}; {}", lies[0], lies[1], lies[2])
+    let distributions = [plan.operand(0), plan.operand(1), plan.output()].map(|value| plan.placement(value));
+    format!("{how}: {}; {}; {}", distributions[0], distributions[1], distributions[2])
 }

@@ -1,19 +1,20 @@
 //! Words that the busiest rank receives, for the shapes of the COSMA paper on 2 to 18,432 ranks:
 //! `cargo bench --bench volumes`.
 //!
-//! Ours are summed from the schedules that are generated; nothing is estimated. Beside them, counted in the same words and
-//! with the same allowance for idle ranks ([`rivals`]): the best grid that trying all of them finds (its words without rounding), the
-//! grids of four decompositions, and the lower bound. Where no grid of a decomposition fits into memory there is no number. Ranks
-//! have all of a machine's memory (strong), room for the tensors twice (limited), or for cbrt(p) more copies of them (extra). The bound
-//! is that of all ranks at work: with one of few idle others may receive less.
+//! Ours are summed from the schedules that are generated; nothing is estimated. Beside them, counted in the same words
+//! and with the same allowance for idle ranks ([`rivals`]): the best grid that trying all of them finds (its words
+//! without rounding), the grids of four decompositions, and the lower bound. Where no grid of a decomposition fits into
+//! memory there is no number. Ranks have all of a machine's memory (strong), room for the tensors twice (limited), or
+//! for cbrt(p) more copies of them (extra). The bound is that of all ranks at work: with one of few idle others may
+//! receive less.
 //!
-//! With up to 12 ranks the same shapes are contracted too, with smaller extents, and what transports count is compared with
-//! what schedules say. [`algorithms`] has all algorithms beside each other.
+//! With up to 12 ranks the same shapes are contracted too, with smaller extents, and what transports count is compared
+//! with what schedules say. [`algorithms`] has all algorithms beside each other.
 
 mod algorithms;
 mod rivals;
 
-use einsum_dist::algorithm::{Algorithm, Contraction, Fit, Grid, Tensor};
+use einsum_dist::algorithm::{Algorithm, Contraction, Grid, GridFit, Tensor};
 use einsum_dist::dims::{Kinds, Label};
 use einsum_dist::plan::{AlgorithmName, Source, lower_bound_words};
 use einsum_dist::schedule::Builder;
@@ -50,10 +51,10 @@ fn received(grid: &Grid, extents: &[usize; 3], ranks: usize, rank: usize) -> u64
     let mut builder = Builder::new(rank, ranks, 1);
     let algorithm = Algorithm::Grid(Box::new(grid.clone()));
     let labels = [vec![M, K], vec![K, N], vec![M, N]];
-    let Some(lie) = algorithm.distributions(&labels[0], &labels[1], &labels[2], ranks) else {
+    let Some(distributions) = algorithm.distributions(&labels[0], &labels[1], &labels[2], ranks) else {
         unreachable!("a grid says how tensors lie")
     };
-    let tensors = [lie.left, lie.right, lie.out].into_iter().zip(labels).enumerate();
+    let tensors = [distributions.left, distributions.right, distributions.out].into_iter().zip(labels).enumerate();
     let tensors = tensors.map(|(node, (distribution, labels))| {
         let shape = labels.iter().map(|label| extents[label.0 as usize]).collect();
         Tensor { node, labels, shape, distribution, buffer: None, window: None }.declared(&mut builder)
@@ -93,9 +94,9 @@ fn put(plan: &mut Plan, with: Algorithm) {
     let values = [*left, *right, last];
     *algorithm = with.clone();
     let labels = values.map(|value| plan.values[value].labels.clone());
-    let lie =
+    let distributions =
         with.distributions(&labels[0], &labels[1], &labels[2], plan.ranks()).expect("a grid says where tensors lie");
-    for (value, distribution) in values.into_iter().zip([lie.left, lie.right, lie.out]) {
+    for (value, distribution) in values.into_iter().zip([distributions.left, distributions.right, distributions.out]) {
         plan.values[value].distribution = distribution;
     }
 }
@@ -122,14 +123,14 @@ fn main() {
                     "limited" => 2.0 * inputs / p,
                     _ => (2.0 * inputs / p.powf(2.0 / 3.0)).min(MACHINE),
                 };
-                let fit = Fit { kinds: &kinds, extents: &extents, uncut: &[], ranks, memory: Some(words) };
+                let fit = GridFit { kinds: &kinds, extents: &extents, uncut: &[], ranks, memory: Some(words) };
                 let case = Case { extents: Shape { m, n, k }, ranks, idle: fit.idle(), memory: words };
                 let Some(grid) = fit.best(fit.idle()) else {
                     println!("{name},{memory},{ranks},,,,,,,,,");
                     continue;
                 };
                 let busiest = fit.corners(&grid).into_iter().map(|rank| received(&grid, &extents, ranks, rank)).max();
-                let anyhow = Fit { memory: None, ..fit };
+                let anyhow = GridFit { memory: None, ..fit };
                 let counted = |grid: Option<rivals::Grid>| {
                     let [m, n, k] = grid?;
                     Some(anyhow.received(&anyhow.grid([1, m, n, k])?))

@@ -1,14 +1,15 @@
 //! What all fuzz targets share: a limit on memory that follows the length of the input, and the reading of texts.
 //!
-//! A target is a file of `targets/` that calls [`check`] on every input. Panics end the process, as do broken properties,
-//! so libFuzzer keeps the input. Deliberately absent: sanitizers, which need a nightly compiler; `make test-asan` has them.
+//! A target is a file of `targets/` that calls [`check`] on every input. Panics end the process, as do broken
+//! properties, so libFuzzer keeps the input. Deliberately absent: sanitizers, which need a nightly compiler; `make
+//! test-asan` has them.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::borrow::Cow;
 use std::cell::Cell;
 
 /// Bytes that any input may allocate, whatever its length.
-pub const FREE: usize = 64 << 10;
+pub const FREE_BYTES: usize = 64 << 10;
 
 /// Bytes that each byte of the input may allocate on top.
 pub const PER_BYTE: usize = 1000;
@@ -18,7 +19,7 @@ struct Limited;
 
 thread_local! {
     /// Bytes in use; below 0 where another thread allocated what this one frees.
-    static USED: Cell<isize> = const { Cell::new(0) };
+    static BYTES_IN_USE: Cell<isize> = const { Cell::new(0) };
     /// The most that may be in use.
     static LIMIT: Cell<isize> = const { Cell::new(isize::MAX) };
 }
@@ -27,8 +28,8 @@ thread_local! {
 static ALLOCATOR: Limited = Limited;
 
 fn grow(by: isize) {
-    let used = USED.get().saturating_add(by);
-    USED.set(used);
+    let used = BYTES_IN_USE.get().saturating_add(by);
+    BYTES_IN_USE.set(used);
     // The message of a panic has a backtrace, which takes memory of its own.
     if used > LIMIT.get() && !std::thread::panicking() {
         let limit = LIMIT.replace(isize::MAX);
@@ -68,15 +69,15 @@ unsafe impl GlobalAlloc for Limited {
     }
 }
 
-/// Calls `body` on the input, which may have [`FREE`] bytes in use and [`PER_BYTE`] more for each of its own.
+/// Calls `body` on the input, which may have [`FREE_BYTES`] bytes in use and [`PER_BYTE`] more for each of its own.
 pub fn check(input: &[u8], body: impl FnOnce()) {
     check_beyond(input, 0, body);
 }
 
 /// As [`check`], with so many bytes more: for values that are as large as a number in the input says, up to a limit.
 pub fn check_beyond(input: &[u8], more: usize, body: impl FnOnce()) {
-    let allowed = signed(FREE.saturating_add(PER_BYTE.saturating_mul(input.len())).saturating_add(more));
-    LIMIT.set(USED.get().saturating_add(allowed));
+    let allowed = signed(FREE_BYTES.saturating_add(PER_BYTE.saturating_mul(input.len())).saturating_add(more));
+    LIMIT.set(BYTES_IN_USE.get().saturating_add(allowed));
     body();
     LIMIT.set(isize::MAX);
 }

@@ -1,7 +1,7 @@
 //! Whole command lines, one argument a line, to a plan that is proved; no data.
 //!
-//! Files are those of a folder that is made at the start. Extents and ranks are small, as the time of planning and of the proof
-//! grows with ranks and operands. Memory has a limit of its own: plans are larger than their texts by far.
+//! Files are those of a folder that is made at the start. Extents and ranks are small, as the time of planning and of
+//! the proof grows with ranks and operands. Memory has a limit of its own: plans are larger than their texts by far.
 #![no_main]
 
 use std::ffi::OsString;
@@ -21,13 +21,14 @@ use cli::config::RunConfig;
 use cli::start::check_flags;
 
 /// Bytes that a plan and its proof may have in use.
-const PLANS: usize = 64 << 20;
+const MAX_PLAN_BYTES: usize = 64 << 20;
 
 /// Ranks that a plan may be for, here.
-const RANKS: usize = 6;
+const MAX_RANKS: usize = 6;
 
-/// Operands and the longest expression, in bytes: the search for a path has a budget, which is long beside an execution.
-const OPERANDS: usize = 4;
+/// Operands and the longest expression, in bytes: the search for a path has a budget, which is long beside an
+/// execution.
+const MAX_OPERANDS: usize = 4;
 const EXPRESSION: usize = 100;
 
 fn folder() {
@@ -40,7 +41,7 @@ fn folder() {
     std::fs::write("bad.npy", b"\x93NUMPY\x01\x00v").expect("a damaged file");
 }
 
-fuzz_target!(init: folder(), |input: &[u8]| check_beyond(input, PLANS, || {
+fuzz_target!(init: folder(), |input: &[u8]| check_beyond(input, MAX_PLAN_BYTES, || {
     let text = text(input);
     let arguments = std::iter::once("einsum-dist").chain(text.split('\n')).map(OsString::from);
     let args = match Args::try_parse_from(arguments) {
@@ -66,8 +67,8 @@ fn small(args: &Args) -> bool {
         && !paths.clone().any(|path| outside(path))
         && paths.clone().all(|path| path.as_os_str() != "")
         && expression.len() <= EXPRESSION
-        && expression.matches(',').count() < OPERANDS
-        && args.ranks.is_none_or(|ranks| ranks.get() <= RANKS)
+        && expression.matches(',').count() < MAX_OPERANDS
+        && args.ranks.is_none_or(|ranks| ranks.get() <= MAX_RANKS)
         && args.workers.is_none_or(|workers| workers.get() <= 64)
         && sizes.clone().all(|size| size.len() <= 1)
 }
@@ -80,7 +81,7 @@ fn plan(args: Args) {
     let expression = args.expression.clone().unwrap_or_default();
     match RunConfig::local(&world, args, &expression, Machine::new(1, 1), None) {
         Ok(config) => {
-            if config.plan.ranks() <= RANKS {
+            if config.plan.ranks() <= MAX_RANKS {
                 config.plan.verify().unwrap_or_else(|error| panic!("{expression}: {error}"));
                 assert!(!config.plan.explain().to_string().is_empty());
             }

@@ -1,20 +1,21 @@
 //! `--distribution` of two operands and a result.
 //!
-//! What is accepted says of each tensor which ranks hold it; a grid of few ranks covers a small tensor, each element once.
+//! What is accepted says of each tensor which ranks hold it; a grid of few ranks covers a small tensor, each element
+//! once.
 #![no_main]
 
 use einsum_dist::distribution::Distribution;
-use einsum_dist::plan::Fixed;
+use einsum_dist::plan::FixedDistributions;
 use einsum_dist_fuzz::{check, text};
 use libfuzzer_sys::fuzz_target;
 
 const TERMS: [&[&str]; 3] = [&["m", "k"], &["k", "n", "k"], &["m0", "日"]];
 
 /// Ranks of which blocks are looked at.
-const FEW: usize = 24;
+const MAX_RANKS: usize = 24;
 
 fuzz_target!(|input: &[u8]| check(input, || {
-    match Fixed::parse(&text(input), &TERMS) {
+    match FixedDistributions::parse(&text(input), &TERMS) {
         Ok(fixed) => {
             assert!(fixed.operands.len() <= 2);
             let given = fixed.operands.iter().zip(TERMS).chain([(&fixed.output, TERMS[2])]);
@@ -28,7 +29,7 @@ fuzz_target!(|input: &[u8]| check(input, || {
 
 fn covers(given: &Distribution, names: &[&str]) {
     assert!(!given.describe(names).is_empty() && given.ranks() >= given.places());
-    if given.places() > FEW {
+    if given.places() > MAX_RANKS {
         return;
     }
     let shape = vec![5; names.len()];

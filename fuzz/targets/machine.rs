@@ -6,12 +6,12 @@ use einsum_dist_fuzz::{check_beyond, text};
 use libfuzzer_sys::fuzz_target;
 
 /// Of the largest host that a file may describe, which has a list for each of its cores.
-const HOST: usize = (1 << 16) * 160;
+const MAX_HOST_BYTES: usize = (1 << 16) * 160;
 
 /// Ranks and workers of which it is looked at where they compute.
-const FEW: usize = 64;
+const MAX_COMPUTED_SIZE: usize = 64;
 
-fuzz_target!(|input: &[u8]| check_beyond(input, HOST, || {
+fuzz_target!(|input: &[u8]| check_beyond(input, MAX_HOST_BYTES, || {
     let text = text(input);
     let machine = match Machine::from_toml(&text) {
         Ok(machine) => machine,
@@ -21,7 +21,7 @@ fuzz_target!(|input: &[u8]| check_beyond(input, HOST, || {
     assert_eq!(Machine::from_toml(&written).as_ref(), Ok(&machine), "{written}");
     assert!(machine.rate(1.0) > 0.0 && machine.rate(1e6) > 0.0 && machine.balance(4) > 0);
     assert_eq!(Machine::from_toml_with(&text, Some(3)).map_or(3, |machine| machine.ranks), 3);
-    if machine.ranks <= FEW && machine.workers <= FEW {
+    if machine.ranks <= MAX_COMPUTED_SIZE && machine.workers <= MAX_COMPUTED_SIZE {
         let ranks = machine.placement().map_or(0, |(_, placement)| placement.places.len());
         assert!(ranks <= machine.ranks);
         assert_eq!(machine.part(0..machine.ranks).ranks, machine.ranks);

@@ -6,9 +6,9 @@ use einsum_dist_fuzz::{check_beyond, text};
 use libfuzzer_sys::fuzz_target;
 
 /// A host has a list for each of its cores: of so many cores it is made here.
-const CORES: usize = 2000;
+const MAX_CORES: usize = 2000;
 
-fuzz_target!(|input: &[u8]| check_beyond(input, CORES * 300, || {
+fuzz_target!(|input: &[u8]| check_beyond(input, MAX_CORES * 300, || {
     let text = text(input);
     let Ok(synthetic) = text.parse::<Synthetic>() else { return };
     let printed = synthetic.to_string();
@@ -16,7 +16,7 @@ fuzz_target!(|input: &[u8]| check_beyond(input, CORES * 300, || {
     let product = |number: &str| number.split('(').next()?.parse::<usize>().ok();
     let counts = printed.split(' ').filter_map(|level| product(level.split_once(':')?.1));
     let units: usize = counts.product();
-    if units <= CORES {
+    if units <= MAX_CORES {
         let host = synthetic.topology();
         let threads: usize = host.domains.iter().flat_map(|domain| &domain.cores).map(Vec::len).sum();
         assert!(threads == units && host.cores() <= units, "{printed}");

@@ -7,7 +7,7 @@ use crate::message::{labels_list, quoted};
 use crate::{ErrorKind, Expression, Form, IndexKind, Label, Node, NodeKind, ParseError, Span, Term};
 
 /// Longest name that is shown split into one-character names.
-const LONGEST_SPLIT: usize = 12;
+const MAX_SPLIT_NAME: usize = 12;
 
 /// Checks the output of every einsum, in time linear in the expression.
 pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
@@ -70,16 +70,14 @@ fn advice(expression: &Expression, node: &Node, name: &str) -> String {
     if let Some(near) = names().find(|known| known.to_lowercase() == name.to_lowercase()) {
         return format!("upper and lower case differ, and the inputs have {}", quoted(near));
     }
-    if expression.form() == Form::EinsumIr && (2..=LONGEST_SPLIT).contains(&name.chars().count()) {
+    if expression.form() == Form::EinsumIr && (2..=MAX_SPLIT_NAME).contains(&name.chars().count()) {
         let terms = inputs.iter().filter_map(|input| expression.node(*input).term()).chain(node.term());
         let without_commas = || terms.clone().all(|term| term.indices.len() < 2);
         let parts: Vec<String> = name.chars().map(String::from).collect();
         if without_commas() || parts.iter().all(|part| names().any(|known| known == part)) {
-            let apart = quoted(&format!("[{}]", parts.join(",")));
-            let together = quoted(&format!("[{name}]"));
-            return format!(
-                "names in an einsum_ir tree are separated by commas: {together} is one name, unlike {apart}"
-            );
+            let split = quoted(&format!("[{}]", parts.join(",")));
+            let joined = quoted(&format!("[{name}]"));
+            return format!("names in an einsum_ir tree are separated by commas: {joined} is one name, unlike {split}");
         }
     }
     match known.len() {

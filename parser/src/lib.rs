@@ -41,7 +41,7 @@ pub use span::Span;
 
 /// Longest text accepted, in bytes. Each node, label and operand needs at least one byte of the text (or is
 /// one of three at its ends), so that all of their numbers fit `u32`.
-const LONGEST: usize = u32::MAX as usize / 2;
+const MAX_TEXT_BYTES: usize = u32::MAX as usize / 2;
 
 /// Parses an expression in any of the three forms and checks all that can be checked without extents.
 ///
@@ -85,7 +85,7 @@ const LONGEST: usize = u32::MAX as usize / 2;
 /// ```
 pub fn parse(text: &str) -> Result<Expression, ParseError> {
     let whole = Span::new(0, text.len());
-    if text.len() > LONGEST {
+    if text.len() > MAX_TEXT_BYTES {
         return Err(ParseError::new(text, ErrorKind::TooLong, Span::at(0)));
     }
     let tokens = lexer::tokens(text)?;

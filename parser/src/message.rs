@@ -10,13 +10,13 @@ use crate::ErrorKind as K;
 use crate::ParseError;
 
 /// Names longer than this are shortened.
-const LONGEST_NAME: usize = 32;
+const MAX_NAME: usize = 32;
 
 /// The name in backquotes, shortened and escaped for printing.
 pub(crate) fn quoted(name: &str) -> String {
     let mut shown = String::from("`");
     for (position, c) in name.chars().enumerate() {
-        if position == LONGEST_NAME {
+        if position == MAX_NAME {
             shown.push('…');
             break;
         }

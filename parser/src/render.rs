@@ -14,11 +14,11 @@ use std::ops::Range;
 use crate::Span;
 
 /// Maximum columns of text shown at once.
-const SHOWN: usize = 100;
+const MAX_COLUMNS: usize = 100;
 /// Columns of text before the first place of a clipped line.
-const BEFORE: usize = 30;
+const COLUMNS_BEFORE: usize = 30;
 /// Maximum columns of a marked place that is clipped.
-const LONGEST_MARK: usize = 40;
+const MAX_MARK_COLUMNS: usize = 40;
 
 /// The text as columns.
 struct Line {
@@ -68,13 +68,13 @@ pub fn render_carets(text: &str, message: &str, places: &[(Span, String)], help:
         let window = line.window(first.start);
         let near = line.columns[window.end];
         let beside = |mark: &&Mark<'_>| {
-            let end = line.columns[mark.end].min(line.columns[mark.start] + LONGEST_MARK);
+            let end = line.columns[mark.end].min(line.columns[mark.start] + MAX_MARK_COLUMNS);
             mark.start == first.start || end <= near
         };
         let count = rest.iter().take_while(beside).count();
-        let (together, later) = rest.split_at_mut(count);
-        together.sort_by_key(|mark| !mark.primary);
-        line.draw(&mut out, window, together);
+        let (same_line, later) = rest.split_at_mut(count);
+        same_line.sort_by_key(|mark| !mark.primary);
+        line.draw(&mut out, window, same_line);
         rest = later;
     }
     if let Some(help) = help {
@@ -114,12 +114,12 @@ impl Line {
     fn window(&self, first: usize) -> Range<usize> {
         let last = self.shown.len();
         let all = self.columns[last];
-        if all <= SHOWN {
+        if all <= MAX_COLUMNS {
             return 0..last;
         }
-        let from = self.columns[first].saturating_sub(BEFORE).min(all - SHOWN);
+        let from = self.columns[first].saturating_sub(COLUMNS_BEFORE).min(all - MAX_COLUMNS);
         let start = self.columns.partition_point(|column| *column < from);
-        let end = self.columns.partition_point(|column| *column <= from + SHOWN) - 1;
+        let end = self.columns.partition_point(|column| *column <= from + MAX_COLUMNS) - 1;
         start..end
     }
 

@@ -133,13 +133,13 @@ pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
 }
 
 /// The maximum number of pieces of a block.
-pub const PIECES: usize = 8;
+pub const MAX_PIECES: usize = 8;
 
 /// The number of pieces of a block of `elements` elements when each piece travels while earlier ones are contracted.
 /// Pieces are large enough that the start-up cost of a transfer or a task is small in comparison.
 pub fn most_pieces(elements: f64) -> usize {
-    const ELEMENTS: f64 = 16384.0;
-    (elements / ELEMENTS).clamp(1.0, PIECES as f64) as usize
+    const PIECE_ELEMENTS: f64 = 16384.0;
+    (elements / PIECE_ELEMENTS).clamp(1.0, MAX_PIECES as f64) as usize
 }
 
 /// Appends one contraction, or the equivalent fill or scaling of `out` when there is nothing to multiply.

@@ -4,8 +4,8 @@
 //! Overlap is modelled as a maximum. A ring costs the longer of computing and receiving, plus one piece of a block that
 //! cannot be overlapped, plus the share of the shorter one by which the two slow each other down
 //! ([`Machine::interference`]). Each algorithm derives the computing and receiving times of its busiest rank
-//! ([`Generator::seconds`](super::generator::Generator::seconds)). Deliberately absent: redistributions and unary steps,
-//! which the planner prices with the same rates.
+//! ([`Generator::seconds`](super::generator::Generator::seconds)). Deliberately absent: redistributions and unary
+//! steps, which the planner prices with the same rates.
 
 use super::registry::Algorithm;
 use crate::dims::Label;
@@ -14,7 +14,7 @@ use crate::dtype::Dtype;
 use crate::machine::Machine;
 
 /// Summed indices of a round whose products take much longer than one pass over out: about the depth of a k block.
-pub const DEEP: f64 = 512.0;
+pub const DEEP_ROUND_INDICES: f64 = 512.0;
 
 /// Prices steps by the rates of a machine, for one element type.
 pub struct Cost<'a> {

@@ -148,7 +148,7 @@ impl Shares<'_> {
     }
 
     /// The same chunk, stored by itself in a buffer.
-    fn alone(&self, tensor: &Tensor, rank: usize, chunk: usize, buffer: BufferId) -> View {
+    fn stored_chunk(&self, tensor: &Tensor, rank: usize, chunk: usize, buffer: BufferId) -> View {
         let extents = tensor
             .labels
             .iter()
@@ -213,7 +213,7 @@ fn master(builder: &mut Builder, shares: &Shares) {
                 builder.recv(rank, vec![target]);
                 continue;
             }
-            let input = shares.alone(out, rank, done, slots[rank % SLOTS]);
+            let input = shares.stored_chunk(out, rank, done, slots[rank % SLOTS]);
             builder.recv(rank, vec![input.clone()]);
             builder.work(Work::Update { input, out: target });
         }
@@ -229,7 +229,7 @@ fn worker(builder: &mut Builder, shares: &Shares, rank: usize) {
     });
     let results: Vec<BufferId> = (0..SLOTS).map(|_| shares.scratch(builder, out, rank..rank + 1)).collect();
     let here = |(tensor, slots): &(&Tensor, Vec<BufferId>), chunk: usize| {
-        shares.alone(tensor, rank, chunk, slots[chunk % slots.len()])
+        shares.stored_chunk(tensor, rank, chunk, slots[chunk % slots.len()])
     };
     // A worker with an empty share does not need the operand that is not cut, but rank 0 sends it to all workers.
     for operand in operands.iter().filter(|(tensor, _)| !is_cut(tensor)) {
@@ -240,11 +240,11 @@ fn worker(builder: &mut Builder, shares: &Shares, rank: usize) {
             builder.recv(0, vec![here(operand, chunk)]);
         }
         if chunk < shares.chunks {
-            let result = shares.alone(out, rank, chunk, results[chunk % SLOTS]);
+            let result = shares.stored_chunk(out, rank, chunk, results[chunk % SLOTS]);
             contract(builder, here(&operands[0], chunk), here(&operands[1], chunk), result, Accumulate::Overwrite);
         }
         if let Some(done) = chunk.checked_sub(1) {
-            builder.send(0, vec![shares.alone(out, rank, done, results[done % SLOTS])]);
+            builder.send(0, vec![shares.stored_chunk(out, rank, done, results[done % SLOTS])]);
         }
     }
 }

@@ -40,10 +40,10 @@ mod summa;
 mod unary;
 
 pub use cannon::Cannon;
-pub use contraction::{Contraction, PIECES, Tensor, most_pieces};
+pub use contraction::{Contraction, MAX_PIECES, Tensor, most_pieces};
 pub(crate) use cost::Cost;
 pub(crate) use generator::Setting;
-pub use grid::{Fit, Grid, Sharing};
+pub use grid::{Grid, GridFit, Sharing};
 pub use local::BatchParallel;
 pub use master_worker::MasterWorker;
 pub use redistribute::redistribute;

@@ -68,9 +68,9 @@ fn broadcast(builder: &mut Builder, from: &Tensor, to: &Tensor, root: usize, ran
     if let Some(input) = have.clone().filter(|input| input.elements() > 0) {
         builder.work(Work::Unary { input, out: out.clone() });
     }
-    let (way, pieces) = passed_on(out.elements(), group.ranks().len());
+    let (algorithm, pieces) = passed_on(out.elements(), group.ranks().len());
     let parts = Parts { at: vec![vec![have.unwrap_or(out)]], ..Parts::default() };
-    collective::append(builder, (Collective::Broadcast { root }, way), &group, &parts, pieces);
+    collective::append(builder, (Collective::Broadcast { root }, algorithm), &group, &parts, pieces);
 }
 
 /// Appends this rank's tasks that move a tensor from the distribution of `from` to that of `to`.
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use crate::dims::Label;
     use crate::distribution::{Axis, Distribution, Owners};
-    use crate::schedule::verify::{self, Facts, Order, Origin, Value};
+    use crate::schedule::verify::{self, Order, Origin, Spec, Value};
     use crate::schedule::{Buffer, BufferPlacement, Factor, Home, Schedule};
 
     /// The verified schedules of all ranks.
@@ -179,8 +179,8 @@ mod tests {
             builder.finish()
         };
         let schedules: Vec<Schedule> = (0..ranks).map(schedule).collect();
-        let facts = Facts { values: values.clone(), output: 1, accumulate: false };
-        verify::whole(&schedules, &facts, None).unwrap_or_else(|error| panic!("{error}: {from:?} to {to:?}"));
+        let spec = Spec { values: values.clone(), output: 1, accumulate: false };
+        verify::whole(&schedules, &spec, None).unwrap_or_else(|error| panic!("{error}: {from:?} to {to:?}"));
         schedules
     }
 

@@ -16,20 +16,20 @@ use crate::schedule::{Builder, View};
 
 /// Sets each replica's block of `out` to the sum of the blocks of all replicas in `sums`; with `onto`, adds beta times
 /// the existing values.
-pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bool, way: CollectiveAlgorithm) {
+pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bool, algorithm: CollectiveAlgorithm) {
     let me = builder.rank();
     let (Some(source), Some(target)) = (sums.own(me, &[]), out.own(me, &[])) else { return };
     let Some(group) = Group::new(out.distribution.same_as(me), me) else { return };
     let replicas = group.ranks().len();
     let parts = |view: &View| (0..replicas).map(|part| view.tile(replicas, part).into_iter().collect()).collect();
     let parts = Parts { at: parts(&target), summands: parts(&source), onto };
-    collective::append(builder, (Collective::AllReduce, way), &group, &parts, 1);
+    collective::append(builder, (Collective::AllReduce, algorithm), &group, &parts, 1);
 }
 
 /// By rank, the summands that are added there: those that it makes itself (`made`), then those of other replicas.
-pub fn order(out: &Tensor, made: &[Vec<Summand>], way: CollectiveAlgorithm) -> Vec<Vec<Summand>> {
+pub fn order(out: &Tensor, made: &[Vec<Summand>], algorithm: CollectiveAlgorithm) -> Vec<Vec<Summand>> {
     let replicas = out.distribution.replicas();
-    let sums: Vec<Vec<Sum>> = Pattern::new(Collective::AllReduce, way, replicas).sums();
+    let sums: Vec<Vec<Sum>> = Pattern::new(Collective::AllReduce, algorithm, replicas).sums();
     let meets = |rank: usize| {
         let Some(group) = Group::new(out.distribution.same_as(rank), rank) else { return Vec::new() };
         let block = out.distribution.block_or_empty(&out.shape, rank);

@@ -28,7 +28,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::contraction::{Contraction, PIECES, Tensor, contract, corner, most_pieces};
+use super::contraction::{Contraction, MAX_PIECES, Tensor, contract, corner, most_pieces};
 use super::cost::Contracted;
 use super::generator::{Generator, Setting, cut, is};
 use super::local::local;
@@ -75,15 +75,15 @@ pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
     for &cut in &setting.kinds.k {
         for &out in setting.kinds.m.iter().chain(&setting.kinds.n) {
             let split = split(setting, out);
-            all.extend([2, PIECES].map(|pieces| Algorithm::RingK(RingK { cut, out, split, pieces })));
+            all.extend([2, MAX_PIECES].map(|pieces| Algorithm::RingK(RingK { cut, out, split, pieces })));
         }
     }
     all
 }
 
-/// The dimension along which blocks are cut into pieces, among those of at least two indices if there are any. Blocks of
-/// unequal sizes are cut along the dimension in which they differ, so that pieces fit into every block. Equal blocks are
-/// cut preferably along a dimension of even extent, then one other than `cut_out`, then the longest.
+/// The dimension along which blocks are cut into pieces, among those of at least two indices if there are any. Blocks
+/// of unequal sizes are cut along the dimension in which they differ, so that pieces fit into every block. Equal blocks
+/// are cut preferably along a dimension of even extent, then one other than `cut_out`, then the longest.
 fn split(setting: &Setting, cut_out: Label) -> Label {
     let ranks = setting.ranks();
     let smallest = |label: Label| {

@@ -33,17 +33,17 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::contraction::{Contraction, PIECES, contract, most_pieces};
-use super::cost::{Contracted, DEEP};
+use super::contraction::{Contraction, MAX_PIECES, contract, most_pieces};
+use super::cost::{Contracted, DEEP_ROUND_INDICES};
 use super::generator::{Generator, Setting, cut, is};
 use super::registry::{Algorithm, Distributions};
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Bounds, tile_bounds};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
-/// `out` and one operand cut along `cut`, the other operand along `travel`; its blocks travel the ring. If `cut` is an m
-/// dimension, the right operand travels; mirrored, if it is an n dimension, the left. Blocks travel in at most `pieces`
-/// pieces, and the last block is contracted piece by piece.
+/// `out` and one operand cut along `cut`, the other operand along `travel`; its blocks travel the ring. If `cut` is an
+/// m dimension, the right operand travels; mirrored, if it is an n dimension, the left. Blocks travel in at most
+/// `pieces` pieces, and the last block is contracted piece by piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RingMn {
     pub cut: Label,
@@ -58,7 +58,7 @@ pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
     let rings = setting
         .pairs()
         .chain(mirrored)
-        .flat_map(|(cut, travel)| [1, PIECES].map(|pieces| Algorithm::RingMn(RingMn { cut, travel, pieces })));
+        .flat_map(|(cut, travel)| [1, MAX_PIECES].map(|pieces| Algorithm::RingMn(RingMn { cut, travel, pieces })));
     rings.collect()
 }
 
@@ -103,7 +103,7 @@ impl Generator for RingMn {
         let again = match along {
             _ if !staying.contains(&along) => (pieces - 1.0) * stays * share,
             _ if out.contains(&along) => 0.0,
-            _ => (pieces - (depth / DEEP).ceil()).max(0.0) * c * share * block,
+            _ => (pieces - (depth / DEEP_ROUND_INDICES).ceil()).max(0.0) * c * share * block,
         };
         let blocks = ranks * block;
         let whole = cost.product_of(
@@ -175,7 +175,7 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
 
 /// The minimum number of summed indices of a piece. Local products pass over out once per 512 or so summed indices:
 /// with far fewer, these passes would cost more than packing the pieces and, for each, the stationary operand.
-const LEAST_DEPTH: usize = 256;
+const MIN_DEPTH: usize = 256;
 
 /// The dimension along which a travelling block with these labels and extents is cut, and the number of pieces (at most
 /// `most`).
@@ -183,7 +183,7 @@ fn dim_and_pieces(labels: &[Label], extents: &[usize], out: &[Label], travel: La
     let pieces = most_pieces(extents.iter().product::<usize>() as f64).min(most).max(1);
     let summed = |dim: usize| !out.contains(&labels[dim]);
     let depth: usize = (0..extents.len()).filter(|&dim| summed(dim)).map(|dim| extents[dim]).product();
-    let deep = |dim: usize| !summed(dim) || depth / extents[dim] * (extents[dim] / pieces) >= LEAST_DEPTH;
+    let deep = |dim: usize| !summed(dim) || depth / extents[dim] * (extents[dim] / pieces) >= MIN_DEPTH;
     let outermost = extents.iter().position(|&extent| extent > 1);
     if let Some(dim) = outermost.filter(|&dim| extents[dim] >= pieces && deep(dim)) {
         return (dim, pieces);

@@ -30,22 +30,22 @@ use super::{DistTensor, Error, Problem, Program, Result, World, cache, host};
 use crate::distribution::{Axis, Cut, Distribution, Owners, Role};
 use crate::machine::{Link, Machine};
 use crate::memory::probe;
-use crate::plan::{AlgorithmName, Fixed, Options, Plan};
+use crate::plan::{AlgorithmName, FixedDistributions, Options, Plan};
 
 /// Sides of small cubes: in a run of several ranks, their threads cost more time than the products.
-const SMALL: [usize; 4] = [16, 32, 64, 128];
+const SMALL_SIDES: [usize; 4] = [16, 32, 64, 128];
 /// Sides of large cubes, up to where rates no longer change.
-const LARGE: [usize; 3] = [256, 512, 1024];
+const LARGE_SIDES: [usize; 3] = [256, 512, 1024];
 /// Number of runs that move large blocks.
-const MOVES: usize = 10;
+const MOVE_RUNS: usize = 10;
 /// Number of elements that each rank copies, and receives.
-const COPIED: usize = 1 << 22;
+const COPIED_ELEMENTS: usize = 1 << 22;
 /// Version of the cache format.
 const FORMAT: u32 = 8;
 /// Ranks count as alike if all their speeds differ from the mean by less than this fraction.
-const ALIKE: f64 = 0.02;
+const MAX_SPEED_DEVIATION: f64 = 0.02;
 /// Maximum workers per core for which measurements are meaningful.
-const CROWDED: usize = 4;
+const MAX_WORKERS_PER_CORE: usize = 4;
 
 impl World {
     /// Returns the machine that this world runs on, with measured rates: cached ones if there are any. Collective.
@@ -68,7 +68,7 @@ impl World {
     pub fn machine(&self, workers: usize) -> Result<Machine> {
         self.expect_size(workers)?;
         let plain = Machine::new(self.ranks(), workers);
-        let crowded = self.local_ranks().len() * workers > CROWDED * host::cpus().len().max(1);
+        let crowded = self.local_ranks().len() * workers > MAX_WORKERS_PER_CORE * host::cpus().len().max(1);
         let file = self.remembered(workers)?;
         let known = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
         let known = known.filter(|text| Machine::from_toml(text).is_ok());
@@ -92,9 +92,10 @@ impl World {
     /// Checks that this process has memory for the largest measuring runs: two tensors that are copied, their
     /// transfers, and three cubes.
     fn has_room_to_measure(&self) -> Result<()> {
-        const EACH: usize = 3 * COPIED * size_of::<f32>() + 3 * LARGE[2] * LARGE[2] * size_of::<f32>();
+        const BYTES_PER_RANK: usize =
+            3 * COPIED_ELEMENTS * size_of::<f32>() + 3 * LARGE_SIDES[2] * LARGE_SIDES[2] * size_of::<f32>();
         let ranks = self.local_ranks();
-        probe(ranks.len() * EACH).map_err(|cause| refused(ranks.start, cause))
+        probe(ranks.len() * BYTES_PER_RANK).map_err(|cause| refused(ranks.start, cause))
     }
 
     /// Returns the text of rank 0. Collective.
@@ -120,18 +121,19 @@ impl World {
         self.expect_size(workers)?;
         let machine = Machine::new(self.ranks(), workers);
         let per_worker = |amount: f64, seconds: f64| amount / (seconds.max(1e-9) * workers as f64);
-        let start = self.quickest(&self.cubes(&machine, 4)?, 20)?;
-        let (block_rates, solo_speedup) = self.block_rates(&machine, start)?;
+        let startup_seconds = self.quickest(&self.cubes(&machine, 4)?, 20)?;
+        let (block_rates, solo_speedup) = self.block_rates(&machine, startup_seconds)?;
         let flops = block_rates.iter().map(|[_, rate]| *rate).fold(0.0, f64::max);
         let stay = self.rows(|rank| rank);
-        let copied = after(start, self.quickest(&self.moves(&machine, COPIED, &stay)?, MOVES)?);
-        let memory_bandwidth = per_worker((2 * COPIED * size_of::<f32>()) as f64, copied);
+        let copied = after(startup_seconds, self.quickest(&self.moves(&machine, COPIED_ELEMENTS, &stay)?, MOVE_RUNS)?);
+        let memory_bandwidth = per_worker((2 * COPIED_ELEMENTS * size_of::<f32>()) as f64, copied);
         let speeds = self.speeds(&machine)?;
         // While measuring, `start` is the time of a run with almost no work on all ranks.
-        let measured = Machine { flops, memory_bandwidth, start, block_rates, solo_speedup, speeds, ..machine };
-        let (start, sync_overhead) = self.starts(&measured)?;
+        let measured =
+            Machine { flops, memory_bandwidth, startup_seconds, block_rates, solo_speedup, speeds, ..machine };
+        let (startup_seconds, sync_overhead) = self.starts(&measured)?;
         if self.ranks() == 1 {
-            return Ok(Machine { start, sync_overhead, ..measured });
+            return Ok(Machine { startup_seconds, sync_overhead, ..measured });
         }
         let (ranks, ranks_per_node) = (self.ranks(), self.ranks_per_node()?);
         let far = self.link(&measured, copied, |rank| (rank + ranks_per_node) % ranks)?;
@@ -149,54 +151,54 @@ impl World {
             ..measured
         };
         let interference = self.interference(&measured)?;
-        Ok(Machine { start, sync_overhead, interference, ..measured })
+        Ok(Machine { startup_seconds, sync_overhead, interference, ..measured })
     }
 
     /// Measures the rate of one worker in products of cubes, by their sides, and the speedup if no other rank computes.
     ///
     /// Every round measures all sides, and the medians of rounds count, so that varying clock frequencies affect all
     /// sides alike.
-    fn block_rates(&self, machine: &Machine, start: f64) -> Result<(Vec<[f64; 2]>, f64)> {
+    fn block_rates(&self, machine: &Machine, startup_seconds: f64) -> Result<(Vec<[f64; 2]>, f64)> {
         const ROUNDS: usize = 5;
         const RUNS: usize = 3;
-        let (mut small, mut large) = (SMALL.map(|_| Vec::new()), LARGE.map(|_| Vec::new()));
-        let mut alone = Vec::new();
+        let (mut small, mut large) = (SMALL_SIDES.map(|_| Vec::new()), LARGE_SIDES.map(|_| Vec::new()));
+        let mut speedups = Vec::new();
         for _ in 0..ROUNDS {
-            for (side, seconds) in SMALL.into_iter().zip(&mut small) {
-                seconds.push(self.apart(side, machine.workers, 5 * RUNS)?);
+            for (side, seconds) in SMALL_SIDES.into_iter().zip(&mut small) {
+                seconds.push(self.solo_seconds(side, machine.workers, 5 * RUNS)?);
             }
-            for (side, seconds) in LARGE.into_iter().zip(&mut large) {
-                seconds.push(after(start, self.quickest(&self.cubes(machine, side)?, RUNS)?));
+            for (side, seconds) in LARGE_SIDES.into_iter().zip(&mut large) {
+                seconds.push(after(startup_seconds, self.quickest(&self.cubes(machine, side)?, RUNS)?));
             }
             if self.ranks() > 1 {
-                let together = after(start, self.quickest(&self.cubes(machine, LARGE[1])?, RUNS)?);
-                alone.push(together / self.apart(LARGE[1], machine.workers, RUNS)?);
+                let all_ranks = after(startup_seconds, self.quickest(&self.cubes(machine, LARGE_SIDES[1])?, RUNS)?);
+                speedups.push(all_ranks / self.solo_seconds(LARGE_SIDES[1], machine.workers, RUNS)?);
             }
         }
-        let alone = if alone.is_empty() { 1.0 } else { median(alone).max(1.0) };
+        let solo_speedup = if speedups.is_empty() { 1.0 } else { median(speedups).max(1.0) };
         let rate = |(side, seconds): (usize, Vec<f64>)| {
             2.0 * (side as f64).powi(3) / (machine.workers as f64 * median(seconds))
         };
-        let mut small: Vec<f64> = SMALL.into_iter().zip(small).map(rate).collect();
-        let mut large: Vec<f64> = LARGE.into_iter().zip(large).map(rate).collect();
+        let mut small: Vec<f64> = SMALL_SIDES.into_iter().zip(small).map(rate).collect();
+        let mut large: Vec<f64> = LARGE_SIDES.into_iter().zip(large).map(rate).collect();
         for at in 1..large.len() {
             large[at] = large[at].max(large[at - 1]);
         }
         // Small products are so short that the start may cost more; no rate may exceed that of a larger cube.
         let mut most = large[0];
         for rate in small.iter_mut().rev() {
-            most = most.min(*rate / alone);
+            most = most.min(*rate / solo_speedup);
             *rate = most;
         }
-        let sides = SMALL.into_iter().chain(LARGE).map(|side| side as f64);
-        Ok((sides.zip(small.into_iter().chain(large)).map(|(side, rate)| [side, rate]).collect(), alone))
+        let sides = SMALL_SIDES.into_iter().chain(LARGE_SIDES).map(|side| side as f64);
+        Ok((sides.zip(small.into_iter().chain(large)).map(|(side, rate)| [side, rate]).collect(), solo_speedup))
     }
 
     /// Seconds of a cube on rank 0 while all others wait. Collective.
-    fn apart(&self, side: usize, workers: usize, runs: usize) -> Result<f64> {
+    fn solo_seconds(&self, side: usize, workers: usize, runs: usize) -> Result<f64> {
         let mine = if self.is_root() { by_itself(side, workers, runs) } else { Ok(0.0) };
-        let said = self.of_root(&mine.map_or_else(|error| error.to_string(), |seconds| seconds.to_string()))?;
-        let seconds: f64 = said.parse().map_err(|_| Error::Usage(said))?;
+        let answer = self.of_root(&mine.map_or_else(|error| error.to_string(), |seconds| seconds.to_string()))?;
+        let seconds: f64 = answer.parse().map_err(|_| Error::Usage(answer))?;
         Ok(seconds.max(1e-9))
     }
 
@@ -215,10 +217,13 @@ impl World {
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];
         // Half of the runs wait for threads that wake up late, and the very fastest do not wait at all.
         let latency = (self.quartile(&goes)? - self.quartile(&stays)?).max(1e-7);
-        let all = after(machine.start + latency, self.quickest(&self.moves(machine, COPIED, &rows)?, MOVES)?);
+        let all = after(
+            machine.startup_seconds + latency,
+            self.quickest(&self.moves(machine, COPIED_ELEMENTS, &rows)?, MOVE_RUNS)?,
+        );
         // No transfer is faster than a copy from a buffer of one rank to a buffer of another.
         let moved = (all - copied).max(copied).max(1e-9);
-        Ok(Link { latency, bandwidth: (COPIED * size_of::<f32>()) as f64 / moved })
+        Ok(Link { latency, bandwidth: (COPIED_ELEMENTS * size_of::<f32>()) as f64 / moved })
     }
 
     /// Measures the time of a run in which rank 0 has almost no work, and the extra time if all ranks share a little
@@ -230,11 +235,11 @@ impl World {
             self.products(machine, [SIDE; 3], AlgorithmName::Local)?,
             self.products(machine, [SIDE; 3], AlgorithmName::BatchParallel)?,
         ];
-        let [start, by_one, by_all] = self.typical(&plans)?;
+        let [startup_seconds, by_one, by_all] = self.typical(&plans)?;
         // The cost model already subtracts the time that sharing the work saves.
         let cube = 2.0 * (SIDE as f64).powi(3) / (machine.rate(SIDE as f64) * machine.workers as f64);
         let saved = (self.ranks() as f64 / machine.solo_speedup - 1.0) * cube;
-        Ok((start, if self.ranks() > 1 { (by_all - by_one + saved).max(0.0) } else { 0.0 }))
+        Ok((startup_seconds, if self.ranks() > 1 { (by_all - by_one + saved).max(0.0) } else { 0.0 }))
     }
 
     /// Measures the speed of each rank relative to the mean; empty if all are alike.
@@ -251,7 +256,7 @@ impl World {
         let rates = seconds.iter().map(|seconds| 1.0 / seconds.max(1e-9)).collect::<Vec<_>>();
         let mean = rates.iter().sum::<f64>() / rates.len() as f64;
         let speeds: Vec<f64> = rates.iter().map(|rate| rate / mean).collect();
-        let alike = speeds.iter().all(|speed| (speed - 1.0).abs() < ALIKE);
+        let alike = speeds.iter().all(|speed| (speed - 1.0).abs() < MAX_SPEED_DEVIATION);
         Ok(if alike { Vec::new() } else { speeds })
     }
 
@@ -260,16 +265,16 @@ impl World {
     fn interference(&self, machine: &Machine) -> Result<f64> {
         const SIDE: usize = 2048;
         const ROUNDS: usize = 5;
-        const SLOW: f64 = 0.02;
-        const LONGER: f64 = 4.0;
-        const MOST: f64 = 3.0;
+        const SLOW_SECONDS: f64 = 0.02;
+        const LONGER_FACTOR: f64 = 4.0;
+        const MAX_OVERHEAD_SHARE: f64 = 3.0;
         let ranks = machine.ranks as f64;
         let bytes = (ranks - 1.0) / ranks * (SIDE * SIDE * size_of::<f32>()) as f64;
         let receive = bytes / machine.link_bandwidth;
         // The left operand has enough rows for computing to take longer than receiving, which is the case that matters:
         // a thread that is woken for every part of a block then takes turns with one that is always busy.
         let rate = machine.flops * machine.workers as f64 / (2 * SIDE * SIDE) as f64;
-        let rows = ((LONGER * receive * rate) as usize).clamp(16, 4096);
+        let rows = ((LONGER_FACTOR * receive * rate) as usize).clamp(16, 4096);
         let options =
             Options { algorithm: Some(AlgorithmName::RingMn), cut: vec!["m".to_owned()], ..Options::default() };
         let shapes = [vec![rows * machine.ranks, SIDE], vec![SIDE, SIDE]];
@@ -280,12 +285,12 @@ impl World {
         let packed = packed / (machine.memory_bandwidth * machine.workers as f64);
         let mut shares = Vec::with_capacity(ROUNDS);
         // In long runs, noise is a small part of the time.
-        for _ in 0..if receive > SLOW { 1 } else { ROUNDS } {
-            let compute = after(machine.start, self.quickest(&product, 2)?) + packed;
-            let together = after(machine.start, self.quickest(&ring, 2)?);
-            shares.push((together - compute.max(receive)) / compute.min(receive));
+        for _ in 0..if receive > SLOW_SECONDS { 1 } else { ROUNDS } {
+            let compute = after(machine.startup_seconds, self.quickest(&product, 2)?) + packed;
+            let all_ranks = after(machine.startup_seconds, self.quickest(&ring, 2)?);
+            shares.push((all_ranks - compute.max(receive)) / compute.min(receive));
         }
-        Ok(median(shares).clamp(0.0, MOST))
+        Ok(median(shares).clamp(0.0, MAX_OVERHEAD_SHARE))
     }
 
     /// A cube of this side on each rank.
@@ -306,7 +311,7 @@ impl World {
 
     /// Moves a row of `elements` elements of each rank to the distribution `to`.
     fn moves(&self, machine: &Machine, elements: usize, to: &Distribution) -> Result<Plan> {
-        let fixed = Fixed { operands: vec![Some(self.rows(|rank| rank))], output: Some(to.clone()) };
+        let fixed = FixedDistributions { operands: vec![Some(self.rows(|rank| rank))], output: Some(to.clone()) };
         let options = Options { fixed, ..Options::default() };
         Problem::parse("ij->ij")?.shapes(&[vec![self.ranks(), elements]])?.plan(machine, &options)
     }
@@ -392,8 +397,8 @@ impl World {
 
 /// Subtracts the start from the seconds of a run. At least half of them remain: on a busy machine, a start may take
 /// longer than all else.
-fn after(start: f64, seconds: f64) -> f64 {
-    (seconds - start).max(seconds / 2.0).max(1e-9)
+fn after(startup_seconds: f64, seconds: f64) -> f64 {
+    (seconds - startup_seconds).max(seconds / 2.0).max(1e-9)
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -407,7 +412,7 @@ fn by_itself(side: usize, workers: usize, runs: usize) -> Result<f64> {
     let pool = pool.map_err(|error| Error::Usage(format!("no threads to measure with: {error}")))?;
     pool.install(|| {
         let (world, machine) = (World::in_process(1), Machine::new(1, workers));
-        let start = world.quickest(&world.cubes(&machine, 1)?, 20)?;
-        Ok(after(start, world.quickest(&world.cubes(&machine, side)?, runs)?))
+        let startup_seconds = world.quickest(&world.cubes(&machine, 1)?, 20)?;
+        Ok(after(startup_seconds, world.quickest(&world.cubes(&machine, side)?, runs)?))
     })
 }

@@ -23,7 +23,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use super::{Result, World};
 
 /// Number of readings of both clocks. The fastest one counts: others may have been interrupted.
-const READINGS: usize = 32;
+const CLOCK_READINGS: usize = 32;
 
 /// Number of calls whose times of entry and exit are compared.
 const ROUNDS: usize = 256;
@@ -44,7 +44,7 @@ impl Clock {
             let time = SystemTime::now();
             (before.elapsed(), before, time)
         };
-        let quickest = (0..READINGS).map(|_| read()).min_by_key(|(took, ..)| *took);
+        let quickest = (0..CLOCK_READINGS).map(|_| read()).min_by_key(|(took, ..)| *took);
         let (took, before, time) = quickest.unwrap_or_else(read);
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         Clock { at: before + took / 2, nanoseconds: since.as_nanos() as i64 }

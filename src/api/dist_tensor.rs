@@ -15,7 +15,7 @@ use crate::memory::{Array, OutOfMemory, bytes_of_mut, copy_of, zero_array};
 use crate::plan::Plan;
 
 /// Bytes that a thread zeroes at a time.
-const SHARED: usize = 1 << 20;
+const ZEROED_CHUNK_BYTES: usize = 1 << 20;
 
 /// A distributed tensor: every rank holds a block, dense and row-major. A process holds the blocks of its own ranks. If
 /// [`World::place`] has bound these, the workers of each rank touch its block first, so that its pages are in memory
@@ -274,7 +274,7 @@ pub(super) fn refused(rank: usize, cause: OutOfMemory) -> Error {
 /// is filled.
 fn touch<T: Element>(values: &mut [T]) {
     if rayon::current_thread_index().is_some() {
-        values.par_chunks_mut(SHARED / size_of::<T>()).for_each(|part| part.fill(T::ZERO));
+        values.par_chunks_mut(ZEROED_CHUNK_BYTES / size_of::<T>()).for_each(|part| part.fill(T::ZERO));
     }
 }
 

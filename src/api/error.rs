@@ -128,7 +128,7 @@ impl Error {
 
     /// The message for other processes, without the rank, which they know.
     #[cfg(feature = "mpi")]
-    pub(super) fn told(&self) -> String {
+    pub(super) fn for_other_ranks(&self) -> String {
         match self {
             Error::Output { cause, .. } => cause.to_string(),
             Error::Memory { cause, .. } => cause.to_string(),

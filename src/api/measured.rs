@@ -13,7 +13,7 @@ use crate::exec::{Metrics, TaskMetric};
 use crate::kernel::Element;
 use crate::plan::{ByLink, Measured, Plan};
 use crate::schedule::{Schedule, Task};
-use crate::timeline::{Doing, Span, Timeline};
+use crate::timeline::{Activity, Span, Timeline};
 
 /// The measurements of one rank in one slice.
 #[derive(Debug, Clone, Serialize, serde::Deserialize)]
@@ -115,12 +115,12 @@ impl<T: Element> Program<T> {
                 slice.extend(ranks.into_iter().map(|ran| Ran { started: ran.started - ahead, ..ran }));
             }
         }
-        let lanes = ran.ranks.iter().map(|program| program.schedule().most_lanes()).max().unwrap_or(1);
+        let branches = ran.ranks.iter().map(|program| program.schedule().max_branches()).max().unwrap_or(1);
         let threads = if ran.plan.ranks() > 1 { ran.plan.machine.workers } else { rayon::current_num_threads() };
         let (seconds, spans) = joined(slices);
         Ok(Some(Timeline {
             seconds,
-            workers: threads.max(lanes),
+            workers: threads.max(branches),
             hosts,
             slices: shown,
             clock_error: error as f64 / 1e9,
@@ -135,10 +135,10 @@ fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
     let ran = schedule.tasks.iter().zip(&metrics.tasks).enumerate().filter(|(_, (_, metric))| metric.ran());
     let span = |(id, (task, metric)): (usize, (&Task, &TaskMetric))| Span {
         rank: schedule.rank,
-        doing: Doing::of(&task.action),
+        activity: Activity::of(&task.action),
         node: task.node,
         task: id,
-        worker: schedule.section(id).map(|_| schedule.lane(id)),
+        worker: schedule.section(id).map(|_| schedule.branch(id)),
         start: metric.start,
         end: metric.end,
         bytes: metric.bytes,
@@ -177,7 +177,7 @@ mod tests {
     fn slices_follow_each_other() {
         let span = |rank: usize, start: f64| Span {
             rank,
-            doing: Doing::Contract,
+            activity: Activity::Contract,
             node: 2,
             task: 0,
             worker: None,

@@ -14,7 +14,7 @@ use super::{DistTensor, Error, Result, World};
 use crate::distribution::{Bounds, Distribution};
 use crate::dtype::Dtype;
 use crate::io::npy::{self, NpyHeader, PendingFile};
-use crate::io::output::shown;
+use crate::io::output::display_path;
 use crate::kernel::Element;
 use crate::memory::{bytes_of, bytes_of_mut, copy_of, zeros};
 
@@ -135,7 +135,7 @@ impl NpyOutput {
             Err(Error::Usage(format!("the file is to hold {dtype}, the tensor has {}", T::DTYPE)))
         };
         world.agree(same)?;
-        let alone = world.local_ranks().len() == world.ranks();
+        let single_process = world.local_ranks().len() == world.ranks();
         let mut boxes = tensor.first_replicas().flat_map(|(region, block)| {
             region.stored_boxes().map(move |(bounds, stored)| (bounds, part(block.clone(), &stored)))
         });
@@ -143,7 +143,7 @@ impl NpyOutput {
         let written = boxes.try_for_each(|(bounds, values)| {
             let bounds = beyond(&bounds, corner);
             let write = |elements: &[T]| {
-                let write = if alone { PendingFile::write_block_alone } else { PendingFile::write_block };
+                let write = if single_process { PendingFile::write_block_alone } else { PendingFile::write_block };
                 write(&self.pending, &bounds, bytes_of(elements)).map_err(|cause| Error::output(rank, cause))
             };
             match values.as_slice() {
@@ -177,7 +177,7 @@ fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
     if header.dtype.promote(T::DTYPE) == T::DTYPE {
         return Ok(header);
     }
-    Err(Error::Usage(format!("{} holds {}, {} was asked for", shown(path), header.dtype, T::DTYPE)))
+    Err(Error::Usage(format!("{} holds {}, {} was asked for", display_path(path), header.dtype, T::DTYPE)))
 }
 
 /// The position of a tensor's box in an array that contains the tensor at `corner`. Indices that overflow saturate, and

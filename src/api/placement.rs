@@ -50,7 +50,7 @@ impl Crew {
 }
 
 /// Bytes of address space of a thread: Rust's default stack, the signal stack, and the system's overhead for both.
-const THREAD: usize = (2 << 20) + (128 << 10);
+const BYTES_PER_THREAD: usize = (2 << 20) + (128 << 10);
 
 /// Checks that the address space has room for `threads` threads. A thread without room for its signal stack ends the
 /// process, so this check comes before threads start.
@@ -62,7 +62,7 @@ pub(super) fn room_for_threads(rank: usize, threads: usize) -> Result<()> {
     if memory_limits::of_process().is_none() {
         return Ok(());
     }
-    probe(threads.saturating_mul(THREAD)).map_err(|error| no_threads(rank, threads, &error))
+    probe(threads.saturating_mul(BYTES_PER_THREAD)).map_err(|error| no_threads(rank, threads, &error))
 }
 
 pub(super) fn no_threads(rank: usize, threads: usize, why: &dyn std::error::Error) -> Error {

@@ -158,8 +158,11 @@ mod tests {
             for options in more.iter().chain(&forced) {
                 for (ranks, workers) in [(1, 1), (4, 3)] {
                     if let Ok(plan) = shaped.plan(&Machine::new(ranks, workers), options) {
-                        let said = (plan.seconds(), plan.total_gflop(), plan.peak_bytes(0), plan.roundings());
-                        assert!(said.0 >= 0.0 && plan.explain().to_string().contains("predicted"), "{text} {shapes:?}");
+                        let values = (plan.seconds(), plan.total_gflop(), plan.peak_bytes(0), plan.roundings());
+                        assert!(
+                            values.0 >= 0.0 && plan.explain().to_string().contains("predicted"),
+                            "{text} {shapes:?}"
+                        );
                     }
                 }
             }

@@ -100,16 +100,16 @@ impl<T: Element> Program<T> {
         let contractor = world.agree(ResolvedKernel::resolve(plan.kernel, plan.dtype).map_err(Error::from))?;
         // A rank without peers computes in the caller's pool.
         let threads = if plan.ranks() > 1 { plan.machine.workers } else { rayon::current_num_threads() };
-        let facts = plan.facts();
+        let spec = plan.spec();
         if cfg!(debug_assertions) {
             plan.verify()?;
         }
         let compiled = world.local_ranks().map(|rank| -> Result<RankProgram> {
-            let verified = verify::own(plan.schedule(rank), &facts)?;
+            let verified = verify::own(plan.schedule(rank), &spec)?;
             if world.shared().options.injection == Some(Injection { rank, fault: Fault::Allocation, run: 0 }) {
                 return Err(refused(rank, OutOfMemory { bytes: verified.schedule().arena_bytes }));
             }
-            let compiled = RankProgram::compile(verified, &facts, plan.dtype, contractor, threads);
+            let compiled = RankProgram::compile(verified, &spec, plan.dtype, contractor, threads);
             compiled.map_err(|cause| refused(rank, cause))
         });
         let ranks = world.agree(compiled.collect::<Result<Vec<_>>>())?;
@@ -185,12 +185,12 @@ impl<T: Element> Program<T> {
         let mut out = out.view_dyn_mut();
         let fits = self.check_whole(&views, &out);
         self.world.agree(fits)?;
-        let alone = self.world.local_ranks().len() == self.world.ranks();
+        let single_process = self.world.local_ranks().len() == self.world.ranks();
         let operands = self.plan.leaves.iter().map(|&id| &self.plan.values[id]);
         if operands.chain([self.plan.output()]).any(|value| value.distribution.is_scattered()) {
             return self.run_scattered(alpha, &views, beta, out);
         }
-        if alone {
+        if single_process {
             return self.run_whole(alpha, &views, beta, out);
         }
         // With several processes, every rank computes its own block; then all blocks are gathered on every rank.

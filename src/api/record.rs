@@ -3,14 +3,14 @@
 //! Invariant: a run of one slice keeps the metrics of its ranks and the seconds of steps. A run of several slices keeps
 //! their sums, and the metrics of the first slices individually: of the first one always, and of as many as have at
 //! most
-//! [`MOST_KEPT`] tasks on all ranks together.
+//! [`MAX_RECORDED_TASKS`] tasks on all ranks together.
 
 use crate::exec::{Metrics, RankProgram};
 use crate::plan::Plan;
 use crate::timeline::Busy;
 
 /// Maximum tasks of the kept slices, on all ranks together: a few megabytes, and a trace that viewers can open.
-const MOST_KEPT: usize = 1 << 18;
+const MAX_RECORDED_TASKS: usize = 1 << 18;
 
 /// The measurements of one run.
 #[derive(Default)]
@@ -48,7 +48,9 @@ impl Record {
         }
         let tasks = metrics.iter().map(|rank| rank.tasks.len()).max().unwrap_or(0);
         // The kept slices are consecutive: after the first one that is not kept, none is.
-        if self.slices.is_empty() || (self.slices.len() + 1 == self.ran && self.ran * tasks * ranks <= MOST_KEPT) {
+        if self.slices.is_empty()
+            || (self.slices.len() + 1 == self.ran && self.ran * tasks * ranks <= MAX_RECORDED_TASKS)
+        {
             self.slices.push(metrics);
         }
     }

@@ -54,8 +54,8 @@ fn remembered(communicator: &Communicator) -> Result<Routes> {
     let library = if communicator.library() == "Open MPI" { "openmpi" } else { "mpi" };
     let file = cache::file(&format!("{}-{}-{here}-{library}-routes-{FORMAT}.toml", host::name(), communicator.size()));
     let known = file.as_ref().filter(|_| communicator.rank() == 0).and_then(|file| std::fs::read_to_string(file).ok());
-    let told = communicator.broadcast_bytes(0, known.as_deref().map(str::as_bytes))?;
-    if let Ok(routes) = toml::from_str(&String::from_utf8_lossy(&told)) {
+    let stored = communicator.broadcast_bytes(0, known.as_deref().map(str::as_bytes))?;
+    if let Ok(routes) = toml::from_str(&String::from_utf8_lossy(&stored)) {
         return Ok(routes);
     }
     let routes = Routes::probe(communicator)?;

@@ -4,7 +4,7 @@ use super::error::Rank;
 use super::{DistTensor, Error, Result};
 use crate::distribution::Distribution;
 use crate::kernel::Element;
-use crate::machine::MOST_RANKS;
+use crate::machine::MAX_RANKS;
 use crate::memory::OutOfMemory;
 use crate::plan::Value;
 
@@ -46,9 +46,9 @@ pub(super) fn expect_distribution<T: Element>(name: Tensor, tensor: &DistTensor<
 
 /// Checks that a tensor of this shape can have this distribution over `ranks` ranks.
 pub(super) fn expect_fit(shape: &[usize], distribution: &Distribution, ranks: usize) -> Result<()> {
-    if ranks > MOST_RANKS {
+    if ranks > MAX_RANKS {
         return Err(Error::Usage(format!(
-            "a world of {ranks} ranks is larger than the {MOST_RANKS} that are planned for"
+            "a world of {ranks} ranks is larger than the {MAX_RANKS} that are planned for"
         )));
     }
     let wrong = |why| Error::Usage(format!("a tensor of shape {shape:?} cannot be distributed so: {why}"));
@@ -56,14 +56,14 @@ pub(super) fn expect_fit(shape: &[usize], distribution: &Distribution, ranks: us
 }
 
 /// Minimum size, in bytes, of an array for which a trial allocation is worth its cost.
-const LARGE: usize = 1 << 30;
+const MIN_TRIAL_BYTES: usize = 1 << 30;
 
 /// Checks that there is memory for an array of this shape: the process would end if the allocation of a large one
 /// failed.
 pub(super) fn expect_memory<T: Element>(rank: usize, shape: &[usize]) -> Result<()> {
     let elements = shape.iter().try_fold(1usize, |elements, &extent| elements.checked_mul(extent));
     let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<T>())).unwrap_or(usize::MAX);
-    if bytes < LARGE || Vec::<u8>::new().try_reserve_exact(bytes).is_ok() {
+    if bytes < MIN_TRIAL_BYTES || Vec::<u8>::new().try_reserve_exact(bytes).is_ok() {
         return Ok(());
     }
     Err(Error::Memory { rank: Rank::here(rank), cause: OutOfMemory { bytes } })
@@ -76,7 +76,7 @@ mod tests {
     use crate::distribution::{Axis, Cut, Distribution, Owners, Role};
     use crate::dtype::Dtype;
     use crate::machine::Machine;
-    use crate::plan::{Fixed, Options, Plan};
+    use crate::plan::{FixedDistributions, Options, Plan};
 
     const HUGE: usize = usize::MAX;
 
@@ -124,7 +124,7 @@ mod tests {
     fn plans_with_distributions_that_do_not_fit() {
         let shaped = Problem::parse("mk,kn->mn").unwrap().shapes(&[vec![4, 3], vec![3, 5]]).unwrap();
         for (distribution, says) in distributions() {
-            let fixed = Fixed { operands: vec![Some(distribution)], output: None };
+            let fixed = FixedDistributions { operands: vec![Some(distribution)], output: None };
             let error =
                 shaped.plan(&Machine::new(2, 1), &Options { fixed, ..Options::default() }).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");

@@ -342,18 +342,18 @@ impl World {
             Members::Mpi(members) => {
                 // The first character distinguishes input errors from failures, so that all processes exit alike. Then
                 // comes the host.
-                let told = mine.as_ref().map(drop).map_err(|error| {
-                    format!("{}{}\n{}", if error.is_input() { 'i' } else { 'r' }, host::name(), error.told())
+                let outcome = mine.as_ref().map(drop).map_err(|error| {
+                    format!("{}{}\n{}", if error.is_input() { 'i' } else { 'r' }, host::name(), error.for_other_ranks())
                 });
-                let verdict = members.communicator.agree(told)?;
+                let verdict = members.communicator.agree(outcome)?;
                 match (mine, verdict) {
                     (Ok(value), Ok(())) => Ok(value),
                     (Err(error), _) => Err(error),
                     (Ok(_), Err(failures)) => {
-                        let (number, told) = failures.first().map_or((0, "r"), |f| (f.rank, f.message.as_str()));
-                        let (host, message) = told[1..].split_once('\n').unwrap_or_default();
+                        let (number, outcome) = failures.first().map_or((0, "r"), |f| (f.rank, f.message.as_str()));
+                        let (host, message) = outcome[1..].split_once('\n').unwrap_or_default();
                         let (rank, message) = (Rank { number, host: host.to_owned() }, message.to_owned());
-                        Err(Error::Elsewhere { rank, input: told.starts_with('i'), message })
+                        Err(Error::Elsewhere { rank, input: outcome.starts_with('i'), message })
                     }
                 }
             }

@@ -2,7 +2,7 @@
 //! for. Touches no data.
 
 use einsum_dist::machine::{Placement, RankPlacement, Topology, listed};
-use einsum_dist::plan::{Classes, MOST_WHOLE, Step};
+use einsum_dist::plan::{Classes, MAX_FULL_PROOF_RANKS, Step};
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Error, Plan, World};
 use rayon::prelude::*;
@@ -13,7 +13,7 @@ use super::units::{counted, seconds};
 use super::{Result, trace_files};
 
 /// Maximum placement warnings printed: with many ranks they are alike.
-const LISTED: usize = 8;
+const MAX_WARNINGS: usize = 8;
 
 /// Verifies the plan and returns its description on the process of rank 0. Also returns the error of a trace or
 /// timeline file that could not be written.
@@ -23,7 +23,7 @@ const LISTED: usize = 8;
 pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Option<Error>)> {
     let plan = &config.plan;
     let ranks = plan.ranks();
-    let verified = if ranks <= MOST_WHOLE {
+    let verified = if ranks <= MAX_FULL_PROOF_RANKS {
         plan.verify()?;
         format!("every element of the result, the transfers and the memory of {}, completely", counted(ranks, "rank"))
     } else {
@@ -51,7 +51,7 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
     let played = if config.simulate { simulated(plan, played.as_ref()) } else { String::new() };
     let explained = plan.explain();
     let placed = plan.machine.placement().map_or(String::new(), |(topology, Placement { places, warnings })| {
-        let warnings = warnings.iter().take(LISTED).map(|warning| format!("warning   {warning}\n"));
+        let warnings = warnings.iter().take(MAX_WARNINGS).map(|warning| format!("warning   {warning}\n"));
         where_ranks_are(&topology, &places) + &warnings.collect::<String>()
     });
     let compared = config.by_one.as_ref().map_or(String::new(), |one| speed_up(plan, one));

@@ -20,7 +20,7 @@ use super::{Result, write_out};
 const WHOLE_LINES: usize = 400;
 
 /// Maximum bytes of a message, not counting carets and their text.
-const LONGEST: usize = 4000;
+const MAX_MESSAGE_BYTES: usize = 4000;
 
 /// A failure that ends a run.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Failure {
         match self {
             Failure::Arguments(error) => {
                 let text = error.to_string();
-                if text.len() > LONGEST {
+                if text.len() > MAX_MESSAGE_BYTES {
                     say!("{}", clipped(text.trim_end()));
                 } else {
                     // When standard error is gone, there is nowhere left to report.
@@ -146,7 +146,7 @@ impl Failure {
 
 /// Clips a text longer than any message to both of its ends: it quotes user input or the contents of a file.
 fn clipped(text: &str) -> String {
-    if text.len() <= LONGEST {
+    if text.len() <= MAX_MESSAGE_BYTES {
         return text.to_owned();
     }
     let boundary = |mut at: usize| {
@@ -155,7 +155,7 @@ fn clipped(text: &str) -> String {
         }
         at
     };
-    let (head, tail) = (boundary(LONGEST / 2), boundary(text.len() - LONGEST / 4));
+    let (head, tail) = (boundary(MAX_MESSAGE_BYTES / 2), boundary(text.len() - MAX_MESSAGE_BYTES / 4));
     format!("{}[..]{}", &text[..head], &text[tail..])
 }
 

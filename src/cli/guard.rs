@@ -24,8 +24,8 @@ const HYDRA: &str = "HYDI_CONTROL_FD";
 
 /// Attempts to remove the files. A rank that is being killed closes its files one by one, so it may release its locks
 /// after its pipe.
-const TRIES: usize = 40;
-const PAUSE: Duration = Duration::from_millis(25);
+const MAX_ATTEMPTS: usize = 40;
+const RETRY_INTERVAL: Duration = Duration::from_millis(25);
 
 /// If this process is a guard, does its work; returns whether it is one.
 pub fn guards() -> bool {
@@ -36,12 +36,12 @@ pub fn guards() -> bool {
     // However the input ends, rank 0 has ended.
     let _ = std::io::stdin().lock().read_to_end(&mut ignored);
     let outputs: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let alive = outputs.iter().flat_map(|path| remove_leftovers(path)).any(|leftover| leftover.alive);
         if !alive {
             break;
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(RETRY_INTERVAL);
     }
     true
 }

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use einsum_dist::dtype::Dtype;
 use einsum_dist::io::npy::{NpyHeader, read_header};
-use einsum_dist::io::output::{shown, without_code};
+use einsum_dist::io::output::{display_path, without_code};
 use einsum_dist::{Error, Result, World};
 
 use super::args::Args;
 
 /// Maximum size of an expression in MiB: a million operands of dozens of labels each.
-const LONGEST_EXPRESSION: u64 = 64;
+const MAX_EXPRESSION_MIB: u64 = 64;
 
 /// Returns the text of the expression: as typed, from a file (`@FILE`), or from standard input (`-`). Collective,
 /// because a launcher passes its standard input to rank 0 only.
@@ -37,8 +37,8 @@ fn read_text(typed: &str) -> Result<String> {
         return Err(Error::Usage("`@` needs the name of a file behind it".to_owned()));
     }
     let (name, text) = match typed.strip_prefix('@') {
-        Some(path) => (shown(Path::new(path)).to_string(), text_of(Path::new(path), LONGEST_EXPRESSION)),
-        None => ("standard input".to_owned(), text_from(std::io::stdin().lock(), LONGEST_EXPRESSION)),
+        Some(path) => (display_path(Path::new(path)).to_string(), text_of(Path::new(path), MAX_EXPRESSION_MIB)),
+        None => ("standard input".to_owned(), text_from(std::io::stdin().lock(), MAX_EXPRESSION_MIB)),
     };
     let text = text.map_err(|why| Error::Usage(format!("cannot read the expression from {name}: {why}")))?;
     Ok(text.trim_end().to_owned())

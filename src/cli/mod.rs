@@ -66,7 +66,7 @@ use say::say;
 type Result<T> = std::result::Result<T, Failure>;
 
 /// Longer than rank 0 needs to start and print its message.
-const SPEAKING: Duration = Duration::from_millis(300);
+const SPEAKER_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -96,7 +96,7 @@ pub fn main() -> ExitCode {
                 failure.print(json);
             } else {
                 // A launcher ends the other ranks when one exits with an error, and rank 0 has a message to print.
-                std::thread::sleep(SPEAKING);
+                std::thread::sleep(SPEAKER_TIMEOUT);
             }
             ExitCode::from(failure.code())
         }
@@ -149,7 +149,7 @@ fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
             world.abort(&message);
         }
     }
-    let (rank, alone) = (world.local_ranks().start, world.ranks() == world.local_ranks().len());
+    let (rank, single_process) = (world.local_ranks().start, world.ranks() == world.local_ranks().len());
     let finished = world.all_gather(&[code]).and_then(|codes| {
         world.finish()?;
         Ok(codes.iter().flatten().copied().max().unwrap_or(code))
@@ -157,7 +157,7 @@ fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
     match finished {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            let who = if alone { String::new() } else { format!("rank {rank} on {}: ", host::name()) };
+            let who = if single_process { String::new() } else { format!("rank {rank} on {}: ", host::name()) };
             say!("error: {who}{error}");
             ExitCode::from(1)
         }

@@ -11,8 +11,8 @@ use super::compensated::Compensated;
 
 /// Numbers outside these two limits are scaled: 2^60 squares of numbers between them sum to less than the largest
 /// number.
-const LARGE: f64 = power(480);
-const SMALL: f64 = power(-480);
+const MAX_UNSCALED: f64 = power(480);
+const MIN_UNSCALED: f64 = power(-480);
 /// Factor that multiplies large numbers and divides small ones.
 const SCALE: f64 = power(-600);
 /// Numbers that are summed plainly before they join the compensated sums.
@@ -38,9 +38,9 @@ pub struct Norm {
 impl Norm {
     pub fn add(&mut self, number: f64) {
         let size = number.abs();
-        if (SMALL..=LARGE).contains(&size) {
+        if (MIN_UNSCALED..=MAX_UNSCALED).contains(&size) {
             self.block[1] += size * size;
-        } else if size < SMALL {
+        } else if size < MIN_UNSCALED {
             let scaled = size / SCALE;
             self.block[2] += scaled * scaled;
         } else if size.is_finite() {
@@ -125,9 +125,9 @@ mod tests {
         assert!((norm(&[3e200, 1.0, 4e200, 1e-200], 2) / 5e200 - 1.0).abs() < 1e-15);
         assert!((norm(&[3.0, 1e-200, 4.0], 3) - 5.0).abs() < 1e-15);
         // Squares on both sides of a border count alike.
-        let around: Vec<f64> = (0..1000).map(|i| SMALL * (0.5 + f64::from(i) / 1000.0)).collect();
-        let plain = around.iter().map(|x| (x / SMALL).powi(2)).sum::<f64>().sqrt();
-        assert!((norm(&around, 2) / SMALL - plain).abs() < 1e-12 * plain);
+        let around: Vec<f64> = (0..1000).map(|i| MIN_UNSCALED * (0.5 + f64::from(i) / 1000.0)).collect();
+        let plain = around.iter().map(|x| (x / MIN_UNSCALED).powi(2)).sum::<f64>().sqrt();
+        assert!((norm(&around, 2) / MIN_UNSCALED - plain).abs() < 1e-12 * plain);
     }
 
     #[test]

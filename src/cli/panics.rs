@@ -28,7 +28,7 @@ static JSON: AtomicBool = AtomicBool::new(false);
 static RANK: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes for a line of the report, more than the longest one.
-const LONGEST: usize = 256;
+const LINE_BYTES: usize = 256;
 
 /// From now on, exhausted memory ends the program with a message. Must run before any thread starts.
 pub fn report_missing_memory(json: bool) {
@@ -41,11 +41,11 @@ pub fn report_missing_memory(json: bool) {
     let _ = std::io::stdout();
     report_with(|bytes| {
         let rank = RANK.load(Ordering::Relaxed);
-        told(std::io::stderr(), format_args!("error: rank {rank}: cannot allocate {bytes} bytes\n"));
+        write_line(std::io::stderr(), format_args!("error: rank {rank}: cannot allocate {bytes} bytes\n"));
         if JSON.load(Ordering::Relaxed) {
             let message = format_args!("rank {rank}: cannot allocate {bytes} bytes");
             let error = format_args!("{{\"error\":{{\"kind\":\"memory\",\"message\":\"{message}\"}},\"schema\":1}}\n");
-            told(std::io::stdout(), error);
+            write_line(std::io::stdout(), error);
         }
         try_remove_temporaries();
         end_at_once(1)
@@ -53,11 +53,11 @@ pub fn report_missing_memory(json: bool) {
 }
 
 /// Writes a line without allocating and without locks, which another thread may hold for ever.
-fn told(stream: impl AsFd, line: Arguments<'_>) {
-    let mut text = [0; LONGEST];
+fn write_line(stream: impl AsFd, line: Arguments<'_>) {
+    let mut text = [0; LINE_BYTES];
     let mut left = &mut text[..];
     let _ = left.write_fmt(line);
-    let written = LONGEST - left.len();
+    let written = LINE_BYTES - left.len();
     let mut rest = &text[..written];
     while !rest.is_empty() {
         match rustix::io::write(&stream, rest) {

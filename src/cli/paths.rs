@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use einsum_dist::io::output::{Identity, examine, is_leftover, remove_leftovers, shown, would_be_removed};
+use einsum_dist::io::output::{Identity, display_path, examine, is_leftover, remove_leftovers, would_be_removed};
 use einsum_dist::{Error, World};
 
 use super::args::Args;
@@ -56,7 +56,7 @@ pub fn tidy(world: &World, args: &Args) {
     for (flag, path) in written {
         let owner = examine(path).ok().and_then(|examined| examined.loses_owner);
         if let (Some((user, group)), false) = (owner, args.quiet) {
-            let name = shown(path);
+            let name = display_path(path);
             say!("warning: {flag} {name} belongs to user {user}, group {group}; the new file cannot be given to them");
         }
         let stay = remove_leftovers(path);
@@ -64,11 +64,11 @@ pub fn tidy(world: &World, args: &Args) {
             continue;
         }
         let each = stay.iter().map(|leftover| match leftover.alive {
-            true => format!("{}, which another run writes", shown(&leftover.path)),
-            false => format!("{}, of a run that may have ended", shown(&leftover.path)),
+            true => format!("{}, which another run writes", display_path(&leftover.path)),
+            false => format!("{}, of a run that may have ended", display_path(&leftover.path)),
         });
         let each: Vec<String> = each.collect();
-        say!("warning: {flag} {} has temporary files: {}", shown(path), each.join("; "));
+        say!("warning: {flag} {} has temporary files: {}", display_path(path), each.join("; "));
     }
 }
 
@@ -110,7 +110,7 @@ fn streams() -> [(&'static str, Option<Identity>); 3] {
 fn none_is_temporary(named: &[Named<'_>]) -> Result<()> {
     for output in named.iter().filter(|named| named.writes) {
         let path = named.iter().find(|named| would_be_removed(output.path, named.path));
-        let path = path.map(|named| format!("{} {}", named.flag, shown(named.path)));
+        let path = path.map(|named| format!("{} {}", named.flag, display_path(named.path)));
         let removed =
             |(_, file): &(_, Option<Identity>)| file.as_ref().is_some_and(|file| is_leftover(output.path, file));
         let stream = || streams().into_iter().find(removed).map(|(stream, _)| format!("the file of {stream}"));
@@ -118,7 +118,7 @@ fn none_is_temporary(named: &[Named<'_>]) -> Result<()> {
             return Err(usage(format!(
                 "{name} would be removed, as it has the name of a temporary file of {} {}; rename it",
                 output.flag,
-                shown(output.path)
+                display_path(output.path)
             )));
         }
     }
@@ -131,7 +131,7 @@ fn different(named: &[Named<'_>]) -> Result<()> {
         named.iter().filter_map(|named| Some((named, Identity::of(named.path)?))).collect();
     let streams = streams();
     for (at, (one, file)) in files.iter().enumerate().filter(|(_, (one, _))| one.writes) {
-        let path = shown(one.path);
+        let path = display_path(one.path);
         if let Some((stream, _)) = streams.iter().find(|(_, stream)| stream.as_ref() == Some(file)) {
             return Err(usage(format!(
                 "{} {path} is the file of {stream}, which it would replace; name another file",
@@ -147,7 +147,7 @@ fn different(named: &[Named<'_>]) -> Result<()> {
                 "{} {path} and {} {} are the same file, which {} would replace; name another file",
                 one.flag,
                 other.flag,
-                shown(other.path),
+                display_path(other.path),
                 one.flag
             )));
         }

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use einsum_dist::io::output::shown;
+use einsum_dist::io::output::display_path;
 use einsum_dist::plan::{ByLink, CheckReport, Measured, NodeReport, Report};
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Plan, World};
@@ -18,16 +18,16 @@ use super::units::{bytes, counted, digits, seconds};
 use super::{Result, write_out};
 
 /// Maximum steps in the summary: a larger plan lists those with the most operations.
-const LISTED: usize = 24;
+const MAX_STEPS: usize = 24;
 
 /// Maximum characters of a text in the summary, such as the expression or its extents.
-const WHOLE: usize = 400;
+const MAX_TEXT_CHARACTERS: usize = 400;
 
 /// Maximum ranks for which the summary compares the run with a simulation.
-const PLAYED: usize = 64;
+const MAX_COMPARED_RANKS: usize = 64;
 
 /// Maximum characters of a step that counts towards the width of its column.
-const ALIGNED: usize = 60;
+const MAX_ALIGNED_CHARACTERS: usize = 60;
 
 /// Returns the text for standard output, on the process of rank 0; when quiet, JSON only.
 ///
@@ -112,10 +112,10 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     lines.push(("output", format!("{}, norm {:.6e}{parts}", beginning(shape), outcome.norm)));
     lines.extend(outcome.check.as_ref().map(|check| ("check", verdict(outcome, check))));
     if let (Some(path), true) = (&config.output, outcome.check.is_none_or(|check| check.ok)) {
-        lines.push(("written", shown(path).to_string()));
+        lines.push(("written", display_path(path).to_string()));
     }
     for (name, path) in [("trace", &config.trace), ("timeline", &config.timeline)] {
-        lines.extend(path.iter().map(|path| (name, shown(path).to_string())));
+        lines.extend(path.iter().map(|path| (name, display_path(path).to_string())));
     }
     let mut text = String::new();
     for (name, value) in lines {
@@ -132,7 +132,12 @@ fn steps(config: &RunConfig, report: &Report) -> Vec<(&'static str, String)> {
     let texts: Vec<String> = steps.iter().map(|node| beginning(node.expression.clone())).collect();
     let hows: Vec<String> = steps.iter().map(|node| how(node)).collect();
     let [width, wide] = [&texts, &hows].map(|column| {
-        column.iter().map(|text| text.chars().count()).filter(|&width| width <= ALIGNED).max().unwrap_or(0)
+        column
+            .iter()
+            .map(|text| text.chars().count())
+            .filter(|&width| width <= MAX_ALIGNED_CHARACTERS)
+            .max()
+            .unwrap_or(0)
     });
     for (at, ((node, text), how)) in steps.iter().zip(&texts).zip(&hows).enumerate() {
         let step = match node.seconds.filter(|_| report.ranks > 1) {
@@ -153,7 +158,7 @@ fn steps(config: &RunConfig, report: &Report) -> Vec<(&'static str, String)> {
 
 /// The lines on what several ranks exchange, and on their waiting.
 fn communication(config: &RunConfig, outcome: &Outcome, report: &Report) -> Vec<(&'static str, String)> {
-    let played = (report.ranks <= PLAYED).then(|| config.played()).flatten();
+    let played = (report.ranks <= MAX_COMPARED_RANKS).then(|| config.played()).flatten();
     let sum = |bytes: fn(&ByLink) -> u64| outcome.measured.iter().map(|rank| bytes(&rank.by_link)).sum::<u64>();
     let [near, far] = [sum(|link| link.same_node), sum(|link| link.other_nodes)].map(|sum| bytes(sum as f64));
     let mut lines = vec![
@@ -183,7 +188,7 @@ fn verdict(outcome: &Outcome, check: &CheckReport) -> String {
 fn listed(report: &Report) -> Vec<&NodeReport> {
     let mut steps: Vec<(usize, &NodeReport)> = report.nodes.iter().enumerate().collect();
     steps.sort_by(|(_, a), (_, b)| b.gflop.total_cmp(&a.gflop));
-    steps.truncate(LISTED);
+    steps.truncate(MAX_STEPS);
     steps.sort_by_key(|(at, _)| *at);
     steps.into_iter().map(|(_, node)| node).collect()
 }
@@ -200,7 +205,7 @@ fn how(node: &NodeReport) -> String {
 
 /// The text, or only its beginning if it is very long.
 fn beginning(text: String) -> String {
-    match text.char_indices().nth(WHOLE) {
+    match text.char_indices().nth(MAX_TEXT_CHARACTERS) {
         Some((end, _)) => format!("{}.. ({} characters)", &text[..end], text.chars().count()),
         None => text,
     }

@@ -9,8 +9,8 @@ use einsum_dist::{Error, Machine, Options, Problem, Result};
 use einsum_parser::{Expression, Form, IndexKind, Term};
 
 /// Maximum elements of any tensor with random operands, unless `--size` makes it larger.
-const MOST_ELEMENTS: usize = 4_000_000;
-const LARGEST_EXTENT: usize = 2048;
+const MAX_ELEMENTS: usize = 4_000_000;
+const MAX_EXTENT: usize = 2048;
 
 /// The extents that `--size` gives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -95,12 +95,12 @@ impl Sizes {
         }
         // The loop searches for a tree several times, so each search has to be quick.
         let quick = Options { path: PathChoice::Greedy, ..Options::default() };
-        let mut default = LARGEST_EXTENT;
+        let mut default = MAX_EXTENT;
         while default > 1 {
             let shaped = problem.shapes(&shapes(default))?;
             let tree = shaped.tree(&Machine::default(), &quick)?;
             let elements = |labels| tree.shape(labels).into_iter().try_fold(1usize, usize::checked_mul);
-            if tree.nodes.iter().all(|node| elements(&node.labels).is_some_and(|n| n <= MOST_ELEMENTS)) {
+            if tree.nodes.iter().all(|node| elements(&node.labels).is_some_and(|n| n <= MAX_ELEMENTS)) {
                 break;
             }
             default /= 2;

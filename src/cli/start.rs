@@ -9,7 +9,7 @@ use einsum_dist::api::host;
 use einsum_dist::comm::Transport;
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::exec::{Injection, RunOptions};
-use einsum_dist::machine::{self, MOST_RANKS as MOST_PLANNED};
+use einsum_dist::machine::{self, MAX_RANKS as MAX_PLANNED_RANKS};
 use einsum_dist::{Error, World};
 
 use super::args::Args;
@@ -19,10 +19,10 @@ use super::{Result, units};
 type Arguments = std::result::Result<Args, clap::Error>;
 
 /// Maximum ranks inside one process, where each is a thread; more cannot be intended.
-const MOST_RANKS: usize = 4096;
+const MAX_RANKS: usize = 4096;
 
 /// Maximum threads of a rank; more cannot be intended.
-pub const MOST_WORKERS: usize = 4096;
+pub const MAX_WORKERS: usize = 4096;
 
 /// Whether this process prints errors that occur before there is a world.
 pub fn speaks() -> bool {
@@ -88,14 +88,14 @@ fn in_process(args: &Args) -> Result<World> {
         Link::Transport(_) if ranks == 1 => World::single(),
         Link::Transport(_) => World::in_process(ranks),
     };
-    if ranks > MOST_PLANNED {
+    if ranks > MAX_PLANNED_RANKS {
         return Err(usage(format!(
-            "--ranks {ranks} are more than the {MOST_PLANNED} that plans are made for, and the {MOST_RANKS} that run in one process"
+            "--ranks {ranks} are more than the {MAX_PLANNED_RANKS} that plans are made for, and the {MAX_RANKS} that run in one process"
         )));
     }
-    if ranks > MOST_RANKS && !args.explain && !args.simulate {
+    if ranks > MAX_RANKS && !args.explain && !args.simulate {
         return Err(usage(format!(
-            "--ranks {ranks} are more than the {MOST_RANKS} that run in one process; --explain plans for up to {MOST_PLANNED}"
+            "--ranks {ranks} are more than the {MAX_RANKS} that run in one process; --explain plans for up to {MAX_PLANNED_RANKS}"
         )));
     }
     Ok(world)
@@ -109,9 +109,9 @@ fn in_process(args: &Args) -> Result<World> {
 pub fn check_flags(args: &Args) -> Result<()> {
     if let Some(workers) = args.workers {
         let (most, what) = if args.explain || args.simulate {
-            (machine::MOST_WORKERS, "workers that plans are made for")
+            (machine::MAX_WORKERS, "workers that plans are made for")
         } else {
-            (MOST_WORKERS, "threads that a rank may have")
+            (MAX_WORKERS, "threads that a rank may have")
         };
         if workers.get() > most {
             return Err(usage(format!("--workers {workers} are more than the {most} {what}")));
@@ -170,11 +170,11 @@ pub fn transport(text: &str) -> Result<Link> {
 /// # Errors
 /// This rank's own failure, or else the first one of another rank.
 pub fn agree<V>(world: &World, mine: Result<V>) -> Result<V> {
-    let told = match &mine {
+    let outcome = match &mine {
         Ok(_) => Ok(()),
         Err(failure) => Err(Error::Usage(failure.message())),
     };
-    let agreed = world.agree(told);
+    let agreed = world.agree(outcome);
     let value = mine?;
     agreed?;
     Ok(value)

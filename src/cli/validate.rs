@@ -9,9 +9,9 @@ use einsum_dist::api::{host, start_threads};
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::exec::ResolvedKernel;
-use einsum_dist::io::output::shown;
+use einsum_dist::io::output::display_path;
 use einsum_dist::local_plan::Target;
-use einsum_dist::plan::{AlgorithmName, Fixed, MAX_SIMULATED_RANKS, PipelineChoice, PlanError};
+use einsum_dist::plan::{AlgorithmName, FixedDistributions, MAX_SIMULATED_RANKS, PipelineChoice, PlanError};
 use einsum_dist::tree::{Step, Tree};
 use einsum_dist::{Error, Machine, Options, Plan, Problem, Shaped, World};
 
@@ -22,16 +22,16 @@ use super::failure::Failure;
 use super::inputs::Headers;
 use super::say::say;
 use super::sizes::Sizes;
-use super::start::{MOST_WORKERS, agree, check_flags, usage};
+use super::start::{MAX_WORKERS, agree, check_flags, usage};
 use super::units::{self, counted};
 use super::{Result, inputs, paths};
 
 /// Maximum ranks of an explained plan with given distributions. The cost of its proof is quadratic in the ranks: at
 /// worst a minute and 0.3 GB for 512 ranks.
-const MOST_DISTRIBUTED: usize = 512;
+const MAX_DISTRIBUTED_RANKS: usize = 512;
 
 /// Maximum size of a machine description in MiB.
-const LONGEST_MACHINE: u64 = 1;
+const MAX_MACHINE_FILE_MIB: u64 = 1;
 
 impl RunConfig {
     /// Checks the flags. Collective.
@@ -96,7 +96,7 @@ impl RunConfig {
         }
         let largest = check_extents(&tree, dtype)?;
         if let Some(text) = &args.distribution {
-            options.fixed = Fixed::within(text, &tree, ranks).map_err(|error| of_flag(error.into()))?;
+            options.fixed = FixedDistributions::within(text, &tree, ranks).map_err(|error| of_flag(error.into()))?;
         }
         let within = |memory_limit| shaped.plan_tree(&tree, &machine, &Options { memory_limit, ..options.clone() });
         let (plan, check_bytes) = if args.check {
@@ -152,7 +152,7 @@ fn shaped(args: &Args, problem: &Problem, headers: &Headers) -> Result<(Shaped, 
     let output = shaped.output_shape();
     match (&args.accumulate, &headers.accumulate) {
         (Some(path), Some(header)) if header.shape != output => {
-            let (name, shape) = (shown(path), &header.shape);
+            let (name, shape) = (display_path(path), &header.shape);
             Err(usage(format!("{name} has shape {shape:?}, the result has {output:?}")))
         }
         _ => Ok((shaped, default_sizes)),
@@ -182,15 +182,15 @@ fn of_flag(error: Error) -> Failure {
 /// Whether the plan is for this world, whose machine can be measured. A plan with more workers than may run is not.
 fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
     args.machine.is_none()
-        && workers <= MOST_WORKERS
+        && workers <= MAX_WORKERS
         && (args.ranks.is_none() || args.ranks.map(usize::from) == Some(world.ranks()))
 }
 
 /// The machine that a file describes; `ranks` overrides its number of ranks.
 fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
-    let said = |what: String| usage(format!("--machine {}: {what}", shown(path)));
-    let text = inputs::text_of(path, LONGEST_MACHINE).map_err(said)?;
-    Machine::from_toml_with(&text, ranks).map_err(said)
+    let invalid = |what: String| usage(format!("--machine {}: {what}", display_path(path)));
+    let text = inputs::text_of(path, MAX_MACHINE_FILE_MIB).map_err(invalid)?;
+    Machine::from_toml_with(&text, ranks).map_err(invalid)
 }
 
 /// The plan for a single rank on the cores of one of several, including the core that is spare for communication.
@@ -198,7 +198,7 @@ fn by_one(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &Options) ->
     let (_, placement) = machine.placement()?;
     let spare = usize::from(placement.places.first()?.spare);
     let one = Machine { workers: machine.workers + spare, ..machine.part(0..1) };
-    let options = Options { algorithm: None, cut: Vec::new(), fixed: Fixed::default(), ..options.clone() };
+    let options = Options { algorithm: None, cut: Vec::new(), fixed: FixedDistributions::default(), ..options.clone() };
     if machine.ranks > 1 { shaped.plan_tree(tree, &one, &options).ok() } else { None }
 }
 
@@ -207,8 +207,8 @@ fn shared_target(world: &World, args: &Args, workers: usize) -> Result<Option<Ta
     // An unavailable kernel is refused later, when the element type is known.
     let kernel = args.kernel.parse().unwrap_or_default();
     let mine = ResolvedKernel::resolve(kernel, Dtype::Float32).ok().and_then(|contractor| contractor.target(workers));
-    let told = world.all_gather(&serde_json::to_vec(&mine).unwrap_or_default())?;
-    Ok(told.first().and_then(|bytes| serde_json::from_slice(bytes).ok()).flatten())
+    let gathered = world.all_gather(&serde_json::to_vec(&mine).unwrap_or_default())?;
+    Ok(gathered.first().and_then(|bytes| serde_json::from_slice(bytes).ok()).flatten())
 }
 
 fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options> {
@@ -229,7 +229,7 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options>
     Ok(Options {
         dtype,
         algorithm,
-        fixed: Fixed::default(),
+        fixed: FixedDistributions::default(),
         cut,
         accumulate: args.accumulate.is_some(),
         constant: Vec::new(),
@@ -317,9 +317,9 @@ fn most_work(tree: &Tree) -> f64 {
 
 /// Refuses explanations, timelines and traces of more ranks than they support.
 fn check_explained(args: &Args, ranks: usize) -> Result<()> {
-    if args.distribution.is_some() && (args.explain || args.simulate) && ranks > MOST_DISTRIBUTED {
+    if args.distribution.is_some() && (args.explain || args.simulate) && ranks > MAX_DISTRIBUTED_RANKS {
         return Err(usage(format!(
-            "--distribution is explained for at most {MOST_DISTRIBUTED} ranks, as each may exchange with all others; there are {ranks}"
+            "--distribution is explained for at most {MAX_DISTRIBUTED_RANKS} ranks, as each may exchange with all others; there are {ranks}"
         )));
     }
     let shown = [("--timeline draws", &args.timeline), ("--trace shows", &args.trace)];

@@ -15,10 +15,10 @@ use clap::{Arg, Command, ValueEnum};
 use clap_complete::Shell;
 
 /// Maximum timed or untimed runs: more cannot be intended, and each run stores its time.
-const MOST_RUNS: u32 = 1_000_000_000;
+const MAX_RUNS: u32 = 1_000_000_000;
 
 /// Characters of a long value that messages show at each end.
-const SHOWN: usize = 40;
+const END_CHARACTERS: usize = 40;
 
 /// A parser for one kind of value.
 #[derive(Clone)]
@@ -86,14 +86,14 @@ pub fn count() -> Reader<NonZero<usize>> {
 /// A number of timed runs.
 pub fn repeat() -> Reader<NonZero<u32>> {
     reader(|value| {
-        let runs = whole(value, 1..=u64::from(MOST_RUNS))?;
+        let runs = whole(value, 1..=u64::from(MAX_RUNS))?;
         NonZero::new(runs as u32).ok_or_else(|| "there is at least one run".to_owned())
     })
 }
 
 /// A number of untimed runs.
 pub fn warmup() -> Reader<u32> {
-    reader(|value| Ok(whole(value, 0..=u64::from(MOST_RUNS))? as u32))
+    reader(|value| Ok(whole(value, 0..=u64::from(MAX_RUNS))? as u32))
 }
 
 /// A seed: any 64-bit number.
@@ -147,10 +147,11 @@ pub fn shortened(text: &str) -> String {
         part.map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
     };
     let count = text.chars().count();
-    if count <= 2 * SHOWN {
+    if count <= 2 * END_CHARACTERS {
         return shown(&mut text.chars());
     }
-    let (head, tail) = (shown(&mut text.chars().take(SHOWN)), shown(&mut text.chars().skip(count - SHOWN)));
+    let (head, tail) =
+        (shown(&mut text.chars().take(END_CHARACTERS)), shown(&mut text.chars().skip(count - END_CHARACTERS)));
     format!("{head}...{tail}")
 }
 
@@ -192,7 +193,7 @@ mod tests {
 
     #[test]
     fn long_values_are_shown_by_their_ends() {
-        assert_eq!(shortened(&"9".repeat(100_000)).len(), 2 * SHOWN + 3);
+        assert_eq!(shortened(&"9".repeat(100_000)).len(), 2 * END_CHARACTERS + 3);
         assert_eq!(shortened("a\nb"), "a\\nb");
     }
 }

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bit N - 1 is set if signal N is ignored; the top bit is set once the mask is known.
 static IGNORED: AtomicU64 = AtomicU64::new(0);
-const KNOWN: u64 = 1 << 63;
+const INITIALISED_BIT: u64 = 1 << 63;
 
 /// Whether the parent made this process ignore a signal.
 pub fn is_ignored(signal: i32) -> bool {
-    if IGNORED.load(Ordering::Relaxed) & KNOWN == 0 {
+    if IGNORED.load(Ordering::Relaxed) & INITIALISED_BIT == 0 {
         let now = masked(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
-        IGNORED.store(KNOWN | now, Ordering::Relaxed);
+        IGNORED.store(INITIALISED_BIT | now, Ordering::Relaxed);
     }
     (1..64).contains(&signal) && IGNORED.load(Ordering::Relaxed) >> (signal - 1) & 1 == 1
 }
@@ -23,14 +23,14 @@ pub fn is_ignored(signal: i32) -> bool {
 /// The mask of ignored signals in the text of Linux's `/proc/self/status`.
 fn masked(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0) & !KNOWN
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0) & !INITIALISED_BIT
 }
 
 /// Fills the mask; the loader calls it. No library is initialised yet, so it makes system calls only.
 #[doc(hidden)]
 #[cfg(target_os = "linux")]
 pub extern "C" fn remember() {
-    let mut ignored = KNOWN;
+    let mut ignored = INITIALISED_BIT;
     for signal in 1..=31 {
         let mut action = [0usize; ACTION_WORDS];
         // SAFETY: with no new action the call only writes the old one, in the kernel's form, which is shorter than

@@ -124,10 +124,12 @@ impl Owners {
                 some.retain(|&(_, axis)| axis > 1);
                 some.sort_unstable();
                 // The stride of each axis is a multiple of the span of the next smaller one, so ranks are distinct.
-                let apart = |pair: &[(usize, usize)]| {
+                let disjoint = |pair: &[(usize, usize)]| {
                     pair[0].0.checked_mul(pair[0].1).is_some_and(|span| pair[1].0.is_multiple_of(span))
                 };
-                strides.len() == axes.len() && some.iter().all(|&(stride, _)| stride > 0) && some.windows(2).all(apart)
+                strides.len() == axes.len()
+                    && some.iter().all(|&(stride, _)| stride > 0)
+                    && some.windows(2).all(disjoint)
             }
         }
     }

@@ -8,7 +8,7 @@ use super::owners::places;
 use super::{Cut, GridError, Intervals, Owners, Region};
 
 /// The maximum number of separate pieces of one block; schedules list each of them.
-const MOST_PIECES: usize = 1 << 20;
+const MAX_PIECES: usize = 1 << 20;
 
 /// The role of one axis of the grid for the tensor.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -164,8 +164,8 @@ impl Distribution {
             }
         }
         let pieces = pieces.into_iter().fold(1, usize::saturating_mul);
-        if pieces > MOST_PIECES {
-            return Err(GridError::Pieces { pieces, most: MOST_PIECES });
+        if pieces > MAX_PIECES {
+            return Err(GridError::Pieces { pieces, most: MAX_PIECES });
         }
         Ok(())
     }

@@ -51,7 +51,7 @@ impl std::fmt::Display for RunError {
 impl std::error::Error for RunError {}
 
 /// Maximum seconds of an injected silence: no sensible test waits longer.
-const LONGEST_SILENCE: u64 = 3600;
+const MAX_SILENCE_SECONDS: u64 = 3600;
 
 /// A failure to inject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,10 +111,10 @@ impl FromStr for Injection {
             "silence" => Fault::Silence(60),
             _ => {
                 let seconds = fault.strip_prefix("silence").and_then(|seconds| seconds.parse().ok());
-                Fault::Silence(seconds.filter(|seconds| *seconds <= LONGEST_SILENCE).ok_or_else(|| {
+                Fault::Silence(seconds.filter(|seconds| *seconds <= MAX_SILENCE_SECONDS).ok_or_else(|| {
                     format!(
                         "no fault `{fault}` (known: worker, communication, allocation, silence, silence1 to \
-                             silence{LONGEST_SILENCE})"
+                             silence{MAX_SILENCE_SECONDS})"
                     )
                 })?)
             }

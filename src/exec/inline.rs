@@ -26,7 +26,7 @@ pub fn run(
     for section in &schedule.sections {
         let Range { start, end } = section.tasks();
         run.one_by_one(next..start, &mut tasks[next..start])?;
-        run.side_by_side(&section.lanes, &mut tasks[start..end])?;
+        run.side_by_side(&section.branches, &mut tasks[start..end])?;
         next = end;
     }
     run.one_by_one(next..schedule.tasks.len(), &mut tasks[next..])?;
@@ -47,12 +47,12 @@ impl Run<'_> {
     }
 
     /// Runs branches of a section side by side; `metrics` are those of all their tasks.
-    fn side_by_side(&self, lanes: &[Range<TaskId>], metrics: &mut [TaskMetric]) -> Result<(), RunError> {
-        match lanes {
+    fn side_by_side(&self, branches: &[Range<TaskId>], metrics: &mut [TaskMetric]) -> Result<(), RunError> {
+        match branches {
             [] => Ok(()),
-            [lane] => self.one_by_one(lane.clone(), metrics),
-            lanes => {
-                let (head, tail) = lanes.split_at(lanes.len() / 2);
+            [branch] => self.one_by_one(branch.clone(), metrics),
+            branches => {
+                let (head, tail) = branches.split_at(branches.len() / 2);
                 let (before, after) = metrics.split_at_mut(tail[0].start - head[0].start);
                 let (one, other) = rayon::join(|| self.side_by_side(head, before), || self.side_by_side(tail, after));
                 one.and(other)
@@ -81,7 +81,7 @@ impl Run<'_> {
         if let Some(Action::Work(next)) = program.schedule().tasks.get(task + 1).map(|next| &next.action)
             && let Work::Contract { left, right, .. } = next.as_ref()
         {
-            [left, right].into_iter().for_each(|view| store.expect(view.buffer));
+            [left, right].into_iter().for_each(|view| store.prefetch(view.buffer));
         }
         let job = Job::new(program, store, task, self.factors).map_err(|error| RunError::lease(rank, task, error))?;
         let injected = program.injected(self.options.injection) == Some(Fault::Worker);

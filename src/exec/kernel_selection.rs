@@ -5,7 +5,7 @@
 
 use crate::dtype::Dtype;
 use crate::kernel::{available, default_family, has_xsmm, target, widest};
-use crate::local_plan::{Family, Isa, Target};
+use crate::local_plan::{Isa, KernelFamily, Target};
 use crate::plan::KernelChoice;
 
 /// The kernel that contracts on this machine.
@@ -13,7 +13,7 @@ use crate::plan::KernelChoice;
 pub enum ResolvedKernel {
     Planned {
         isa: Isa,
-        family: Family,
+        family: KernelFamily,
     },
     /// The slow, straightforward einsum.
     Reference,
@@ -48,8 +48,8 @@ impl ResolvedKernel {
     /// The name in reports, before anything is planned.
     pub const fn name(self) -> &'static str {
         match self {
-            ResolvedKernel::Planned { family: Family::Xsmm, .. } => "xsmm",
-            ResolvedKernel::Planned { isa, family: Family::Own | Family::Mixed } => isa.name(),
+            ResolvedKernel::Planned { family: KernelFamily::Xsmm, .. } => "xsmm",
+            ResolvedKernel::Planned { isa, family: KernelFamily::Own | KernelFamily::Mixed } => isa.name(),
             ResolvedKernel::Reference => "reference",
         }
     }
@@ -57,7 +57,7 @@ impl ResolvedKernel {
     /// The name in reports, given whether LIBXSMM runs any contraction, and whether this crate's own kernels run any.
     pub const fn name_of(self, xsmm: bool, own: bool) -> &'static str {
         match self {
-            ResolvedKernel::Planned { isa, family: Family::Mixed } if xsmm => match (own, isa) {
+            ResolvedKernel::Planned { isa, family: KernelFamily::Mixed } if xsmm => match (own, isa) {
                 (false, _) => "xsmm",
                 (true, Isa::Avx512) => "avx512+xsmm",
                 (true, Isa::Avx2) => "avx2+xsmm",
@@ -87,7 +87,7 @@ impl ResolvedKernel {
 
 /// The resolved kernel, or the reason why there is none.
 fn find(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, String> {
-    let own = |isa| ResolvedKernel::Planned { isa, family: Family::Own };
+    let own = |isa| ResolvedKernel::Planned { isa, family: KernelFamily::Own };
     let forced = |isa| if available(isa) { Ok(own(isa)) } else { Err(missing(isa)) };
     match kernel {
         KernelChoice::Auto => Ok(ResolvedKernel::Planned { isa: widest(), family: default_family() }),
@@ -101,7 +101,7 @@ fn find(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, String> {
         }
         KernelChoice::Xsmm if dtype.is_complex() => Err(format!("LIBXSMM has no complex kernels, as for {dtype}")),
         KernelChoice::Xsmm if !has_xsmm() => Err("LIBXSMM generates no code for this processor".to_owned()),
-        KernelChoice::Xsmm => Ok(ResolvedKernel::Planned { isa: widest(), family: Family::Xsmm }),
+        KernelChoice::Xsmm => Ok(ResolvedKernel::Planned { isa: widest(), family: KernelFamily::Xsmm }),
     }
 }
 
@@ -143,13 +143,13 @@ mod tests {
     #[test]
     fn what_ran_is_named() {
         let planned = |isa, family| ResolvedKernel::Planned { isa, family };
-        let mixed = planned(Isa::Avx2, Family::Mixed);
+        let mixed = planned(Isa::Avx2, KernelFamily::Mixed);
         assert_eq!(mixed.name_of(false, false), "avx2");
         assert_eq!(mixed.name_of(false, true), "avx2");
         assert_eq!(mixed.name_of(true, false), "xsmm");
         assert_eq!(mixed.name_of(true, true), "avx2+xsmm");
-        assert_eq!(planned(Isa::Avx512, Family::Xsmm).name_of(true, true), "xsmm");
-        assert_eq!(planned(Isa::Avx512, Family::Own).name_of(false, true), "avx512");
+        assert_eq!(planned(Isa::Avx512, KernelFamily::Xsmm).name_of(true, true), "xsmm");
+        assert_eq!(planned(Isa::Avx512, KernelFamily::Own).name_of(false, true), "avx512");
         assert_eq!(ResolvedKernel::Reference.name_of(false, false), "reference");
     }
 
@@ -166,9 +166,9 @@ mod tests {
     #[test]
     fn names_say_what_runs() {
         let planned = |isa, family| ResolvedKernel::Planned { isa, family }.name();
-        assert_eq!(planned(Isa::Avx512, Family::Own), "avx512");
-        assert_eq!(planned(Isa::Generic, Family::Own), "generic");
-        assert_eq!(planned(Isa::Avx512, Family::Xsmm), "xsmm");
+        assert_eq!(planned(Isa::Avx512, KernelFamily::Own), "avx512");
+        assert_eq!(planned(Isa::Generic, KernelFamily::Own), "generic");
+        assert_eq!(planned(Isa::Avx512, KernelFamily::Xsmm), "xsmm");
         assert_eq!(ResolvedKernel::Reference.name(), "reference");
     }
 }

@@ -90,6 +90,6 @@ fn contract<T: Element>(
     if let Some((plan, workspace)) = planned.contract(task, &layouts, rayon::current_num_threads()) {
         return kernel::contract_strided(plan, alpha, a, b, beta, c, workspace);
     }
-    kernel::contract_slowly(alpha, (l, left.view()), (r, right.view()), beta, (o, out.view_mut()));
+    kernel::reference_contract(alpha, (l, left.view()), (r, right.view()), beta, (o, out.view_mut()));
     Ok(())
 }

@@ -43,7 +43,7 @@ use crate::sync::ThreadPool;
 
 /// One half of a run, to measure its time alone: tasks of the other half complete as soon as they may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Alone {
+pub enum Only {
     /// No bytes move, and no rank waits for a peer.
     Work,
     /// Nothing is computed.
@@ -56,7 +56,7 @@ pub struct RunOptions {
     /// Transfers run while workers compute. If false, work and transfers take turns, in program order.
     pub overlap: bool,
     /// Runs only this half, the same one on every rank; the result is then meaningless.
-    pub alone: Option<Alone>,
+    pub only: Option<Only>,
     /// Transfers in flight per lane, at least 1.
     pub window: usize,
     /// How long transfers may wait while no bytes move and this rank computes nothing; then the run fails. Also how
@@ -73,14 +73,14 @@ pub struct RunOptions {
 
 impl Default for RunOptions {
     fn default() -> RunOptions {
-        RunOptions { overlap: true, alone: None, window: 4, timeout: None, injection: None, delays: None }
+        RunOptions { overlap: true, only: None, window: 4, timeout: None, injection: None, delays: None }
     }
 }
 
 impl RunOptions {
     /// Whether the tasks of a lane are skipped.
     fn skips(&self, lane: Lane) -> bool {
-        self.alone.is_some_and(|alone| (alone == Alone::Work) != (lane == Lane::Work))
+        self.only.is_some_and(|only| (only == Only::Work) != (lane == Lane::Work))
     }
 }
 

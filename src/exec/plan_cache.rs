@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use super::ResolvedKernel;
 use crate::dtype::Dtype;
 use crate::kernel::{Workspace, plan_unary, target};
-use crate::local_plan::{Body, Family, Isa, Layout, LocalContract, UnaryPlan, key, plan_contract};
+use crate::local_plan::{Body, Isa, KernelFamily, Layout, LocalContract, UnaryPlan, key, plan_contract};
 use crate::schedule::{Schedule, TaskId, Work};
 
 /// The plans of the tasks of one branch of a rank, and the workspace that they pack into.
@@ -19,14 +19,14 @@ use crate::schedule::{Schedule, TaskId, Work};
 pub struct Planned {
     contractor: ResolvedKernel,
     dtype: Dtype,
-    contracts: Kept<LocalContract>,
-    unary: Kept<UnaryPlan>,
+    contracts: CachedPlans<LocalContract>,
+    unary: CachedPlans<UnaryPlan>,
     pub workspace: Workspace,
 }
 
 /// Plans by task. The list is empty until the first plan is made, since most programs have no unary steps.
 #[derive(Debug)]
-struct Kept<P> {
+struct CachedPlans<P> {
     tasks: usize,
     plans: Vec<Option<Arc<Entry<P>>>>,
     /// The same plans, by their layouts and number of threads.
@@ -69,9 +69,9 @@ impl Fits for UnaryPlan {
     fn share(&mut self, _kept: &UnaryPlan) {}
 }
 
-impl<P: Fits> Kept<P> {
+impl<P: Fits> CachedPlans<P> {
     fn new(tasks: usize) -> Self {
-        Kept { tasks, plans: Vec::new(), known: HashMap::new() }
+        CachedPlans { tasks, plans: Vec::new(), known: HashMap::new() }
     }
 
     /// Returns the plan of a task for tensors of these layouts: its previous plan, that of another task with equal
@@ -119,14 +119,14 @@ pub fn kernel_name(
     schedules: impl Iterator<Item = Schedule>,
 ) -> &'static str {
     // All other kernels have a name that does not depend on the schedules.
-    if !matches!(contractor, ResolvedKernel::Planned { family: Family::Mixed, .. }) {
+    if !matches!(contractor, ResolvedKernel::Planned { family: KernelFamily::Mixed, .. }) {
         return contractor.name();
     }
     let (mut xsmm, mut own) = (false, false);
     for schedule in schedules {
         let mut planned = Planned::new(contractor, dtype, schedule.tasks.len());
-        for lane in 0..schedule.most_lanes() {
-            planned.expect(&schedule, lane, 1);
+        for branch in 0..schedule.max_branches() {
+            planned.plan_branch(&schedule, branch, 1);
         }
         let families = planned.families();
         (xsmm, own) = (xsmm || families[0], own || families[1]);
@@ -136,22 +136,22 @@ pub fn kernel_name(
 
 impl Planned {
     pub fn new(contractor: ResolvedKernel, dtype: Dtype, tasks: usize) -> Planned {
-        let (contracts, unary) = (Kept::new(tasks), Kept::new(tasks));
+        let (contracts, unary) = (CachedPlans::new(tasks), CachedPlans::new(tasks));
         Planned { contractor, dtype, contracts, unary, workspace: Workspace::new() }
     }
 
-    /// Plans the tasks of one branch ([`Schedule::lane`]), as if operands and output were dense like the other buffers.
-    /// Returns the number of workspace elements that the plans need.
-    pub fn expect(&mut self, schedule: &Schedule, lane: usize, threads: usize) -> usize {
+    /// Plans the tasks of one branch ([`Schedule::branch`]), as if operands and output were dense like the other
+    /// buffers. Returns the number of workspace elements that the plans need.
+    pub fn plan_branch(&mut self, schedule: &Schedule, branch: usize, threads: usize) -> usize {
         let mut elements = 0;
-        for (id, task) in schedule.tasks.iter().enumerate().filter(|(id, _)| schedule.lane(*id) == lane) {
+        for (id, task) in schedule.tasks.iter().enumerate().filter(|(id, _)| schedule.branch(*id) == branch) {
             let Some(work) = task.action.work() else { continue };
             if let Some(tensors) = schedule.contraction(work) {
                 let layouts = [0, 1, 2].map(|tensor: usize| tensors[tensor].layout());
                 let planned = self.contract(id, &layouts, threads);
                 elements = elements.max(planned.map_or(0, |(plan, _)| plan.workspace_elements()));
             } else if let Work::Unary { input, out } = work {
-                let tensors = [input, out].map(|view| schedule.laid_out(view));
+                let tensors = [input, out].map(|view| schedule.view_layout(view));
                 self.unary(id, &[tensors[0].layout(), tensors[1].layout()], threads);
             }
         }
@@ -176,8 +176,8 @@ impl Planned {
     pub fn families(&self) -> [bool; 2] {
         let plans = self.contracts.plans.iter().flatten().map(|entry| &entry.plan);
         let multiply = plans.filter(|plan| !matches!(plan.body(), Body::Nothing | Body::Scale));
-        let families: Vec<Family> = multiply.map(|plan| plan.kernel().1.family).collect();
-        [families.contains(&Family::Xsmm), families.contains(&Family::Own)]
+        let families: Vec<KernelFamily> = multiply.map(|plan| plan.kernel().1.family).collect();
+        [families.contains(&KernelFamily::Xsmm), families.contains(&KernelFamily::Own)]
     }
 
     /// The plan of a unary step, and the instruction set to run it with.
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn like_tasks_share_a_plan_and_changed_ones_get_another() {
-        let contractor = ResolvedKernel::Planned { isa: widest(), family: Family::Own };
+        let contractor = ResolvedKernel::Planned { isa: widest(), family: KernelFamily::Own };
         let mut planned = Planned::new(contractor, Dtype::Float64, 3);
         let (m, k, n) = (Label(0), Label(1), Label(2));
         let labels = [[m, k], [k, n], [m, n]];

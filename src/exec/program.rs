@@ -9,7 +9,7 @@ use super::plan_cache::Planned;
 use super::{Fault, Injection, ResolvedKernel, RunError};
 use crate::dtype::Dtype;
 use crate::memory::{Aligned, Footprint, OutOfMemory, Slot, Store};
-use crate::schedule::verify::{Facts, Verified};
+use crate::schedule::verify::{Spec, Verified};
 use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
 
 /// The factors of a run.
@@ -47,7 +47,7 @@ impl RankProgram {
     /// [`OutOfMemory`] if the system refuses an allocation.
     pub fn compile(
         verified: Verified,
-        facts: &Facts,
+        spec: &Spec,
         dtype: Dtype,
         contractor: ResolvedKernel,
         threads: usize,
@@ -55,9 +55,9 @@ impl RankProgram {
         let footprint = Arc::new(Footprint::default());
         let arena = Arc::new(Aligned::zeroed(verified.schedule().arena_bytes, &footprint)?);
         let kernels = Kernels::of(dtype);
-        let planned = (0..verified.schedule().most_lanes()).map(|lane| {
+        let planned = (0..verified.schedule().max_branches()).map(|branch| {
             let mut planned = Planned::new(contractor, dtype, verified.schedule().tasks.len());
-            let elements = planned.expect(verified.schedule(), lane, threads);
+            let elements = planned.plan_branch(verified.schedule(), branch, threads);
             (kernels.reserve)(&mut planned.workspace, elements).map_err(|error| OutOfMemory { bytes: error.bytes })?;
             Ok(Mutex::new(planned))
         });
@@ -73,7 +73,7 @@ impl RankProgram {
             slots: slots.collect(),
             footprint,
             planned,
-            is_result: (0..facts.values.len()).map(|value| facts.is_result(value)).collect(),
+            is_result: (0..spec.values.len()).map(|value| spec.is_result(value)).collect(),
             verified: Arc::new(verified),
             holds: None,
             left_behind: None,
@@ -104,7 +104,7 @@ impl RankProgram {
 
     /// Bytes that the program owns: arena, exchange and the kernels' packing space.
     pub fn owned_bytes(&self) -> u64 {
-        let workspaces: usize = self.lanes().map(|planned| planned.workspace.bytes()).sum();
+        let workspaces: usize = self.branches().map(|planned| planned.workspace.bytes()).sum();
         (self.footprint.peak() + workspaces) as u64
     }
 
@@ -155,15 +155,15 @@ impl RankProgram {
     /// Whether LIBXSMM runs any planned contraction, and whether this crate's own kernels run any.
     pub fn families(&self) -> [bool; 2] {
         let either = |[a, b]: [bool; 2], [c, d]: [bool; 2]| [a || c, b || d];
-        self.lanes().map(|planned| planned.families()).fold([false; 2], either)
+        self.branches().map(|planned| planned.families()).fold([false; 2], either)
     }
 
     /// The plans of a task's branch. Tasks of one branch run one after another, so the lock never blocks.
     pub(super) fn planned(&self, task: TaskId) -> MutexGuard<'_, Planned> {
-        lock(&self.planned[self.schedule().lane(task)])
+        lock(&self.planned[self.schedule().branch(task)])
     }
 
-    fn lanes(&self) -> impl Iterator<Item = MutexGuard<'_, Planned>> {
+    fn branches(&self) -> impl Iterator<Item = MutexGuard<'_, Planned>> {
         self.planned.iter().map(lock)
     }
 

@@ -15,7 +15,7 @@ use crate::schedule::{Action, Lane, TaskId};
 use crate::sync::{Mutex, Scope, ThreadPool};
 
 /// The longest sleep if nothing in flight can wake the thread earlier.
-const LONGEST_SLEEP: Duration = Duration::from_millis(20);
+const MAX_SLEEP: Duration = Duration::from_millis(20);
 
 /// Reports of workers: the task, its outcome, and its start and end in seconds of the run.
 type Finished = Mutex<Vec<(TaskId, Result<(), String>, f64, f64)>>;
@@ -100,7 +100,7 @@ impl<'a> Thread<'a> {
                 if in_flight && !computing {
                     self.check_time()?;
                 }
-                self.endpoint.idle(in_flight, computing, LONGEST_SLEEP);
+                self.endpoint.idle(in_flight, computing, MAX_SLEEP);
             }
         }
         Ok(())

@@ -22,7 +22,7 @@ use rayon::prelude::*;
 use std::ops::Range;
 
 /// Elements that are worth waking another thread for.
-const PIECE: usize = 1 << 15;
+const PIECE_ELEMENTS: usize = 1 << 15;
 
 /// The element in double precision: the real value (or part), and the imaginary part.
 pub fn value(seed: u64, operand: u32, index: u64) -> (f64, f64) {
@@ -40,11 +40,11 @@ pub fn fill_block(dtype: Dtype, seed: u64, operand: u32, shape: &[usize], ranges
     assert!(ranges.iter().zip(shape).all(|(r, &n)| r.start <= r.end && r.end <= n), "the block lies inside the shape");
     let elements = if ranges.iter().any(Range::is_empty) { 0 } else { ranges.iter().map(Range::len).product() };
     assert_eq!(into.len(), elements * dtype.size(), "the memory is as large as the block");
-    if elements <= PIECE {
+    if elements <= PIECE_ELEMENTS {
         fill_piece(dtype, seed, operand, shape, ranges, 0, into);
     } else {
-        into.par_chunks_mut(PIECE * dtype.size()).enumerate().for_each(|(piece, into)| {
-            fill_piece(dtype, seed, operand, shape, ranges, piece * PIECE, into);
+        into.par_chunks_mut(PIECE_ELEMENTS * dtype.size()).enumerate().for_each(|(piece, into)| {
+            fill_piece(dtype, seed, operand, shape, ranges, piece * PIECE_ELEMENTS, into);
         });
     }
 }

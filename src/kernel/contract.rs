@@ -10,7 +10,7 @@ use super::pointer::{Const, Mut};
 use super::products;
 use super::{Element, OutOfMemory, Tensor, TensorMut, Workspace, available, gemm, has_xsmm, host, loops};
 use crate::dims::Label;
-use crate::local_plan::{Body, Family, Layout, LocalContract, Target, plan_contract};
+use crate::local_plan::{Body, KernelFamily, Layout, LocalContract, Target, plan_contract};
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
 /// Computes out = alpha left right + beta out. With beta 0, out is not read. An empty sum is zero.
@@ -86,7 +86,7 @@ pub fn contract_strided<T: Element>(
 ) -> Result<(), OutOfMemory> {
     let (dtype, Target { isa, family, .. }) = plan.kernel();
     assert!(dtype == T::DTYPE && available(isa), "a plan for {} on {}", dtype.name(), isa.name());
-    assert!(family == Family::Own || has_xsmm(), "a plan for LIBXSMM in a build without it");
+    assert!(family == KernelFamily::Own || has_xsmm(), "a plan for LIBXSMM in a build without it");
     let layouts = [(left.extents, left.strides), (right.extents, right.strides), (out.extents, out.strides)];
     for (tensor, (extents, strides)) in layouts.into_iter().enumerate() {
         assert!(plan.fits(tensor, extents, strides), "a plan for tensors of another layout");

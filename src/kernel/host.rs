@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::OnceLock;
 
 use super::simd::widest;
-use crate::local_plan::{Caches, Family, Isa, Target};
+use crate::local_plan::{Caches, Isa, KernelFamily, Target};
 
 /// Returns the target with the widest instruction set, the default family, this machine's caches, and the threads of
 /// the current rayon pool.
@@ -13,8 +13,8 @@ pub fn host() -> Target {
 }
 
 /// The family of micro-kernels that multiplies by default.
-pub fn default_family() -> Family {
-    if generates() { Family::Mixed } else { Family::Own }
+pub fn default_family() -> KernelFamily {
+    if generates() { KernelFamily::Mixed } else { KernelFamily::Own }
 }
 
 /// Whether LIBXSMM generates code here for both real types and both layouts of right. Code generation may be disabled
@@ -36,7 +36,7 @@ fn generates() -> bool {
 
 /// Returns a target with this machine's caches, and the caller's instruction set, family and threads. Starts no thread
 /// pool.
-pub fn target(isa: Isa, family: Family, threads: usize) -> Target {
+pub fn target(isa: Isa, family: KernelFamily, threads: usize) -> Target {
     static CACHES: OnceLock<Caches> = OnceLock::new();
     Target { isa, family, caches: *CACHES.get_or_init(caches), threads }
 }

@@ -14,7 +14,7 @@
 //! | `host` | instructions and caches of this machine |
 //! | `tensor` | a strided tensor: pointer, extents, strides |
 //! | `workspace`, `zeroed` | memory for packing |
-//! | `reporting` | an allocator that ends a program with a message when memory runs out |
+//! | `reporting_allocator` | an allocator that ends a program with a message when memory runs out |
 //! | `reference`, `bound` | the slow and obviously correct einsum, and the error bound of fast ones |
 //!
 //! Invariants: labels, extents and strides are checked before any pointer moves; a destination with factor 0 is never
@@ -22,10 +22,10 @@
 //! identical results. Complex numbers are never conjugated. Deliberately absent: the choice of a kernel, which
 //! [`crate::local_plan`] makes, and any knowledge of ranks.
 
-mod bound;
 mod contract;
 mod element;
 mod elementwise;
+mod error_bound;
 mod gemm;
 mod host;
 mod huge_pages;
@@ -36,7 +36,7 @@ mod pointer;
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod products;
 mod reference;
-mod reporting;
+mod reporting_allocator;
 mod simd;
 mod sum;
 mod tensor;
@@ -47,14 +47,14 @@ mod workspace;
 mod xsmm;
 mod zeroed;
 
-pub use bound::error_bound;
 pub use contract::{contract, contract_planned, contract_strided, plan};
 pub use element::Element;
 pub use elementwise::{add, copy, fill, scale};
+pub use error_bound::error_bound;
 pub use host::{default_family, has_xsmm, host, target};
 pub use huge_pages::ask_for_huge_pages;
-pub use reference::{Checked, contract_slowly, reference, reference_element};
-pub use reporting::{ReportingAllocator, end_at_once, fallible, report_with, share_few_addresses};
+pub use reference::{ReferenceValue, reference, reference_contract, reference_element};
+pub use reporting_allocator::{ReportingAllocator, end_at_once, fallible, report_with, share_few_addresses};
 pub(crate) use simd::prefetch;
 pub use simd::{available, widest};
 pub use tensor::{Tensor, TensorMut};

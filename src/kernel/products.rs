@@ -1,4 +1,4 @@
-//! Executes a [`ProductsPlan`] with code that LIBXSMM generates for its size.
+//! Executes a [`SmallBatchPlan`] with code that LIBXSMM generates for its size.
 //!
 //! Generated code overwrites out, so products that are scaled or added go through a buffer. If LIBXSMM has no code for
 //! the size, plain loops multiply, so every plan can run.
@@ -10,13 +10,13 @@ use rayon::prelude::*;
 use super::Element;
 use super::gemm::Arguments;
 use super::xsmm::Tile;
-use crate::local_plan::ProductsPlan;
+use crate::local_plan::SmallBatchPlan;
 
 /// # Safety
 /// The plan is for the tensors to whose first elements `arguments` points: all its offsets may be read in the operands
 /// and written in out. No other code accesses out, and out is initialised unless beta is 0. `workspace` has as many
 /// elements as the plan requires. The element type is real.
-pub(super) unsafe fn run<T: Element>(plan: &ProductsPlan, arguments: Arguments<T>, workspace: &mut [T]) {
+pub(super) unsafe fn run<T: Element>(plan: &SmallBatchPlan, arguments: Arguments<T>, workspace: &mut [T]) {
     let direct = arguments.alpha == T::ONE && arguments.beta == T::ZERO;
     let adds = arguments.alpha == T::ONE && arguments.beta == T::ONE;
     let [left, right, out] = plan.leads;
@@ -66,7 +66,7 @@ pub(super) unsafe fn run<T: Element>(plan: &ProductsPlan, arguments: Arguments<T
 ///
 /// # Safety
 /// All elements of the product's operands may be read.
-unsafe fn sum<T: Element>(plan: &ProductsPlan, a: *const T, b: *const T, row: usize, column: usize) -> T {
+unsafe fn sum<T: Element>(plan: &SmallBatchPlan, a: *const T, b: *const T, row: usize, column: usize) -> T {
     let [left, right, _] = plan.leads;
     let across = if plan.right_by_rows { [right, 1] } else { [1, right] };
     // SAFETY: the caller's promise.
@@ -78,7 +78,7 @@ unsafe fn sum<T: Element>(plan: &ProductsPlan, a: *const T, b: *const T, row: us
 ///
 /// # Safety
 /// As for [`merge`]; out is initialised.
-unsafe fn add<T: Element>(plan: &ProductsPlan, product: &[T], out: *mut T, lead: usize) {
+unsafe fn add<T: Element>(plan: &SmallBatchPlan, product: &[T], out: *mut T, lead: usize) {
     for (column, values) in product.chunks_exact(plan.extents[0]).enumerate() {
         for (row, &value) in values.iter().enumerate() {
             // SAFETY: the caller's promise.
@@ -92,7 +92,7 @@ unsafe fn add<T: Element>(plan: &ProductsPlan, product: &[T], out: *mut T, lead:
 /// # Safety
 /// Out's elements, in columns `lead` apart, may be written, and are initialised unless beta is 0.
 unsafe fn merge<T: Element>(
-    plan: &ProductsPlan,
+    plan: &SmallBatchPlan,
     arguments: &Arguments<T>,
     product: impl Fn(usize, usize) -> T,
     out: *mut T,

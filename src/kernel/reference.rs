@@ -11,7 +11,7 @@ use crate::dims::Label;
 
 /// One element of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Checked {
+pub struct ReferenceValue {
     pub value: Complex<f64>,
     /// Sum of the absolute values of the products; [`super::error_bound`] is relative to it.
     pub magnitude: f64,
@@ -23,7 +23,7 @@ pub struct Checked {
 ///
 /// # Panics
 /// If a label has different extents, or a label of out is repeated or is in no operand.
-pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Label], ArrayViewMutD<Checked>)) {
+pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Label], ArrayViewMutD<ReferenceValue>)) {
     let (labels, mut out) = out;
     for (index, element) in out.indexed_iter_mut() {
         *element = reference_element(operands, labels, index.slice());
@@ -38,7 +38,7 @@ pub fn reference_element<T: Element>(
     operands: &[(&[Label], ArrayViewD<T>)],
     out: &[Label],
     index: &[usize],
-) -> Checked {
+) -> ReferenceValue {
     assert_eq!(out.len(), index.len(), "{} labels and {} indices", out.len(), index.len());
     let mut fixed: Vec<(Label, usize)> = Vec::new();
     for (&label, &at) in out.iter().zip(index) {
@@ -53,7 +53,7 @@ pub fn reference_element<T: Element>(
             summed.push((label, extent));
         }
     }
-    let mut total = Checked::default();
+    let mut total = ReferenceValue::default();
     let extents: Vec<usize> = summed.iter().map(|&(_, extent)| extent).collect();
     for point in ndarray::indices(IxDyn(&extents)) {
         let sums = summed.iter().zip(point.slice()).map(|(&(label, _), &at)| (label, at));
@@ -74,7 +74,7 @@ pub fn reference_element<T: Element>(
 ///
 /// # Panics
 /// As [`reference()`].
-pub fn contract_slowly<T: Element>(
+pub fn reference_contract<T: Element>(
     alpha: T,
     left: (&[Label], ArrayViewD<T>),
     right: (&[Label], ArrayViewD<T>),

@@ -17,24 +17,24 @@ use crate::local_plan::{Isa, Sum, UNIT};
 /// Most reals in a unit of complex numbers.
 const REALS: usize = 2 * UNIT;
 /// Fewest steps of a unit that are worth splitting among threads.
-const WORTH_SPLITTING: usize = 2;
+const MIN_SPLIT_STEPS: usize = 2;
 /// Lines along out that a block adds one after the other.
 const BLOCK_LINES: usize = 128;
 /// Bytes of a block along the sum: of contiguous elements, and of strided ones.
 const BLOCK_BYTES: usize = 256 << 10;
-const FAR_BLOCK_BYTES: usize = 128 << 10;
+const UNCACHED_BLOCK_BYTES: usize = 128 << 10;
 /// Vectors that a chain adds one after the other.
 const CHAIN: usize = 64;
 /// Chains that run side by side, each with a sum of its own.
 const CHAINS: usize = 4;
 /// Strided reals in a piece, which is added in eight chains.
-const FAR_PIECE: usize = 512;
+const STRIDED_PIECE_REALS: usize = 512;
 /// Sums of vector chains, or of strided pieces, that a block adds one after the other.
 const BLOCK_SUMS: usize = 128;
 /// Bytes of the shortest vector of any instruction set.
-const SHORTEST_VECTOR: usize = 16;
+const MIN_VECTOR_BYTES: usize = 16;
 /// Most reals in a small unit.
-const FEW: usize = 32;
+const MAX_SMALL_UNIT_REALS: usize = 32;
 
 /// # Safety
 /// The instruction set is available. Relative to `from`, every offset of the plan's loops may be read; relative to
@@ -90,8 +90,8 @@ impl<R: Real> SumShare<'_, R> {
         let from = Const(self.from.at(source * parts as isize));
         // SAFETY: the caller's promise.
         unsafe {
-            if count * parts <= FEW {
-                self.sum_unit::<FEW>(from, count, target, threads);
+            if count * parts <= MAX_SMALL_UNIT_REALS {
+                self.sum_unit::<MAX_SMALL_UNIT_REALS>(from, count, target, threads);
             } else {
                 self.sum_unit::<REALS>(from, count, target, threads);
             }
@@ -124,9 +124,9 @@ impl<R: Real> SumShare<'_, R> {
         }
         let line = self.plan.piece.min(self.plan.line.extent).max(1) * self.parts;
         let (bytes, most) = if self.plan.line.strides[0] == 1 {
-            (BLOCK_BYTES, BLOCK_SUMS * CHAIN / additions(line, SHORTEST_VECTOR / size_of::<R>()))
+            (BLOCK_BYTES, BLOCK_SUMS * CHAIN / additions(line, MIN_VECTOR_BYTES / size_of::<R>()))
         } else {
-            (FAR_BLOCK_BYTES, BLOCK_SUMS / line.div_ceil(FAR_PIECE))
+            (UNCACHED_BLOCK_BYTES, BLOCK_SUMS / line.div_ceil(STRIDED_PIECE_REALS))
         };
         (bytes / (line * size_of::<R>())).min(most).max(1)
     }
@@ -145,7 +145,7 @@ impl<R: Real> SumShare<'_, R> {
         total: &mut [R; N],
     ) {
         let (len, block) = (range.len(), self.block());
-        let forks = threads > 1 && len >= WORTH_SPLITTING;
+        let forks = threads > 1 && len >= MIN_SPLIT_STEPS;
         if !forks && len <= block {
             // SAFETY: the instruction set is available; the rest as above.
             unsafe { R::dispatch(self.isa, Steps { share: self, from: from.at(0), count, range, total }) };
@@ -305,7 +305,7 @@ unsafe fn along<S: Simd<R>, R: Real>(
 /// They may be read.
 #[inline(always)]
 unsafe fn far<R: Real>(line: *const R, stride: isize, [count, parts]: [usize; 2], total: &mut [R]) {
-    let piece = FAR_PIECE / parts;
+    let piece = STRIDED_PIECE_REALS / parts;
     for first in (0..count).step_by(piece) {
         let mut some = [R::ZERO; 8];
         for i in first..count.min(first + piece) {

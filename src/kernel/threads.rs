@@ -1,14 +1,14 @@
 //! Decides how many threads are worth waking.
 
 /// Elements below which a second thread costs more than it gains.
-const WORTH_THREADS: usize = 1 << 15;
+const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
 /// The number of `threads` that are worth using for `elements` elements.
-pub(super) fn worth(threads: usize, elements: usize) -> usize {
-    if elements < WORTH_THREADS { 1 } else { threads.max(1) }
+pub(super) fn useful_threads(threads: usize, elements: usize) -> usize {
+    if elements < MIN_PARALLEL_ELEMENTS { 1 } else { threads.max(1) }
 }
 
 /// The number of threads of the current pool that are worth using for `elements` elements.
 pub(super) fn threads_for(elements: usize) -> usize {
-    worth(rayon::current_num_threads(), elements)
+    useful_threads(rayon::current_num_threads(), elements)
 }

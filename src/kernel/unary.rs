@@ -4,7 +4,7 @@ use ndarray::{ArrayViewD, ArrayViewMutD};
 
 use super::permute::{Factors, permute};
 use super::sum::sum;
-use super::threads::worth;
+use super::threads::useful_threads;
 use super::{Element, Tensor, TensorMut, available, widest};
 use crate::dims::Label;
 use crate::local_plan::{self, Isa, Layout, UnaryBody, UnaryPlan};
@@ -29,7 +29,7 @@ pub fn unary<T: Element>(input: (&[Label], ArrayViewD<T>), out: (&[Label], Array
 /// As [`unary`].
 pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: usize) -> UnaryPlan {
     let elements = |layout: &Layout| layout.extents.iter().product::<usize>();
-    local_plan::plan_unary(input, out, element_bytes, worth(threads, elements(input).max(elements(out))))
+    local_plan::plan_unary(input, out, element_bytes, useful_threads(threads, elements(input).max(elements(out))))
 }
 
 /// [`unary`] with an existing plan for tensors of the same layouts, on the given instruction set.

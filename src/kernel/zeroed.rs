@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use super::huge_pages::ask_for_huge_pages;
-use super::reporting::fallible;
+use super::reporting_allocator::fallible;
 
 /// The alignment of every allocation by the system's allocator.
 const COMMON: usize = 16;

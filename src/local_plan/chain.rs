@@ -26,15 +26,15 @@ const CROSSED: u64 = 1024;
 
 /// Fewest terms in a chunk of a dot product that is not the last, and the most chunks: chunks have 8 KB or 16 KB, and
 /// longer sums than 128 KB are kept in a buffer.
-const CHUNK: u64 = 512;
-const CHUNKS: u64 = 16;
+const MIN_CHUNK_TERMS: u64 = 512;
+const MAX_CHUNKS: u64 = 16;
 /// Fewest steps of a depth box that is not the last, and the most boxes that are added one after the other.
-const SHALLOW: u64 = 256;
-const BOXES: u64 = 128;
+const MIN_BOX_STEPS: u64 = 256;
+const MAX_BOXES: u64 = 128;
 
 /// The kind of operation that a sum belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SumOf {
+pub enum SumKind {
     /// Sums over one tensor, or a contraction whose result is one number.
     Number,
     /// A contraction without rows or without columns.
@@ -52,12 +52,12 @@ pub enum SumOf {
 /// assert_eq!(longest_chain(100, SumOf::Products), 100);
 /// assert!(longest_chain(1_000_000_000, SumOf::Number) < 260);
 /// ```
-pub fn longest_chain(terms: u64, of: SumOf) -> u64 {
+pub fn longest_chain(terms: u64, of: SumKind) -> u64 {
     let block = match of {
-        SumOf::Number => NUMBER,
-        SumOf::Loops => LOOPS,
-        SumOf::Products => PRODUCTS,
-        SumOf::Crossed => CROSSED,
+        SumKind::Number => NUMBER,
+        SumKind::Loops => LOOPS,
+        SumKind::Products => PRODUCTS,
+        SumKind::Crossed => CROSSED,
     };
     // A block may have only a quarter of the longest one's terms, or halves may be uneven: two more levels.
     let levels = |terms: u64| u64::from(terms.div_ceil(block).next_power_of_two().trailing_zeros()) + 2;
@@ -73,11 +73,11 @@ pub fn longest_chain(terms: u64, of: SumOf) -> u64 {
 /// assert_eq!(longest_visits(100, SumOf::Loops), 1);
 /// assert_eq!(longest_visits(1_000, SumOf::Products), 4);
 /// ```
-pub fn longest_visits(terms: u64, of: SumOf) -> u64 {
+pub fn longest_visits(terms: u64, of: SumKind) -> u64 {
     match of {
-        SumOf::Number => 1,
-        SumOf::Loops => terms.div_ceil(CHUNK).clamp(1, CHUNKS),
+        SumKind::Number => 1,
+        SumKind::Loops => terms.div_ceil(MIN_CHUNK_TERMS).clamp(1, MAX_CHUNKS),
         // One addition per box, if all boxes are as shallow as boxes can be.
-        SumOf::Products | SumOf::Crossed => terms.div_ceil(SHALLOW).clamp(1, BOXES),
+        SumKind::Products | SumKind::Crossed => terms.div_ceil(MIN_BOX_STEPS).clamp(1, MAX_BOXES),
     }
 }

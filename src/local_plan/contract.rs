@@ -5,14 +5,14 @@
 //! element type and target only.
 
 use super::gemm::{plan_gemm, price_gemm};
-use super::{Dim, Family, GemmPlan, Layout, LoopPlan, ProductsPlan, Target, fold, plan_loops};
+use super::{Dim, GemmPlan, KernelFamily, Layout, LoopPlan, SmallBatchPlan, Target, fold, plan_loops};
 use crate::dims::{Kind, Label, classify};
 use crate::dtype::Dtype;
 
 /// Below this many multiply-adds, planning a matrix product costs more than it gains.
-const TINY: f64 = 512.0;
+const MIN_GEMM_MULTIPLY_ADDS: f64 = 512.0;
 /// Below this many multiply-adds, waking a second thread for loops costs more than it gains.
-const LOOPS_WORTH_THREADS: f64 = 65_536.0;
+const MIN_PARALLEL_LOOP_MULTIPLY_ADDS: f64 = 65_536.0;
 
 /// How to contract two tensors of given layouts on a given number of threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub enum Body {
     Loops(LoopPlan),
     Gemm(Box<GemmPlan>),
     /// For LIBXSMM only; the build that executes it must include LIBXSMM.
-    Products(ProductsPlan),
+    Products(SmallBatchPlan),
 }
 
 /// Plans `left, right -> out`.
@@ -43,7 +43,7 @@ pub enum Body {
 /// If the labels do not describe a binary contraction, or a label has different extents.
 pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> LocalContract {
     // LIBXSMM has no complex types.
-    let family = if dtype.is_complex() { Family::Own } else { target.family };
+    let family = if dtype.is_complex() { KernelFamily::Own } else { target.family };
     let mut target = Target { family, ..*target };
     let tensors = [left, right, out];
     let dims = dims_of(tensors);
@@ -51,8 +51,8 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
         Some(body) => body,
         None => plan_body(dims.map(fold), dtype, &target),
     };
-    if target.family == Family::Mixed {
-        target.family = if matches!(body, Body::Products(_)) { Family::Xsmm } else { Family::Own };
+    if target.family == KernelFamily::Mixed {
+        target.family = if matches!(body, Body::Products(_)) { KernelFamily::Xsmm } else { KernelFamily::Own };
     }
     LocalContract {
         extents: tensors.map(|t| t.extents.to_vec()),
@@ -69,7 +69,7 @@ pub struct Price {
     pub nanoseconds: f64,
     /// Whether packed operands are contiguous in runs and out is written in place. Other estimates have been off by
     /// half.
-    pub sure: bool,
+    pub reliable: bool,
 }
 
 /// Estimates the cost of `left, right -> out`, in a fraction of the time needed to plan it.
@@ -79,11 +79,11 @@ pub struct Price {
 pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> Price {
     let dims = dims_of([left, right, out]);
     if idle(&dims).is_some() {
-        return Price { nanoseconds: 0.0, sure: true };
+        return Price { nanoseconds: 0.0, reliable: true };
     }
     let dims = dims.map(fold);
     let (multiply_adds, threads) = size(&dims, target);
-    let loops = Price { nanoseconds: plan_loops(&dims, dtype, threads).cost(), sure: true };
+    let loops = Price { nanoseconds: plan_loops(&dims, dtype, threads).cost(), reliable: true };
     if is_for_loops(&dims, multiply_adds) {
         return loops;
     }
@@ -136,8 +136,8 @@ impl LocalContract {
         &self.body
     }
 
-    /// The element type and the target of the plan; its family is the one that multiplies, [`Family::Own`] or
-    /// [`Family::Xsmm`].
+    /// The element type and the target of the plan; its family is the one that multiplies, [`KernelFamily::Own`] or
+    /// [`KernelFamily::Xsmm`].
     pub fn kernel(&self) -> (Dtype, Target) {
         (self.dtype, self.target)
     }
@@ -169,20 +169,20 @@ impl LocalContract {
 /// The number of multiply-adds, and the number of threads that are worth using for loops.
 fn size(dims: &[Vec<Dim<3>>; 4], target: &Target) -> (f64, usize) {
     let multiply_adds: f64 = dims.iter().flatten().map(|d| d.extent as f64).product();
-    (multiply_adds, if multiply_adds < LOOPS_WORTH_THREADS { 1 } else { target.threads.max(1) })
+    (multiply_adds, if multiply_adds < MIN_PARALLEL_LOOP_MULTIPLY_ADDS { 1 } else { target.threads.max(1) })
 }
 
 /// Whether only loops are considered: for tiny contractions, and for those without rows, columns or a sum, where a
 /// matrix product would have nothing to reuse.
 fn is_for_loops(dims: &[Vec<Dim<3>>; 4], multiply_adds: f64) -> bool {
-    multiply_adds <= TINY || dims[1..].iter().any(Vec::is_empty)
+    multiply_adds <= MIN_GEMM_MULTIPLY_ADDS || dims[1..].iter().any(Vec::is_empty)
 }
 
 /// Plans the computation. Dimensions are folded, and none is empty.
 fn plan_body(dims: [Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Body {
     let (multiply_adds, threads) = size(&dims, target);
-    if target.family != Family::Own
-        && let Some(products) = ProductsPlan::new(&dims, threads)
+    if target.family != KernelFamily::Own
+        && let Some(products) = SmallBatchPlan::new(&dims, threads)
     {
         return Body::Products(products);
     }

@@ -1,29 +1,29 @@
 //! A list of loops that needs no heap allocation while it is short.
 //!
-//! Invariant: `many` is empty unless there are more than [`FEW`] loops, and then it holds all of them.
+//! Invariant: `many` is empty unless there are more than [`INLINE_LOOPS`] loops, and then it holds all of them.
 
 use std::ops::{Deref, DerefMut};
 
 use super::Dim;
 
 /// Most loops that are held without a heap allocation.
-const FEW: usize = 8;
+const INLINE_LOOPS: usize = 8;
 
 /// A list of loops.
 #[derive(Clone)]
 pub struct Loops<const N: usize> {
-    few: [Dim<N>; FEW],
+    few: [Dim<N>; INLINE_LOOPS],
     count: usize,
     many: Vec<Dim<N>>,
 }
 
 impl<const N: usize> Loops<N> {
     pub const fn new() -> Self {
-        Loops { few: [Dim { extent: 1, strides: [0; N] }; FEW], count: 0, many: Vec::new() }
+        Loops { few: [Dim { extent: 1, strides: [0; N] }; INLINE_LOOPS], count: 0, many: Vec::new() }
     }
 
     pub fn push(&mut self, dim: Dim<N>) {
-        if self.count < FEW {
+        if self.count < INLINE_LOOPS {
             self.few[self.count] = dim;
             self.count += 1;
         } else {
@@ -44,7 +44,7 @@ impl<const N: usize> Loops<N> {
             return dim;
         }
         let dim = self.many.remove(at);
-        if self.many.len() <= FEW {
+        if self.many.len() <= INLINE_LOOPS {
             self.few.copy_from_slice(&self.many);
             self.many.clear();
         }
@@ -101,10 +101,10 @@ mod tests {
     #[test]
     fn few_and_many_are_the_same_list() {
         let dim = |i: usize| Dim { extent: i, strides: [i as isize] };
-        let mut loops: Loops<1> = (0..FEW + 2).map(dim).collect();
-        assert_eq!(loops[..], (0..FEW + 2).map(dim).collect::<Vec<_>>());
-        for left in (0..FEW + 2).rev() {
-            assert_eq!(loops.remove(0), dim(FEW + 1 - left));
+        let mut loops: Loops<1> = (0..INLINE_LOOPS + 2).map(dim).collect();
+        assert_eq!(loops[..], (0..INLINE_LOOPS + 2).map(dim).collect::<Vec<_>>());
+        for left in (0..INLINE_LOOPS + 2).rev() {
+            assert_eq!(loops.remove(0), dim(INLINE_LOOPS + 1 - left));
             assert_eq!(loops.len(), left);
         }
     }

@@ -21,21 +21,21 @@ mod sum;
 mod target;
 mod unary;
 
-pub use chain::{SumOf, longest_chain, longest_visits};
+pub use chain::{SumKind, longest_chain, longest_visits};
 pub use contract::{Body, LocalContract, Price, plan_contract, price_contract};
 pub use fixed_loops::Loops;
 pub use fold::{Dim, fold};
 pub use gemm::{
-    Access, Axis, AxisDim, BoxAt, GemmPlan, Grid, Group, MOST_COLUMNS, OutAccess, PackBy, Panel, Partial, RowLayout,
-    RowTiles, Slab, Spot, Table, register_tiles,
+    Access, Axis, AxisDim, BoxAt, GemmPlan, Grid, Group, MAX_COLUMNS, OutAccess, PackBy, Panel, Partial, RowLayout,
+    RowTiles, Slab, Table, TileOffsets, register_tiles,
 };
 pub use isa::Isa;
 pub use layout::{Layout, key, row_major};
-pub use loops::{Any, Dots, Line, LoopPlan, Nest, Partials, SumBlocks, ThreadShare, plan_loops};
-pub use permute::{BUFFER_BYTES, Blocks, LONGEST, Moves, Permute, Side};
-pub use products::ProductsPlan;
+pub use loops::{Dots, Line, LoopPlan, Nest, Partials, StridedNest, SumBlocks, ThreadShare, plan_loops};
+pub use permute::{BUFFER_BYTES, Blocks, CopyKind, MAX_BLOCK_SIDE, Permute, Side};
+pub use products::SmallBatchPlan;
 pub use sum::{Sum, UNIT};
-use target::FAR_BYTES;
-pub(crate) use target::WORTH_THREADS;
-pub use target::{CACHE_LINE, Caches, Family, Target};
+pub(crate) use target::MIN_PARALLEL_MULTIPLY_ADDS;
+use target::MIN_STREAMED_OUT_BYTES;
+pub use target::{CACHE_LINE, Caches, KernelFamily, Target};
 pub use unary::{UnaryBody, UnaryPlan, plan_unary};

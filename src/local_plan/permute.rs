@@ -16,25 +16,25 @@ const FROM: usize = 0;
 const TO: usize = 1;
 
 /// Bytes of the contiguous stretches that a block reads and writes, with the buffer and without it.
-const STRETCH: [usize; 2] = [512, 1024];
-const STRETCH_DIRECT: [usize; 2] = [256, 256];
+const BUFFERED_STRETCH_BYTES: [usize; 2] = [512, 1024];
+const DIRECT_STRETCH_BYTES: [usize; 2] = [256, 256];
 /// Bytes of the buffer of a block, with padding between columns so that they do not compete for the same cache lines.
-pub const BUFFER_BYTES: usize = STRETCH[FROM] * (STRETCH[TO] + CACHE_LINE) / 4;
+pub const BUFFER_BYTES: usize = BUFFERED_STRETCH_BYTES[FROM] * (BUFFERED_STRETCH_BYTES[TO] + CACHE_LINE) / 4;
 /// Most rows or columns of a block, reached by elements of 4 bytes.
-pub const LONGEST: usize = STRETCH[TO] / 4;
+pub const MAX_BLOCK_SIDE: usize = BUFFERED_STRETCH_BYTES[TO] / 4;
 /// Destinations of at least this many bytes are written past the caches: their first bytes would be evicted from a
 /// second-level cache before the last are written.
-const LARGE: usize = 4 << 20;
+const MIN_STREAMED_BYTES: usize = 4 << 20;
 /// Bytes of the shortest stretch of the destination that is worth the detour through the buffer.
-const WORTH_BUFFER: usize = 256;
+const MIN_BUFFERED_BYTES: usize = 256;
 /// Bytes of the longest piece of a line, and of the lines in a block.
 const LINE_BYTES: usize = 32 << 10;
 /// Side of a block that is moved element by element.
-const SQUARE: usize = 32;
+const ELEMENTWISE_BLOCK_SIDE: usize = 32;
 /// Fewest elements on a side for which a block is still made smaller to give all threads work.
-const LEAST: usize = 16;
+const MIN_BLOCK_SIDE: usize = 16;
 /// Elements below which a second thread costs more than it gains.
-const WORTH_THREADS: usize = 1 << 15;
+const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
 /// How to copy one strided tensor onto another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,13 +44,13 @@ pub struct Permute {
     widened: usize,
     start: [isize; 2],
     blocks: Blocks,
-    body: Moves,
+    body: CopyKind,
     shares: usize,
 }
 
 /// How a block is moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moves {
+pub enum CopyKind {
     /// The columns have stride 1 on both sides.
     Lines { past_caches: bool },
     /// The columns have stride 0 in the source and 1 in the destination.
@@ -108,7 +108,7 @@ impl Permute {
         let widened = widen(&mut dims, element_bytes);
         let moved_bytes = element_bytes * widened;
         let bytes = elements.saturating_mul(element_bytes);
-        let threads = if elements < WORTH_THREADS { 1 } else { threads.max(1) };
+        let threads = if elements < MIN_PARALLEL_ELEMENTS { 1 } else { threads.max(1) };
 
         let unit = |tensor: usize| (0..dims.len()).find(|&i| dims[i].strides[tensor].unsigned_abs() == 1);
         let nearest = |tensor: usize, but: Option<usize>| {
@@ -118,36 +118,38 @@ impl Permute {
         let (from, to) = (unit(FROM), unit(TO));
         let along = |i: usize| dims[i].strides[FROM];
         let (cols, rows, body) = match (from, to) {
-            (_, Some(to)) if along(to) == 0 => (Some(to), nearest(TO, Some(to)), Moves::Spread),
+            (_, Some(to)) if along(to) == 0 => (Some(to), nearest(TO, Some(to)), CopyKind::Spread),
             (_, Some(to)) if along(to) == 1 => {
-                let past_caches = bytes >= LARGE && dims[to].extent * moved_bytes >= 4 * CACHE_LINE;
-                (Some(to), nearest(TO, Some(to)), Moves::Lines { past_caches })
+                let past_caches = bytes >= MIN_STREAMED_BYTES && dims[to].extent * moved_bytes >= 4 * CACHE_LINE;
+                (Some(to), nearest(TO, Some(to)), CopyKind::Lines { past_caches })
             }
-            (Some(from), Some(to)) if from != to => (Some(from), Some(to), Moves::Tiles { buffered: bytes >= LARGE }),
-            _ if dims.is_empty() => (None, None, Moves::Lines { past_caches: false }),
+            (Some(from), Some(to)) if from != to => {
+                (Some(from), Some(to), CopyKind::Tiles { buffered: bytes >= MIN_STREAMED_BYTES })
+            }
+            _ if dims.is_empty() => (None, None, CopyKind::Lines { past_caches: false }),
             // Scattered writes cost more than scattered reads.
             _ => {
                 let inner = nearest(TO, None);
-                (inner, nearest(FROM, inner), Moves::Elements)
+                (inner, nearest(FROM, inner), CopyKind::Elements)
             }
         };
         let mut stretch = match body {
-            Moves::Tiles { buffered: true } => STRETCH,
-            Moves::Tiles { .. } => STRETCH_DIRECT,
-            Moves::Elements => [SQUARE * moved_bytes; 2],
+            CopyKind::Tiles { buffered: true } => BUFFERED_STRETCH_BYTES,
+            CopyKind::Tiles { .. } => DIRECT_STRETCH_BYTES,
+            CopyKind::Elements => [ELEMENTWISE_BLOCK_SIDE * moved_bytes; 2],
             _ => [LINE_BYTES; 2],
         };
         stretch = stretch.map(|bytes| bytes / moved_bytes);
-        let share = (elements / widened / (4 * threads)).max(LEAST * LEAST);
-        if let Moves::Tiles { .. } | Moves::Elements = body {
-            while threads > 1 && stretch[FROM] * stretch[TO] > share && stretch.iter().any(|&s| s > LEAST) {
+        let share = (elements / widened / (4 * threads)).max(MIN_BLOCK_SIDE * MIN_BLOCK_SIDE);
+        if let CopyKind::Tiles { .. } | CopyKind::Elements = body {
+            while threads > 1 && stretch[FROM] * stretch[TO] > share && stretch.iter().any(|&s| s > MIN_BLOCK_SIDE) {
                 let longer = usize::from(stretch[TO] >= stretch[FROM]);
                 stretch[longer] /= 2;
             }
         } else if threads > 1 {
             stretch = stretch.map(|s| s.min(share));
         }
-        if let Moves::Lines { .. } | Moves::Spread = body {
+        if let CopyKind::Lines { .. } | CopyKind::Spread = body {
             stretch[TO] /= cols.map_or(1, |i| dims[i].extent).min(stretch[FROM]);
             stretch[TO] = stretch[TO].max(1);
         }
@@ -155,9 +157,9 @@ impl Permute {
         let blocks = Blocks::new(dims, [cols, rows], stretch, body, &mut turned);
         (0..2).for_each(|t| start[t] += turned[t] * widened as isize);
         let body = match body {
-            Moves::Tiles { buffered } => {
+            CopyKind::Tiles { buffered } => {
                 let run = blocks.rows.inner * blocks.rows.block() * moved_bytes;
-                Moves::Tiles { buffered: buffered && run >= WORTH_BUFFER }
+                CopyKind::Tiles { buffered: buffered && run >= MIN_BUFFERED_BYTES }
             }
             body => body,
         };
@@ -185,7 +187,7 @@ impl Permute {
         self.start
     }
 
-    pub fn body(&self) -> Moves {
+    pub fn body(&self) -> CopyKind {
         self.body
     }
 
@@ -215,7 +217,7 @@ impl Blocks {
         mut dims: Loops<2>,
         [cols, rows]: [Option<usize>; 2],
         stretch: [usize; 2],
-        body: Moves,
+        body: CopyKind,
         start: &mut [isize; 2],
     ) -> Blocks {
         let mut sides = [cols, rows].map(|first| first.map(|at| dims[at]).into_iter().collect::<Loops<2>>());
@@ -223,7 +225,7 @@ impl Blocks {
         high.into_iter().chain(low).for_each(|at| {
             dims.remove(at);
         });
-        if let Moves::Tiles { .. } = body {
+        if let CopyKind::Tiles { .. } = body {
             if let Some(first) = sides[FROM].first_mut().filter(|d| d.strides[FROM] < 0) {
                 flip(first, start);
             }
@@ -256,7 +258,7 @@ impl Blocks {
         cols.outer = insert(&mut outer, col_step);
         rows.outer = insert(&mut outer, row_step);
         cols.outer += usize::from(rows.outer <= cols.outer);
-        if let Moves::Tiles { buffered: true } = body {
+        if let CopyKind::Tiles { buffered: true } = body {
             // Steps from block to block along the source: measured up to twice as fast as along the destination, whose
             // stretches are whole cache lines anyway.
             let step = outer.remove(cols.outer);
@@ -383,9 +385,9 @@ mod tests {
     #[test]
     fn small_dimensions_make_long_stretches() {
         let plan = covers(&transposed(&[2; 22]), 4, 1);
-        assert_eq!(plan.body(), Moves::Tiles { buffered: true });
-        assert_eq!(plan.blocks().cols.inner * plan.blocks().cols.block(), STRETCH[FROM] / 4);
-        assert_eq!(plan.blocks().rows.inner * plan.blocks().rows.block(), STRETCH[TO] / 4);
+        assert_eq!(plan.body(), CopyKind::Tiles { buffered: true });
+        assert_eq!(plan.blocks().cols.inner * plan.blocks().cols.block(), BUFFERED_STRETCH_BYTES[FROM] / 4);
+        assert_eq!(plan.blocks().rows.inner * plan.blocks().rows.block(), BUFFERED_STRETCH_BYTES[TO] / 4);
     }
 
     #[test]
@@ -399,6 +401,6 @@ mod tests {
     fn a_copy_is_one_loop_of_lines() {
         let dims = [[20, 20], [1, 1]].map(|strides| Dim { extent: 20, strides });
         let plan = covers(&dims, 8, 1);
-        assert_eq!((plan.body(), plan.blocks().count()), (Moves::Lines { past_caches: false }, 1));
+        assert_eq!((plan.body(), plan.blocks().count()), (CopyKind::Lines { past_caches: false }, 1));
     }
 }

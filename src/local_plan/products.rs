@@ -10,20 +10,20 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::Dim;
-use super::target::WORTH_THREADS;
+use super::target::MIN_PARALLEL_MULTIPLY_ADDS;
 
 /// LIBXSMM is designed for products up to this extent in every direction.
-const LARGEST: usize = 64;
+const MAX_EXTENT: usize = 64;
 /// Below this many multiply-adds, a call costs more than the product.
-const SMALLEST: usize = 256;
+const MIN_MULTIPLY_ADDS: usize = 256;
 /// Fewer products than this are not a batch.
-const FEWEST: usize = 4;
+const MIN_PRODUCTS: usize = 4;
 /// Largest leading dimension for which there is code: generated code counts bytes in 32 bits.
-const FARTHEST: usize = (1 << 24) - 1;
+const MAX_LEADING_DIMENSION: usize = (1 << 24) - 1;
 
 /// Column-major products, out = left right. Strides of the three tensors are in the order left, right, out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProductsPlan {
+pub struct SmallBatchPlan {
     /// Whether left is the contraction's right: a row-major product is the column-major one with its operands
     /// exchanged.
     pub swapped: bool,
@@ -39,18 +39,18 @@ pub struct ProductsPlan {
     pub shares: usize,
 }
 
-impl ProductsPlan {
+impl SmallBatchPlan {
     /// Returns the plan if these dimensions of kinds c, m, n and k form such a batch.
-    pub(super) fn new(dims: &[Vec<Dim<3>>; 4], threads: usize) -> Option<ProductsPlan> {
+    pub(super) fn new(dims: &[Vec<Dim<3>>; 4], threads: usize) -> Option<SmallBatchPlan> {
         let [batch, m, n, k] = dims;
         let (&[m], &[n], &[k]) = (m.as_slice(), n.as_slice(), k.as_slice()) else { return None };
         let count: usize = batch.iter().map(|d| d.extent).product();
         let sizes = [m, n, k].map(|d| d.extent);
-        if count < FEWEST || sizes.iter().any(|&size| size > LARGEST) {
+        if count < MIN_PRODUCTS || sizes.iter().any(|&size| size > MAX_EXTENT) {
             return None;
         }
         let each: usize = sizes.iter().product();
-        if each < SMALLEST {
+        if each < MIN_MULTIPLY_ADDS {
             return None;
         }
         let (swapped, rows, cols, [left, right]) = match (m.strides[2], n.strides[2]) {
@@ -59,7 +59,7 @@ impl ProductsPlan {
             _ => return None,
         };
         let lead = |stride: isize, least: usize| {
-            usize::try_from(stride).ok().filter(|stride| (least..=FARTHEST).contains(stride))
+            usize::try_from(stride).ok().filter(|stride| (least..=MAX_LEADING_DIMENSION).contains(stride))
         };
         let right_by_rows = k.strides[right] != 1;
         let (step, across, least) = match right_by_rows {
@@ -70,17 +70,17 @@ impl ProductsPlan {
             return None;
         }
         let leads = [lead(k.strides[left], rows.extent)?, lead(across, least)?, lead(cols.strides[2], rows.extent)?];
-        let worth = count as f64 * each as f64 >= WORTH_THREADS;
+        let parallel = count as f64 * each as f64 >= MIN_PARALLEL_MULTIPLY_ADDS;
         let order = |dim: &Dim<3>| Dim { strides: [left, right, 2].map(|t| dim.strides[t]), ..*dim };
         let mut batch: Vec<Dim<3>> = batch.iter().map(order).collect();
         batch.sort_by_key(|dim| Reverse(dim.strides[2].unsigned_abs()));
-        Some(ProductsPlan {
+        Some(SmallBatchPlan {
             swapped,
             extents: [rows.extent, cols.extent, k.extent],
             leads,
             right_by_rows,
             batch,
-            shares: if worth { threads.clamp(1, count) } else { 1 },
+            shares: if parallel { threads.clamp(1, count) } else { 1 },
         })
     }
 
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn row_major_products_are_column_major_ones_exchanged() {
-        let plan = ProductsPlan::new(&row_major(10, [8, 16, 4]), 4).unwrap();
+        let plan = SmallBatchPlan::new(&row_major(10, [8, 16, 4]), 4).unwrap();
         assert!(plan.swapped && !plan.right_by_rows);
         assert_eq!((plan.extents, plan.leads, plan.shares), ([16, 8, 4], [16, 4, 16], 1));
         assert_eq!(plan.batch, [dim(10, [64, 32, 128])]);
@@ -149,14 +149,14 @@ mod tests {
 
     #[test]
     fn shares_are_all_products_once() {
-        let plan = ProductsPlan::new(&row_major(103, [32, 32, 32]), 4).unwrap();
+        let plan = SmallBatchPlan::new(&row_major(103, [32, 32, 32]), 4).unwrap();
         let all: Vec<usize> = (0..plan.shares).flat_map(|number| plan.share(number)).collect();
         assert!(plan.shares == 4 && all.iter().copied().eq(0..103));
     }
 
     #[test]
     fn what_is_no_such_batch() {
-        let none = |dims: &[Vec<Dim<3>>; 4]| ProductsPlan::new(dims, 1).is_none();
+        let none = |dims: &[Vec<Dim<3>>; 4]| SmallBatchPlan::new(dims, 1).is_none();
         assert!(none(&row_major(3, [16, 16, 16])), "few");
         assert!(none(&row_major(10, [65, 16, 16])), "large");
         assert!(none(&row_major(10, [2, 2, 2])), "tiny");
@@ -164,9 +164,9 @@ mod tests {
         let mut far = row_major(10, [16, 16, 16]);
         far[1][0].strides[2] = 1 << 24;
         assert!(none(&far), "columns too far apart");
-        let mut apart = row_major(10, [16, 16, 16]);
-        apart[2][0].strides[2] = 2;
-        assert!(none(&apart), "no side by side in out");
+        let mut strided = row_major(10, [16, 16, 16]);
+        strided[2][0].strides[2] = 2;
+        assert!(none(&strided), "no side by side in out");
         let mut backwards = row_major(10, [16, 16, 16]);
         backwards[1][0].strides[2] = -16;
         assert!(none(&backwards), "backwards");

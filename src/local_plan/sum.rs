@@ -14,9 +14,9 @@ pub const UNIT: usize = 512;
 /// Most elements of a step along the sum.
 const STEP: usize = 1 << 13;
 /// A sum along fewer elements than this does not repay the cost of starting a line.
-const WORTH_LINE: usize = 16;
+const MIN_LINE_ELEMENTS: usize = 16;
 /// Elements below which a second thread costs more than it gains.
-const WORTH_THREADS: usize = 1 << 15;
+const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
 /// How to sum a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Sum {
             |extent_and_stride: Option<(usize, isize)>| extent_and_stride.map(|(_, stride)| stride.unsigned_abs());
         let (last_sum, last_kept) =
             (sums.last().map(|d| (d.extent, d.strides[0])), kept.last().map(|d| (d.extent, d.strides[0])));
-        let long = last_sum.is_some_and(|(extent, _)| extent >= WORTH_LINE);
+        let long = last_sum.is_some_and(|(extent, _)| extent >= MIN_LINE_ELEMENTS);
         let inside = kept.is_empty() || (long && nearest(last_sum) < nearest(last_kept));
         let none = Dim { extent: 1, strides: [0; 2] };
         let line = if !inside {
@@ -60,7 +60,7 @@ impl Sum {
             let Dim { extent, strides: [stride] } = sums.remove(sums.len() - 1);
             Dim { extent, strides: [stride, 0] }
         };
-        let threads = if elements < WORTH_THREADS { 1 } else { threads.max(1) };
+        let threads = if elements < MIN_PARALLEL_ELEMENTS { 1 } else { threads.max(1) };
         let piece = if inside { STEP } else { UNIT.min(line.extent.div_ceil(threads).next_multiple_of(16).max(16)) };
         Sum { kept, sums, line, inside, piece, threads }
     }

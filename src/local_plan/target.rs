@@ -8,7 +8,7 @@ use crate::dtype::Dtype;
 /// The origin of the micro-kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Family {
+pub enum KernelFamily {
     /// This crate's.
     Own,
     /// LIBXSMM's, generated for each size.
@@ -21,10 +21,10 @@ pub enum Family {
 pub const CACHE_LINE: usize = 64;
 
 /// Below this many multiply-adds, waking a second thread for products costs more than it gains.
-pub(crate) const WORTH_THREADS: f64 = 400_000.0;
+pub(crate) const MIN_PARALLEL_MULTIPLY_ADDS: f64 = 400_000.0;
 
 /// From this many bytes on, out may be written past the caches: no cache keeps that much until it is read.
-pub(super) const FAR_BYTES: usize = 16 << 20;
+pub(super) const MIN_STREAMED_OUT_BYTES: usize = 16 << 20;
 
 /// Bytes of data cache that one core can count on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ impl Default for Caches {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Target {
     pub isa: Isa,
-    pub family: Family,
+    pub family: KernelFamily,
     pub caches: Caches,
     pub threads: usize,
 }

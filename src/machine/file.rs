@@ -29,9 +29,9 @@ impl Machine {
     pub fn from_toml_with(text: &str, ranks: Option<usize>) -> Result<Machine, String> {
         let failed = |error: toml::de::Error| error.to_string().trim_end().to_owned();
         let mut machine: Machine = toml::from_str(text).map_err(failed)?;
-        let said: toml::Table = toml::from_str(text).map_err(failed)?;
+        let table: toml::Table = toml::from_str(text).map_err(failed)?;
         let topology = machine.topology.as_ref().map(Synthetic::topology);
-        if let (Some(topology), false) = (&topology, said.contains_key("ranks")) {
+        if let (Some(topology), false) = (&topology, table.contains_key("ranks")) {
             machine.ranks = topology.ranks();
         }
         if ![0, machine.ranks].contains(&machine.speeds.len()) {
@@ -39,7 +39,7 @@ impl Machine {
         }
         machine.ranks = ranks.unwrap_or(machine.ranks);
         machine.check()?;
-        if let (Some(topology), false) = (&topology, said.contains_key("workers")) {
+        if let (Some(topology), false) = (&topology, table.contains_key("workers")) {
             machine.workers = topology.workers(machine.ranks_of_host(), machine.ranks > 1);
         }
         Ok(machine)

@@ -7,23 +7,23 @@
 use super::Machine;
 
 /// Maximum number of ranks of a plan. Planning, proving and explaining list each of them.
-pub const MOST_RANKS: usize = 32_768;
+pub const MAX_RANKS: usize = 32_768;
 
 /// Maximum number of compute threads of one rank.
-pub const MOST_WORKERS: usize = 1 << 16;
+pub const MAX_WORKERS: usize = 1 << 16;
 
 /// Range of rates, in operations or bytes per second.
-const LEAST_RATE: f64 = 1e-3;
-const LARGEST_RATE: f64 = 1e24;
+const MIN_RATE: f64 = 1e-3;
+const MAX_RATE: f64 = 1e24;
 
 /// Maximum of all times.
-const MOST_SECONDS: f64 = 1e9;
+const MAX_SECONDS: f64 = 1e9;
 
 /// Maximum of all factors.
-const LARGEST_FACTOR: f64 = 1e9;
+const MAX_FACTOR: f64 = 1e9;
 
 impl Machine {
-    /// Checks that its numbers allow planning: ranks and workers from 1 to [`MOST_RANKS`] and [`MOST_WORKERS`], rates
+    /// Checks that its numbers allow planning: ranks and workers from 1 to [`MAX_RANKS`] and [`MAX_WORKERS`], rates
     /// and times that are numbers within reason.
     ///
     /// ```
@@ -39,8 +39,8 @@ impl Machine {
     /// The first number that is out of range, with its name and its range.
     pub fn check(&self) -> Result<(), String> {
         let counts = [
-            ("ranks", self.ranks, MOST_RANKS),
-            ("workers", self.workers, MOST_WORKERS),
+            ("ranks", self.ranks, MAX_RANKS),
+            ("workers", self.workers, MAX_WORKERS),
             ("ranks_per_node", self.ranks_per_node, usize::MAX),
         ];
         for (name, count, most) in counts {
@@ -52,18 +52,19 @@ impl Machine {
             }
         }
         let &Machine { flops, memory_bandwidth, link_bandwidth, node_bandwidth, .. } = self;
-        let &Machine { link_latency, node_latency, start, sync_overhead, solo_speedup, interference, .. } = self;
+        let &Machine { link_latency, node_latency, startup_seconds, sync_overhead, solo_speedup, interference, .. } =
+            self;
         let numbers = [
-            ("flops", flops, LEAST_RATE, LARGEST_RATE),
-            ("memory_bandwidth", memory_bandwidth, LEAST_RATE, LARGEST_RATE),
-            ("link_bandwidth", link_bandwidth, LEAST_RATE, LARGEST_RATE),
-            ("node_bandwidth", node_bandwidth, LEAST_RATE, LARGEST_RATE),
-            ("link_latency", link_latency, 0.0, MOST_SECONDS),
-            ("node_latency", node_latency, 0.0, MOST_SECONDS),
-            ("start", start, 0.0, MOST_SECONDS),
-            ("sync_overhead", sync_overhead, 0.0, MOST_SECONDS),
-            ("solo_speedup", solo_speedup, 1.0, LARGEST_FACTOR),
-            ("interference", interference, 0.0, LARGEST_FACTOR),
+            ("flops", flops, MIN_RATE, MAX_RATE),
+            ("memory_bandwidth", memory_bandwidth, MIN_RATE, MAX_RATE),
+            ("link_bandwidth", link_bandwidth, MIN_RATE, MAX_RATE),
+            ("node_bandwidth", node_bandwidth, MIN_RATE, MAX_RATE),
+            ("link_latency", link_latency, 0.0, MAX_SECONDS),
+            ("node_latency", node_latency, 0.0, MAX_SECONDS),
+            ("start", startup_seconds, 0.0, MAX_SECONDS),
+            ("sync_overhead", sync_overhead, 0.0, MAX_SECONDS),
+            ("solo_speedup", solo_speedup, 1.0, MAX_FACTOR),
+            ("interference", interference, 0.0, MAX_FACTOR),
         ];
         for (name, number, least, most) in numbers {
             // False for NaN.
@@ -73,16 +74,16 @@ impl Machine {
         }
         let blocks = &self.block_rates;
         let possible = |[side, rate]: &[f64; 2]| {
-            (f64::MIN_POSITIVE..=LARGEST_FACTOR).contains(side) && (LEAST_RATE..=LARGEST_RATE).contains(rate)
+            (f64::MIN_POSITIVE..=MAX_FACTOR).contains(side) && (MIN_RATE..=MAX_RATE).contains(rate)
         };
         if !blocks.iter().all(possible) || !blocks.is_sorted_by(|a, b| a[0] < b[0]) {
             return Err(format!(
-                "block_rates are sides in ascending order, each with its rate, all above 0: sides up to {LARGEST_FACTOR:?}, rates \
-                 from {LEAST_RATE:?} to {LARGEST_RATE:?}"
+                "block_rates are sides in ascending order, each with its rate, all above 0: sides up to {MAX_FACTOR:?}, rates \
+                 from {MIN_RATE:?} to {MAX_RATE:?}"
             ));
         }
-        if !self.speeds.iter().all(|speed| (1.0 / LARGEST_FACTOR..=LARGEST_FACTOR).contains(speed)) {
-            return Err(format!("speeds are all above 0, from {:?} to {LARGEST_FACTOR:?}", 1.0 / LARGEST_FACTOR));
+        if !self.speeds.iter().all(|speed| (1.0 / MAX_FACTOR..=MAX_FACTOR).contains(speed)) {
+            return Err(format!("speeds are all above 0, from {:?} to {MAX_FACTOR:?}", 1.0 / MAX_FACTOR));
         }
         Ok(())
     }

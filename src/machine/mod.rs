@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-pub use limits::{MOST_RANKS, MOST_WORKERS};
+pub use limits::{MAX_RANKS, MAX_WORKERS};
 pub use placement::{Placement, RankPlacement, Warning, listed};
 pub use synthetic::Synthetic;
 pub use topology::{Cache, Domain, Topology};
@@ -52,7 +52,8 @@ pub struct Machine {
     /// Seconds of such a transfer, independent of its size.
     pub node_latency: f64,
     /// Fixed seconds of every run.
-    pub start: f64,
+    #[serde(rename = "start", alias = "startup_seconds")]
+    pub startup_seconds: f64,
     /// Additional seconds of a run when more than one rank has work: it begins when the last rank has woken up.
     #[serde(alias = "together")]
     pub sync_overhead: f64,
@@ -87,7 +88,7 @@ impl Default for Machine {
             ranks_per_node: 1,
             node_bandwidth: 4e9,
             node_latency: 1e-5,
-            start: 0.0,
+            startup_seconds: 0.0,
             sync_overhead: 0.0,
             solo_speedup: 1.0,
             interference: 1.0,

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::topology::{Domain, Topology};
 
 /// Maximum ranks that a list of places shows.
-const LISTED: usize = 64;
+const MAX_LISTED_RANKS: usize = 64;
 
 /// Placement of one rank. Numbers of units and domains are those of the system.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -88,8 +88,8 @@ impl fmt::Display for Warning {
 
 /// A line for each rank; only the first ones if there are many.
 pub fn listed(places: &[RankPlacement]) -> impl Iterator<Item = String> {
-    let more = places.len().saturating_sub(LISTED);
-    let lines = places.iter().take(LISTED).enumerate().map(|(rank, place)| format!("rank {rank}: {place}"));
+    let more = places.len().saturating_sub(MAX_LISTED_RANKS);
+    let lines = places.iter().take(MAX_LISTED_RANKS).enumerate().map(|(rank, place)| format!("rank {rank}: {place}"));
     lines.chain((more > 0).then(|| format!("and {more} more")))
 }
 
@@ -560,9 +560,9 @@ mod tests {
 
     #[test]
     fn of_many_ranks_some_are_listed() {
-        let places = vec![RankPlacement::default(); LISTED + 3];
+        let places = vec![RankPlacement::default(); MAX_LISTED_RANKS + 3];
         let lines: Vec<String> = listed(&places).collect();
-        assert_eq!((lines.len(), lines[LISTED].as_str()), (LISTED + 1, "and 3 more"));
-        assert_eq!(listed(&places[..LISTED]).count(), LISTED);
+        assert_eq!((lines.len(), lines[MAX_LISTED_RANKS].as_str()), (MAX_LISTED_RANKS + 1, "and 3 more"));
+        assert_eq!(listed(&places[..MAX_LISTED_RANKS]).count(), MAX_LISTED_RANKS);
     }
 }

@@ -25,13 +25,13 @@ use serde::{Deserialize, Serialize};
 use super::topology::{Cache, Domain, Topology};
 
 /// Maximum units of a host: eight times as many as Linux supports. More cannot be meant, and each takes memory.
-const MOST_UNITS: usize = 1 << 16;
+const MAX_UNITS: usize = 1 << 16;
 
 /// Maximum NUMA domains of a host; placing ranks compares each with all others.
-const MOST_DOMAINS: usize = 512;
+const MAX_DOMAINS: usize = 512;
 
 /// Maximum bytes of one cache, or of the memory of one domain: 1 PiB.
-const MOST_BYTES: u64 = 1 << 50;
+const MAX_BYTES: u64 = 1 << 50;
 
 /// A regular topology.
 ///
@@ -152,12 +152,12 @@ impl Synthetic {
         let domains = self.0[..domain.map_or(0, |last| last + 1)]
             .iter()
             .try_fold(1_usize, |domains, level| domains.checked_mul(level.count));
-        if domains.is_none_or(|domains| domains > MOST_DOMAINS) {
-            return Err(format!("a host has at most {MOST_DOMAINS} NUMA domains"));
+        if domains.is_none_or(|domains| domains > MAX_DOMAINS) {
+            return Err(format!("a host has at most {MAX_DOMAINS} NUMA domains"));
         }
         let units = self.0.iter().try_fold(1_usize, |units, level| units.checked_mul(level.count));
-        if units.is_none_or(|units| units > MOST_UNITS) {
-            return Err(format!("a host has at most {MOST_UNITS} processing units"));
+        if units.is_none_or(|units| units > MAX_UNITS) {
+            return Err(format!("a host has at most {MAX_UNITS} processing units"));
         }
         Ok(self)
     }
@@ -202,11 +202,11 @@ fn level(word: &str) -> Result<Level, String> {
     let (name, rest) = word.split_once(':').ok_or_else(|| format!("`{word}` is no level with its number: `core:4`"))?;
     let known = "known: pack, die, group, numa, l1 to l5, core, pu";
     let kind = Kind::parse(name).ok_or_else(|| format!("`{name}` is no level of a topology ({known})"))?;
-    let (count, said) = rest.split_once('(').map_or((rest, None), |(count, said)| (count, Some(said)));
+    let (count, attribute) = rest.split_once('(').map_or((rest, None), |(count, attribute)| (count, Some(attribute)));
     let count = count.parse().ok().filter(|&count| count > 0);
     let count = count.ok_or_else(|| format!("`{word}` needs a number above 0 behind the colon"))?;
-    let Some(said) = said else { return Ok(Level { kind, count, bytes: 0 }) };
-    let value = said.strip_suffix(')').and_then(|said| said.split_once('='));
+    let Some(attribute) = attribute else { return Ok(Level { kind, count, bytes: 0 }) };
+    let value = attribute.strip_suffix(')').and_then(|attribute| attribute.split_once('='));
     let size = value.filter(|(name, _)| kind.attribute() == Some(name)).map(|(_, size)| size);
     let size = size.ok_or_else(|| format!("`{word}`: only `numa:1(memory=240GB)` and `l2:1(size=1MiB)` say more"))?;
     let bytes =
@@ -224,7 +224,7 @@ fn bytes(text: &str) -> Option<u64> {
         Some(unit) => power(1024, unit),
         None => power(1000, unit.strip_suffix('B').unwrap_or(&unit)),
     };
-    text[..digits].parse::<u64>().ok()?.checked_mul(scale?).filter(|&bytes| bytes <= MOST_BYTES)
+    text[..digits].parse::<u64>().ok()?.checked_mul(scale?).filter(|&bytes| bytes <= MAX_BYTES)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@
 
 /// The kind of stores that a copy uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stores {
+pub enum StoreKind {
     /// Into the caches: the writer, or a core that shares its cache, reads the bytes soon.
     Cached,
     /// Past the caches, if a run has enough bytes: another core reads them, or no core does before the cache is full of
@@ -22,7 +22,7 @@ pub enum Stores {
     Streaming,
 }
 
-impl Stores {
+impl StoreKind {
     /// Copies `bytes` bytes.
     ///
     /// # Safety
@@ -32,7 +32,7 @@ impl Stores {
     pub(super) unsafe fn copy(self, from: *const u8, into: *mut u8, bytes: usize) {
         match self {
             // SAFETY: the caller's contract.
-            Stores::Streaming if bytes >= WORTH_STREAMING => unsafe { stream(from, into, bytes) },
+            StoreKind::Streaming if bytes >= MIN_STREAMED_BYTES => unsafe { stream(from, into, bytes) },
             // SAFETY: as above.
             _ => unsafe { std::ptr::copy_nonoverlapping(from, into, bytes) },
         }
@@ -40,15 +40,15 @@ impl Stores {
 }
 
 /// In shorter runs, too many cache lines are partial.
-const WORTH_STREAMING: usize = 1 << 10;
+const MIN_STREAMED_BYTES: usize = 1 << 10;
 
 /// # Safety
-/// As [`Stores::copy`].
+/// As [`StoreKind::copy`].
 #[cfg(target_arch = "x86_64")]
 unsafe fn stream(from: *const u8, into: *mut u8, bytes: usize) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
     const LINE: usize = 64;
-    const PARTS: usize = LINE / size_of::<__m128i>();
+    const VECTORS_PER_LINE: usize = LINE / size_of::<__m128i>();
     let head = into.align_offset(LINE).min(bytes);
     let lines = (bytes - head) / LINE;
     // SAFETY: head, whole lines and the rest add up to `bytes`; lines of `into` are aligned; SSE2 belongs to x86-64;
@@ -57,9 +57,9 @@ unsafe fn stream(from: *const u8, into: *mut u8, bytes: usize) {
         std::ptr::copy_nonoverlapping(from, into, head);
         let (mut source, mut target) = (from.add(head).cast::<__m128i>(), into.add(head).cast::<__m128i>());
         for _ in 0..lines {
-            let line: [__m128i; PARTS] = std::array::from_fn(|at| _mm_loadu_si128(source.add(at)));
+            let line: [__m128i; VECTORS_PER_LINE] = std::array::from_fn(|at| _mm_loadu_si128(source.add(at)));
             line.into_iter().enumerate().for_each(|(at, part)| _mm_stream_si128(target.add(at), part));
-            (source, target) = (source.add(PARTS), target.add(PARTS));
+            (source, target) = (source.add(VECTORS_PER_LINE), target.add(VECTORS_PER_LINE));
         }
         std::ptr::copy_nonoverlapping(source.cast(), target.cast::<u8>(), bytes - head - lines * LINE);
         _mm_sfence();
@@ -67,7 +67,7 @@ unsafe fn stream(from: *const u8, into: *mut u8, bytes: usize) {
 }
 
 /// # Safety
-/// As [`Stores::copy`].
+/// As [`StoreKind::copy`].
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn stream(from: *const u8, into: *mut u8, bytes: usize) {
     // SAFETY: the caller's contract.
@@ -81,15 +81,15 @@ mod tests {
     #[test]
     fn all_bytes_arrive_and_no_others_change() {
         let from: Vec<u8> = (0..5000).map(|at| (at * 7 % 251) as u8).collect();
-        for stores in [Stores::Cached, Stores::Streaming] {
+        for store_kind in [StoreKind::Cached, StoreKind::Streaming] {
             for bytes in [0, 1, 63, 64, 1023, 1024, 1025, 1087, 1151, 4096, 4800] {
                 for (source, target) in [(0, 0), (1, 0), (0, 1), (63, 17), (16, 100), (64, 63)] {
                     let mut into = vec![255; 5000];
                     // SAFETY: both vectors have 100 + 4800 bytes or more and do not overlap.
-                    unsafe { stores.copy(from[source..].as_ptr(), into[target..].as_mut_ptr(), bytes) };
+                    unsafe { store_kind.copy(from[source..].as_ptr(), into[target..].as_mut_ptr(), bytes) };
                     let expected =
                         [&vec![255; target], &from[source..source + bytes], &vec![255; 5000 - target - bytes]];
-                    assert!(into == expected.concat(), "{stores:?} {bytes} {source} {target}");
+                    assert!(into == expected.concat(), "{store_kind:?} {bytes} {source} {target}");
                 }
             }
         }

@@ -33,14 +33,14 @@ mod strided;
 pub use aligned::{Aligned, OutOfMemory};
 pub use array::Array;
 pub use bytes::{bytes_of, bytes_of_mut};
-pub use copy::Stores;
+pub use copy::StoreKind;
 pub use footprint::Footprint;
 pub use lease::{ReadLease, WriteLease};
 pub use owned::{copy_of, probe, room_for, zero_array, zeros};
 pub use remote_view::{ExportedView, Remote};
-pub use segment::{Known, Mapping, WantedSegments, machine_bytes};
+pub use segment::{Mapping, SegmentHandle, WantedSegments, machine_bytes};
 pub use store::{LeaseError, Slot, Store};
-pub use stream::{Foreign, Incoming, Outgoing};
+pub use stream::{Incoming, Outgoing, RemoteReader};
 pub use strided::Strided;
 
 // These live in `kernel`, because code below this module allocates and reports, too.

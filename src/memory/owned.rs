@@ -55,10 +55,10 @@ pub fn copy_of<T: Element>(view: &ArrayViewD<'_, T>) -> Result<ArrayD<T>, OutOfM
 /// # Errors
 /// As [`zeros`].
 pub fn room_for<T>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
-    let mut room = Vec::new();
-    let had = fallible(|| room.try_reserve_exact(elements));
+    let mut memory = Vec::new();
+    let had = fallible(|| memory.try_reserve_exact(elements));
     had.map_err(|_| OutOfMemory { bytes: elements.saturating_mul(size_of::<T>()) })?;
-    Ok(room)
+    Ok(memory)
 }
 
 /// Checks that `bytes` bytes could be allocated now; they are freed at once.

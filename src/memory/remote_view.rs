@@ -12,13 +12,13 @@ use std::rc::Rc;
 
 use super::Aligned;
 use super::located::Located;
-use super::segment::{Known, Mapping, Segment};
+use super::segment::{Mapping, Segment, SegmentHandle};
 use super::strided::Strided;
 
 /// A box in a segment of its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportedView {
-    pub segment: Known,
+    pub segment: SegmentHandle,
     /// Bytes from the start of the segment to the first element.
     pub offset: usize,
     /// Bytes per element.

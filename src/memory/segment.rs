@@ -7,13 +7,13 @@
 //! ```
 //!
 //! Invariants: while a segment lives, the process knows the addresses inside it ([`Segment::find`]). Its memory returns
-//! to the system when its owner drops it, even if others still map it. A process has at most [`MOST`] at a time, as
-//! each is an open file. It has none where the system accounts for memory when it is allocated, and none larger than
-//! the machine's memory: a refusal of other memory is an error, here it would be a signal. It has none where the
-//! address space is limited (`ulimit -v`): segments that are gone stay mapped elsewhere for a while, and would count
-//! there. Deliberately absent: systems other than Linux, and writing by others. A forked process shares segments with
-//! its parent, where other memory is copied: each sees the other's writes, and once the parent has dropped a segment,
-//! the child must not touch it.
+//! to the system when its owner drops it, even if others still map it. A process has at most [`MAX_SEGMENTS`] at a
+//! time, as each is an open file. It has none where the system accounts for memory when it is allocated, and none
+//! larger than the machine's memory: a refusal of other memory is an error, here it would be a signal. It has none
+//! where the address space is limited (`ulimit -v`): segments that are gone stay mapped elsewhere for a while, and
+//! would count there. Deliberately absent: systems other than Linux, and writing by others. A forked process shares
+//! segments with its parent, where other memory is copied: each sees the other's writes, and once the parent has
+//! dropped a segment, the child must not touch it.
 
 use std::collections::BTreeMap;
 use std::io::{Error, Result};
@@ -22,21 +22,21 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// Maximum segments of a process at a time.
-const MOST: usize = 256;
+const MAX_SEGMENTS: usize = 256;
 /// Smaller memory is not worth a file.
-const LEAST: usize = 64 << 10;
+const MIN_SEGMENT_BYTES: usize = 64 << 10;
 /// Larger memory needs huge pages, which not all systems have for files.
-const SMALL_PAGES: usize = 16 << 20;
+const MAX_SMALL_PAGE_BYTES: usize = 16 << 20;
 
 /// The number of live [`WantedSegments`].
 static WANTED: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicU64 = AtomicU64::new(1);
 /// Live segments by the address of their first byte.
-static LIVE: Mutex<BTreeMap<usize, Known>> = Mutex::new(BTreeMap::new());
+static LIVE: Mutex<BTreeMap<usize, SegmentHandle>> = Mutex::new(BTreeMap::new());
 
 /// The owner's description of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct SegmentHandle {
     /// Never used again in this process.
     pub id: u64,
     /// The file descriptor in the owner's process.
@@ -79,7 +79,7 @@ pub fn machine_bytes() -> Option<usize> {
     system::machine_bytes()
 }
 
-fn live() -> MutexGuard<'static, BTreeMap<usize, Known>> {
+fn live() -> MutexGuard<'static, BTreeMap<usize, SegmentHandle>> {
     // Each change of the list is one call, so a panic cannot leave it half changed.
     LIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -105,18 +105,19 @@ impl Segment {
     /// Returns `None` if segments are not wanted, `bytes` is too small or too large, there are too many segments, or
     /// the system refuses.
     pub(super) fn new(bytes: usize) -> Option<Segment> {
-        let fits = bytes >= LEAST && (bytes <= SMALL_PAGES || system::has_huge_pages());
+        let fits = bytes >= MIN_SEGMENT_BYTES && (bytes <= MAX_SMALL_PAGE_BYTES || system::has_huge_pages());
         if WANTED.load(Ordering::Relaxed) == 0 || !fits {
             return None;
         }
         let Limits { segments, bytes: most } = *LIMITS.get_or_init(system::limits);
-        if bytes > most || live().len() >= segments.min(MOST) {
+        if bytes > most || live().len() >= segments.min(MAX_SEGMENTS) {
             return None;
         }
         let file = system::create(bytes).ok()?;
         let (_, identity) = system::size_and_identity(&file).ok()?;
         let start = system::map(&file, bytes, true).ok()?;
-        let known = Known { id: NEXT.fetch_add(1, Ordering::Relaxed), file: system::number(&file), bytes, identity };
+        let known =
+            SegmentHandle { id: NEXT.fetch_add(1, Ordering::Relaxed), file: system::number(&file), bytes, identity };
         live().insert(start.as_ptr() as usize, known);
         Some(Segment { start, bytes, process: std::process::id(), file })
     }
@@ -130,7 +131,7 @@ impl Segment {
     }
 
     /// The segment that contains an address, and the offset from its start.
-    pub(super) fn find(address: usize) -> Option<(Known, usize)> {
+    pub(super) fn find(address: usize) -> Option<(SegmentHandle, usize)> {
         let live = live();
         let (&start, &known) = live.range(..=address).next_back()?;
         (address - start < known.bytes).then_some((known, address - start))
@@ -162,8 +163,8 @@ impl Mapping {
     ///
     /// # Errors
     /// The system refuses, or the file descriptor is of another file.
-    pub(crate) fn of(process: u32, segment: Known) -> Result<Mapping> {
-        let Known { file, bytes, identity, .. } = segment;
+    pub(crate) fn of(process: u32, segment: SegmentHandle) -> Result<Mapping> {
+        let SegmentHandle { file, bytes, identity, .. } = segment;
         let file = system::open(process, file)?;
         let (size, there) = system::size_and_identity(&file)?;
         if size < bytes as u64 || there != identity {
@@ -345,7 +346,7 @@ mod tests {
         assert_ne!(mapping.start(), segment.start());
         drop(segment);
         assert!(Segment::find(address).is_none_or(|(other, _)| other.id != known.id));
-        assert!(Segment::new(LEAST - 1).is_none());
+        assert!(Segment::new(MIN_SEGMENT_BYTES - 1).is_none());
         assert!(Segment::new(usize::MAX / 2).is_none());
     }
 
@@ -356,8 +357,8 @@ mod tests {
         let (known, _) = Segment::find(segment.start().as_ptr() as usize).unwrap();
         let of = |known| Mapping::of(std::process::id(), known);
         assert!(of(known).is_ok());
-        assert!(of(Known { bytes: 100_001, ..known }).is_err());
-        assert!(of(Known { identity: [known.identity[0], known.identity[1] + 1], ..known }).is_err());
+        assert!(of(SegmentHandle { bytes: 100_001, ..known }).is_err());
+        assert!(of(SegmentHandle { identity: [known.identity[0], known.identity[1] + 1], ..known }).is_err());
     }
 
     #[test]

@@ -168,7 +168,7 @@ impl Store {
     }
 
     /// Prefetches a buffer that will be leased soon: its first cache line, which is all of a small one.
-    pub fn expect(&self, buffer: usize) {
+    pub fn prefetch(&self, buffer: usize) {
         if let Some(slot) = self.slots.get(buffer).and_then(Option::as_ref) {
             prefetch(slot.origin.cast_const());
         }

@@ -9,7 +9,7 @@
 //! Invariant: steps are consecutive; together they move the same bytes as [`ReadLease::pack`] and
 //! [`WriteLease::unpack`] do at once. Cost: that of copying, and a few operations for each dense run.
 
-use super::copy::Stores;
+use super::copy::StoreKind;
 use super::lease::{ReadLease, WriteLease};
 use super::located::Located;
 use super::remote_view::{ExportedView, Remote};
@@ -138,12 +138,12 @@ impl Outgoing {
     }
 
     /// Fills `out` with the next bytes; at least that many must be left.
-    pub fn read(&mut self, out: &mut [u8], stores: Stores) {
+    pub fn read(&mut self, out: &mut [u8], store_kind: StoreKind) {
         let mut done = 0;
         self.0.step(out.len(), |run, bytes| {
             // SAFETY: the run is leased for reading; `out` is a distinct exclusive slice, and steps add up to its
             // length.
-            unsafe { stores.copy(run.cast_const(), out[done..done + bytes].as_mut_ptr(), bytes) };
+            unsafe { store_kind.copy(run.cast_const(), out[done..done + bytes].as_mut_ptr(), bytes) };
             done += bytes;
         });
     }
@@ -151,9 +151,9 @@ impl Outgoing {
 
 /// Boxes of another process being read.
 #[derive(Debug)]
-pub struct Foreign(Steps<Remote>);
+pub struct RemoteReader(Steps<Remote>);
 
-impl Foreign {
+impl RemoteReader {
     /// Fills `out` with the next bytes; at least that many must be left, and their owner must still lend them.
     pub(crate) fn read(&mut self, out: &mut [u8]) {
         let mut done = 0;
@@ -166,8 +166,8 @@ impl Foreign {
     }
 
     /// Starts at the first byte of the first box.
-    pub(crate) fn new(boxes: Vec<Remote>) -> Foreign {
-        Foreign(Steps::new(boxes))
+    pub(crate) fn new(boxes: Vec<Remote>) -> RemoteReader {
+        RemoteReader(Steps::new(boxes))
     }
 
     /// Bytes that are left to read.
@@ -192,21 +192,21 @@ impl Incoming {
     }
 
     /// Copies the next bytes of another process's boxes to their destination.
-    pub fn copy(&mut self, from: &mut Foreign, bytes: usize, stores: Stores) {
+    pub fn copy(&mut self, from: &mut RemoteReader, bytes: usize, store_kind: StoreKind) {
         from.0.step(bytes, |run, bytes| {
             // SAFETY: the run lies in memory that the other process keeps unchanged until it hears that the boxes have
             // been copied.
-            self.write(unsafe { std::slice::from_raw_parts(run.cast_const(), bytes) }, stores);
+            self.write(unsafe { std::slice::from_raw_parts(run.cast_const(), bytes) }, store_kind);
         });
     }
 
     /// Writes `from` to its destination; there must be room for at least as many bytes.
-    pub fn write(&mut self, from: &[u8], stores: Stores) {
+    pub fn write(&mut self, from: &[u8], store_kind: StoreKind) {
         let mut done = 0;
         self.0.step(from.len(), |run, bytes| {
             // SAFETY: the run is leased for writing, so nothing else touches it; `from` is a distinct slice, and steps
             // add up to its length.
-            unsafe { stores.copy(from[done..done + bytes].as_ptr(), run, bytes) };
+            unsafe { store_kind.copy(from[done..done + bytes].as_ptr(), run, bytes) };
             done += bytes;
         });
     }
@@ -234,8 +234,8 @@ mod tests {
     #[test]
     fn steps_of_any_size_are_the_whole() {
         let boxes = [vec![1..4, 0..5, 2..6], vec![0..1, 1..2, 0..7], vec![2..2, 0..5, 0..7], vec![4..6, 0..5, 0..7]];
-        for (step, stores) in
-            [1, 3, 4, 7, 28, 100, 10_000].into_iter().zip([Stores::Cached, Stores::Streaming].into_iter().cycle())
+        for (step, store_kind) in
+            [1, 3, 4, 7, 28, 100, 10_000].into_iter().zip([StoreKind::Cached, StoreKind::Streaming].into_iter().cycle())
         {
             let (from, into) = (numbered(&[6, 5, 7], 1.0), numbered(&[6, 5, 7], 0.0));
             let read = || boxes.iter().map(|bounds| from.read(0, bounds).unwrap()).collect::<Vec<_>>();
@@ -246,8 +246,8 @@ mod tests {
             let mut seen = Vec::new();
             while source.left() > 0 {
                 let mut part = vec![0; step.min(source.left())];
-                source.read(&mut part, stores);
-                target.write(&part, stores);
+                source.read(&mut part, store_kind);
+                target.write(&part, store_kind);
                 seen.extend(part);
             }
             assert!(seen == whole && target.left() == 0, "steps of {step} bytes");
@@ -263,11 +263,11 @@ mod tests {
         let boxes = [[0..1, 0..6], [1..1, 0..6], [1..3, 1..4]];
         let mut source = Outgoing::new(boxes.iter().map(|bounds| store.read(0, bounds).unwrap()).collect());
         let free = |number: usize| store.write(0, &boxes[number]).is_ok();
-        source.read(&mut [0; 23], Stores::Cached);
+        source.read(&mut [0; 23], StoreKind::Cached);
         assert!(!free(0));
-        source.read(&mut [0; 1], Stores::Cached);
+        source.read(&mut [0; 1], StoreKind::Cached);
         assert!(free(0) && !free(2));
-        source.read(&mut [0; 24], Stores::Cached);
+        source.read(&mut [0; 24], StoreKind::Cached);
         assert!(free(2));
     }
 

@@ -6,9 +6,9 @@
 //! algorithm of every contraction below.
 //!
 //! Invariant: the selection is the cheapest of all combinations of candidates by [`Cost`], unless tables are truncated.
-//! In trees of more than [`MANY`] nodes only the best few entries of a table are kept; in very large trees a single
-//! one, which amounts to choosing node by node. Deliberately absent: ranks in groups ([`super::groups`]), and
-//! pipelines.
+//! In trees of more than [`MAX_FULL_TABLE_NODES`] nodes only the best few entries of a table are kept; in very large
+//! trees a single one, which amounts to choosing node by node. Deliberately absent: ranks in groups
+//! ([`super::groups`]), and pipelines.
 
 use super::context::PlanningContext;
 use super::{Candidate, PlanError};
@@ -18,12 +18,12 @@ use crate::distribution::Distribution;
 use crate::tree::{NodeId, Step, Tree};
 
 /// Tables of trees with at most this many nodes keep all entries.
-const MANY: usize = 64;
-/// Tables of larger trees with at most this many nodes keep [`FEW`] entries.
-const VERY_MANY: usize = 4096;
-const FEW: usize = 8;
+const MAX_FULL_TABLE_NODES: usize = 64;
+/// Tables of larger trees with at most this many nodes keep [`PRUNED_TABLE_ENTRIES`] entries.
+const MAX_PRUNED_TABLE_NODES: usize = 4096;
+const PRUNED_TABLE_ENTRIES: usize = 8;
 /// The number of candidates of a contraction that are kept for display.
-const SHOWN: usize = 8;
+const MAX_CONSIDERED: usize = 8;
 
 /// One way to produce a tensor.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ pub struct Choice {
 /// The cheapest way to produce a tensor.
 pub struct Cheapest {
     pub seconds: f64,
-    pub lies: Distribution,
+    pub distribution: Distribution,
     /// All contractions of the subtree.
     pub contractions: Vec<(NodeId, Choice)>,
 }
@@ -73,27 +73,27 @@ impl Tables {
     ///
     /// # Errors
     /// As [`PlanningContext::candidates`].
-    pub fn new(choices: &PlanningContext) -> Result<Tables, PlanError> {
-        let PlanningContext { tree, cost, .. } = choices;
+    pub fn new(context: &PlanningContext) -> Result<Tables, PlanError> {
+        let PlanningContext { tree, cost, .. } = context;
         let keep = match tree.nodes.len() {
-            steps if steps <= MANY => usize::MAX,
-            steps if steps <= VERY_MANY => FEW,
+            steps if steps <= MAX_FULL_TABLE_NODES => usize::MAX,
+            steps if steps <= MAX_PRUNED_TABLE_NODES => PRUNED_TABLE_ENTRIES,
             _ => 1,
         };
         let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
         let mut all_considered = Vec::with_capacity(tree.nodes.len());
         for node in 0..tree.nodes.len() {
-            let search = AlgorithmSearch { tree, cost, choices, tables: &tables };
+            let search = AlgorithmSearch { tree, cost, context, tables: &tables };
             let (table, shown) = match search.table(node)? {
                 Table::Entries(mut entries) => {
                     entries.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
                     let priced =
                         entries.iter().filter_map(|entry| Some((entry.algorithm.as_ref()?, entry.own, entry.seconds)));
                     let shown = considered(tree, priced);
-                    let alone = |a: &Entry, b: &Entry| a.own.total_cmp(&b.own);
+                    let by_own_cost = |a: &Entry, b: &Entry| a.own.total_cmp(&b.own);
                     let contracts = matches!(tree.nodes[node].step, Step::Contract { .. });
-                    let kept = if contracts && choices.options.step_by_step {
-                        entries.into_iter().min_by(alone).into_iter().collect()
+                    let kept = if contracts && context.options.step_by_step {
+                        entries.into_iter().min_by(by_own_cost).into_iter().collect()
                     } else {
                         best(entries, keep)
                     };
@@ -112,8 +112,8 @@ impl Tables {
         let Table::Entries(entries) = &self.tables[node] else { return None };
         // Entries are sorted, cheapest first.
         let first = entries.first()?;
-        let (seconds, lies) = (first.seconds, first.distribution.clone());
-        Some(Cheapest { seconds, lies, contractions: self.chosen(tree, node, 0) })
+        let (seconds, distribution) = (first.seconds, first.distribution.clone());
+        Some(Cheapest { seconds, distribution, contractions: self.chosen(tree, node, 0) })
     }
 
     /// Traces an entry of a node back to the contractions of its subtree.
@@ -143,9 +143,9 @@ impl Tables {
 ///
 /// # Errors
 /// As [`PlanningContext::candidates`].
-pub fn algorithms(choices: &PlanningContext) -> Result<Vec<Choice>, PlanError> {
-    let PlanningContext { tree, cost, options, .. } = choices;
-    let tables = Tables::new(choices)?;
+pub fn algorithms(context: &PlanningContext) -> Result<Vec<Choice>, PlanError> {
+    let PlanningContext { tree, cost, options, .. } = context;
+    let tables = Tables::new(context)?;
     let root = tree.root();
     let mut chosen: Vec<Choice> = tree.nodes.iter().map(|_| Choice::default()).collect();
     let Table::Entries(entries) = &tables.tables[root] else { return Ok(chosen) };
@@ -177,13 +177,13 @@ fn describe(tree: &Tree, algorithm: &Algorithm) -> String {
     algorithm.describe(|label| tree.name(label).to_owned())
 }
 
-/// The first [`SHOWN`] of some algorithms, with the seconds of the contraction and of the whole subtree, for display.
-/// Algorithms with the same description, such as variants of one algorithm with the same cuts, appear once.
+/// The first [`MAX_CONSIDERED`] of some algorithms, with the seconds of the contraction and of the whole subtree, for
+/// display. Algorithms with the same description, such as variants of one algorithm with the same cuts, appear once.
 pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, f64, f64)>) -> Vec<Candidate> {
     let mut considered: Vec<Candidate> = Vec::new();
     for (algorithm, contraction, whole) in priced {
         let how = describe(tree, algorithm);
-        if considered.len() < SHOWN && considered.iter().all(|other| other.how != how) {
+        if considered.len() < MAX_CONSIDERED && considered.iter().all(|other| other.how != how) {
             considered.push(Candidate { how, contraction, whole, chosen: false });
         }
     }
@@ -193,7 +193,7 @@ pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, 
 struct AlgorithmSearch<'a> {
     tree: &'a Tree,
     cost: &'a Cost<'a>,
-    choices: &'a PlanningContext<'a>,
+    context: &'a PlanningContext<'a>,
     tables: &'a [Table],
 }
 
@@ -204,7 +204,7 @@ impl AlgorithmSearch<'_> {
 
     fn table(&self, node: NodeId) -> Result<Table, PlanError> {
         Ok(match &self.tree.nodes[node].step {
-            Step::Leaf { .. } => match self.choices.fixed(node) {
+            Step::Leaf { .. } => match self.context.fixed(node) {
                 Some(distribution) => Table::Entries(vec![Entry {
                     distribution,
                     seconds: 0.0,
@@ -227,16 +227,16 @@ impl AlgorithmSearch<'_> {
     fn unary(&self, node: NodeId, input: NodeId, entries: &[Entry]) -> Vec<Entry> {
         let (from, out) = (self.labels(input), self.labels(node));
         let step = |(at, entry): (usize, &Entry)| {
-            let (mut lies, mut seconds) = (entry.distribution.clone(), entry.seconds);
-            if carried(&lies, from, out).is_none() {
-                let wanted = self.choices.preferred(from);
-                seconds += self.cost.redistribution(from, &lies, &wanted);
-                lies = wanted;
+            let (mut source, mut seconds) = (entry.distribution.clone(), entry.seconds);
+            if carried(&source, from, out).is_none() {
+                let wanted = self.context.preferred(from);
+                seconds += self.cost.redistribution(from, &source, &wanted);
+                source = wanted;
             }
-            let mut distribution = carried(&lies, from, out).unwrap_or_else(Distribution::single);
+            let mut distribution = carried(&source, from, out).unwrap_or_else(Distribution::single);
             seconds += self.cost.unary(from, out, &distribution);
             if distribution.summands() > 1 {
-                let wanted = self.choices.preferred(out);
+                let wanted = self.context.preferred(out);
                 seconds += self.cost.redistribution(out, &distribution, &wanted);
                 distribution = wanted;
             }
@@ -247,27 +247,27 @@ impl AlgorithmSearch<'_> {
 
     fn contract(&self, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Result<Vec<Entry>, PlanError> {
         // The cheapest distributions of the inputs: the ones that algorithms without requirements are priced with.
-        let lies = inputs.map(|input| match &self.tables[input] {
+        let input_distributions = inputs.map(|input| match &self.tables[input] {
             Table::Free => None,
             Table::Entries(entries) => entries.first().map(|entry| &entry.distribution),
         });
-        let mut ways: [Vec<(Distribution, f64, usize)>; 2] = [Vec::new(), Vec::new()];
+        let mut options_by_input: [Vec<(Distribution, f64, usize)>; 2] = [Vec::new(), Vec::new()];
         let mut entries = Vec::new();
-        for algorithm in self.choices.candidates(node, kinds)? {
-            let (needs, own) = self.choices.contraction(node, inputs, &algorithm, lies);
+        for algorithm in self.context.candidates(node, kinds)? {
+            let (needs, own) = self.context.contraction(node, inputs, &algorithm, input_distributions);
             let mut seconds = own;
             let mut from = [0; 2];
             for (side, wanted) in [needs.left, needs.right].into_iter().enumerate() {
-                let way = match ways[side].iter().find(|(known, ..)| *known == wanted) {
+                let best = match options_by_input[side].iter().find(|(known, ..)| *known == wanted) {
                     Some((_, seconds, entry)) => (*seconds, *entry),
                     None => {
                         let (seconds, entry) = self.bring(inputs[side], &wanted);
-                        ways[side].push((wanted, seconds, entry));
+                        options_by_input[side].push((wanted, seconds, entry));
                         (seconds, entry)
                     }
                 };
-                seconds += way.0;
-                from[side] = way.1;
+                seconds += best.0;
+                from[side] = best.1;
             }
             entries.push(Entry { distribution: needs.out, seconds, own, algorithm: Some(algorithm), inputs: from });
         }
@@ -338,31 +338,32 @@ mod tests {
     }
 
     /// The candidates of every contraction, with their distributions and seconds.
-    fn candidates(choices: &PlanningContext) -> Vec<Vec<(Algorithm, Distributions, f64)>> {
-        let of = |node: usize| match &choices.tree.nodes[node].step {
+    fn candidates(context: &PlanningContext) -> Vec<Vec<(Algorithm, Distributions, f64)>> {
+        let of = |node: usize| match &context.tree.nodes[node].step {
             Step::Contract { left, right, kinds } => {
-                let all = choices.candidates(node, kinds).unwrap().into_iter();
+                let all = context.candidates(node, kinds).unwrap().into_iter();
                 all.map(|algorithm| {
-                    let (needs, seconds) = choices.contraction(node, [*left, *right], &algorithm, [None, None]);
+                    let (needs, seconds) = context.contraction(node, [*left, *right], &algorithm, [None, None]);
                     (algorithm, needs, seconds)
                 })
                 .collect()
             }
             _ => Vec::new(),
         };
-        (0..choices.tree.nodes.len()).map(of).collect()
+        (0..context.tree.nodes.len()).map(of).collect()
     }
 
     /// The seconds of the whole tree when contraction `node` uses its candidate `picked[node]`.
-    fn whole(choices: &PlanningContext, all: &[Vec<(Algorithm, Distributions, f64)>], picked: &[usize]) -> f64 {
+    fn whole(context: &PlanningContext, all: &[Vec<(Algorithm, Distributions, f64)>], picked: &[usize]) -> f64 {
         let mut seconds = 0.0;
-        for (node, step) in choices.tree.nodes.iter().enumerate() {
+        for (node, step) in context.tree.nodes.iter().enumerate() {
             let Step::Contract { left, right, .. } = step.step else { continue };
             let (_, needs, own) = &all[node][picked[node]];
             seconds += own;
             for (input, wanted) in [(left, &needs.left), (right, &needs.right)] {
-                if let Some((_, lies, _)) = all[input].get(picked[input]) {
-                    seconds += choices.cost.redistribution(&choices.tree.nodes[input].labels, &lies.out, wanted);
+                if let Some((_, distribution, _)) = all[input].get(picked[input]) {
+                    seconds +=
+                        context.cost.redistribution(&context.tree.nodes[input].labels, &distribution.out, wanted);
                 }
             }
         }
@@ -379,26 +380,26 @@ mod tests {
             let tree = random_tree(&mut numbers, contractions);
             let machine = &machine[numbers.below(3)];
             let cost = Cost { machine, dtype: options.dtype, extents: &tree.extents };
-            let choices = PlanningContext { tree: &tree, machine, options: &options, cost, uncut: &[] };
-            let all = candidates(&choices);
-            let ways: f64 = all.iter().map(|ways| ways.len().max(1) as f64).product();
-            if ways > 2e4 {
+            let context = PlanningContext { tree: &tree, machine, options: &options, cost, uncut: &[] };
+            let all = candidates(&context);
+            let combinations: f64 = all.iter().map(|candidates| candidates.len().max(1) as f64).product();
+            if combinations > 2e4 {
                 continue;
             }
             let mut picked = vec![0; all.len()];
             let mut least = f64::INFINITY;
             // Enumerates all combinations, like an odometer.
             loop {
-                least = least.min(whole(&choices, &all, &picked));
+                least = least.min(whole(&context, &all, &picked));
                 let Some(next) = (0..all.len()).find(|&node| picked[node] + 1 < all[node].len()) else { break };
                 picked[next] += 1;
                 picked[..next].fill(0);
             }
-            let chosen: Vec<_> = algorithms(&choices).unwrap().into_iter().map(|choice| choice.algorithm).collect();
+            let chosen: Vec<_> = algorithms(&context).unwrap().into_iter().map(|choice| choice.algorithm).collect();
             let picked: Vec<usize> = (0..all.len())
                 .map(|node| all[node].iter().position(|(a, ..)| Some(a) == chosen[node].as_ref()).unwrap_or(0))
                 .collect();
-            let seconds = whole(&choices, &all, &picked);
+            let seconds = whole(&context, &all, &picked);
             assert!(seconds <= least * (1.0 + 1e-9), "{seconds} of {least}: {tree:?}");
             trees += 1;
             not_local += usize::from(chosen.iter().flatten().any(|algorithm| *algorithm != Algorithm::Local));

@@ -32,7 +32,7 @@ impl Candidates<'_> {
                 forced.is_some() || self.ranks() > 1 || algorithm.kind().residency() == Residency::Alone
             })
             .collect();
-        let named = if self.options.spread && self.ranks() > 1 { spread(named) } else { named };
+        let named = if self.options.spread && self.ranks() > 1 { without_whole_tensors(named) } else { named };
         if let (true, Some(algorithm)) = (named.is_empty(), forced) {
             return Err(self.no_algorithm(algorithm, node));
         }
@@ -97,9 +97,9 @@ impl Candidates<'_> {
 }
 
 /// Removes algorithms that hold a whole tensor on one rank, unless there are no others.
-fn spread(all: Vec<Algorithm>) -> Vec<Algorithm> {
-    let (alone, others): (Vec<_>, Vec<_>) = all.into_iter().partition(Algorithm::holds_whole);
-    if others.is_empty() { alone } else { others }
+fn without_whole_tensors(all: Vec<Algorithm>) -> Vec<Algorithm> {
+    let (on_one_rank, others): (Vec<_>, Vec<_>) = all.into_iter().partition(Algorithm::holds_whole);
+    if others.is_empty() { on_one_rank } else { others }
 }
 
 /// Whether the algorithm cuts the wanted dimensions: a single one must be its first cut, two must be its cuts in any

@@ -35,14 +35,14 @@ impl PlanningContext<'_> {
     /// part of a diagonal.
     pub fn preferred(&self, labels: &[Label]) -> Distribution {
         let once = |label: &Label| labels.iter().filter(|&l| l == label).count() == 1;
-        let alone =
+        let undistributed =
             self.machine.ranks == 1 || self.options.algorithm.map(AlgorithmName::residency) == Some(Residency::Alone);
         let longest = (0..labels.len())
             .filter(|&dim| once(&labels[dim]) && !self.uncut.contains(&labels[dim]))
             // The first of equal extents: blocks of an outer dimension are dense.
             .min_by_key(|&dim| std::cmp::Reverse(self.tree.extent(labels[dim])));
         match longest {
-            Some(dim) if !alone => Distribution::cut(dim, self.machine.ranks),
+            Some(dim) if !undistributed => Distribution::cut(dim, self.machine.ranks),
             _ => Distribution::single(),
         }
     }
@@ -58,17 +58,18 @@ impl PlanningContext<'_> {
         candidates.of(&tree.step_text(node), kinds, self.labels(node))
     }
 
-    /// Returns the distributions that an algorithm requires and produces, and the seconds of the contraction. `lies`
-    /// are the current distributions of the inputs (`None`: free). Unless rank 0 is alone, the contractions at the leaves
-    /// of the tree include the synchronisation overhead, as ranks begin to wait for each other there.
+    /// Returns the distributions that an algorithm requires and produces, and the seconds of the contraction.
+    /// `input_distributions` are the current distributions of the inputs (`None`: free). Unless rank 0 is alone, the
+    /// contractions at the leaves of the tree include the synchronisation overhead, as ranks begin to wait for each
+    /// other there.
     pub fn contraction(
         &self,
         node: NodeId,
         inputs: [NodeId; 2],
         algorithm: &Algorithm,
-        lies: [Option<&Distribution>; 2],
+        input_distributions: [Option<&Distribution>; 2],
     ) -> (Distributions, f64) {
-        let (needs, seconds) = self.by_itself(node, inputs, algorithm, lies);
+        let (needs, seconds) = self.by_itself(node, inputs, algorithm, input_distributions);
         let waits = algorithm.kind().residency() != Residency::Alone;
         let first = waits && inputs.into_iter().all(|input| self.is_given(input));
         (needs, if first { seconds + self.machine.sync_overhead } else { seconds })
@@ -95,12 +96,12 @@ impl PlanningContext<'_> {
             return (needs, self.cost.contraction(algorithm, self.labels(left), self.labels(right), self.labels(node)));
         }
         // Inputs stay in place if they hold final values; partial sums are redistributed first.
-        let lies = |input: NodeId, at: Option<&Distribution>| {
+        let in_place = |input: NodeId, at: Option<&Distribution>| {
             at.filter(|at| at.summands() == 1).cloned().unwrap_or_else(|| self.preferred(self.labels(input)))
         };
         let fixed = self.options.fixed.output.clone().filter(|at| node == self.tree.root() && at.summands() == 1);
         let out = fixed.unwrap_or_else(|| self.preferred(self.labels(node)));
-        let needs = Distributions { left: lies(left, inputs[0]), right: lies(right, inputs[1]), out };
+        let needs = Distributions { left: in_place(left, inputs[0]), right: in_place(right, inputs[1]), out };
         let tensors = [(left, &needs.left), (right, &needs.right), (node, &needs.out)];
         let tensors = tensors.map(|(node, distribution)| self.tensor(node, distribution));
         let seconds = self.cost.slicing(algorithm, &tensors);

@@ -7,19 +7,19 @@ use crate::distribution::Distribution;
 use crate::schedule::{Action, Builder, Schedule, Work};
 
 /// The most ranks whose schedules are generated to price an algorithm.
-const RANKS_LOOKED_AT: usize = 16;
+const MAX_SAMPLED_RANKS: usize = 16;
 /// The most ranks whose blocks are sampled to price a redistribution.
-const BLOCKS_LOOKED_AT: usize = 8;
+const MAX_SAMPLED_BLOCKS: usize = 8;
 
 impl Cost<'_> {
     /// Predicted seconds of an algorithm that accepts any distributions, for the given ones. On the busiest of the
     /// sampled ranks, computing and receiving overlap, except that receiving the first piece is exposed.
-    pub fn slicing(&self, algorithm: &Algorithm, lies: &[Tensor; 3]) -> f64 {
+    pub fn slicing(&self, algorithm: &Algorithm, distributions: &[Tensor; 3]) -> f64 {
         let ranks = self.machine.ranks;
-        let sampled_ranks: Vec<usize> = (0..ranks).step_by(ranks.div_ceil(RANKS_LOOKED_AT)).collect();
+        let sampled_ranks: Vec<usize> = (0..ranks).step_by(ranks.div_ceil(MAX_SAMPLED_RANKS)).collect();
         let busiest = sampled_ranks.into_iter().map(|rank| {
             let mut builder = Builder::new(rank, ranks, self.dtype.size());
-            let [left, right, out] = lies.each_ref().map(|tensor| tensor.clone().declared(&mut builder));
+            let [left, right, out] = distributions.each_ref().map(|tensor| tensor.clone().declared(&mut builder));
             algorithm.generate(&mut builder, &Contraction { left, right, out, onto: false });
             let schedule = builder.unplaced();
             let (mut compute, mut messages) = (0.0, 0.0f64);
@@ -71,7 +71,7 @@ impl Cost<'_> {
         }
         let shape: Vec<usize> = labels.iter().map(|label| self.extents[label.0 as usize]).collect();
         let (span, ranks) = (to.span(), to.places());
-        let every = span.len().div_ceil(BLOCKS_LOOKED_AT).max(1);
+        let every = span.len().div_ceil(MAX_SAMPLED_BLOCKS).max(1);
         let missing = span.step_by(every).map(|rank| {
             let Some(need) = to.block(&shape, rank) else { return 0.0 };
             let have = from.block(&shape, rank).map_or(0, |have| have.intersect(&need).volume());

@@ -14,12 +14,12 @@ use super::{Options, Pipeline, Plan, PlanError, ResultResidency, Source, Value, 
 use crate::algorithm::{Cost, Distributions, carried};
 use crate::dims::Label;
 use crate::distribution::{Axis, Distribution, Role};
-use crate::machine::{MOST_RANKS, Machine};
+use crate::machine::{MAX_RANKS, Machine};
 use crate::schedule::ReuseScope;
 use crate::tree::{NodeId, Step, Tree, UnaryOp};
 
 /// If the predicted times of two plans differ by less than this factor, neither is known to be faster.
-const ALIKE: f64 = 1.05;
+const MAX_EQUAL_TIME_RATIO: f64 = 1.05;
 
 /// The state of a node's tensor during planning.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ struct Planner<'a> {
     tree: &'a Tree,
     machine: &'a Machine,
     options: &'a Options,
-    choices: PlanningContext<'a>,
+    context: PlanningContext<'a>,
     /// By node.
     chosen: Vec<Choice>,
     /// By node, its ranks; `None`: all.
@@ -43,7 +43,7 @@ struct Planner<'a> {
     values: Vec<Value>,
 }
 
-/// Plans a tree. Dimensions in `uncut` must not be distributed; `lanes` are ranges of nodes that run concurrently as
+/// Plans a tree. Dimensions in `uncut` must not be distributed; `branches` are ranges of nodes that run concurrently as
 /// branches.
 ///
 /// If both are empty, other plans may replace the one that [`algorithm_selection`] finds:
@@ -56,15 +56,15 @@ pub fn distribute(
     machine: &Machine,
     options: &Options,
     uncut: &[Label],
-    lanes: &[Range<NodeId>],
+    branches: &[Range<NodeId>],
 ) -> Result<Plan, PlanError> {
     let whole = (tree, machine, options);
-    let plan = planned(expression, whole, uncut, lanes, None)?;
-    if !uncut.is_empty() || !lanes.is_empty() {
+    let plan = planned(expression, whole, uncut, branches, None)?;
+    if !uncut.is_empty() || !branches.is_empty() {
         return Ok(plan);
     }
     if let Some(Stages { pipeline, contractions }) =
-        (Pipelining { tree, machine, options }).best(plan.seconds() - machine.start)
+        (Pipelining { tree, machine, options }).best(plan.seconds() - machine.startup_seconds)
     {
         let label = pipeline.label;
         let pipelined = planned(expression, whole, &[label], &[], Some((Some(pipeline), contractions)))?;
@@ -77,7 +77,8 @@ pub fn distribute(
     let by_step = Options { step_by_step: true, ..options.clone() };
     // The choice of one step may force a later redistribution that the user forbids.
     let by_step = differs.then(|| planned(expression, (tree, machine, &by_step), &[], &[], None)).and_then(Result::ok);
-    let better = |steps: &Plan| steps.seconds() <= ALIKE * plan.seconds() && received(steps) < received(&plan);
+    let better =
+        |steps: &Plan| steps.seconds() <= MAX_EQUAL_TIME_RATIO * plan.seconds() && received(steps) < received(&plan);
     let plan = by_step.filter(better).unwrap_or(plan);
     let Some(contractions) = (Grouping { tree, machine, options }).best() else { return Ok(plan) };
     let grouped = planned(expression, whole, &[], &[], Some((None, contractions)))?;
@@ -92,15 +93,15 @@ fn planned(
     expression: &str,
     (tree, machine, options): (&Tree, &Machine, &Options),
     uncut: &[Label],
-    lanes: &[Range<NodeId>],
+    branches: &[Range<NodeId>],
     groups: Option<Groups>,
 ) -> Result<Plan, PlanError> {
     fits(tree, machine, options, uncut)?;
     let cost = Cost { machine, dtype: options.dtype, extents: &tree.extents };
-    let choices = PlanningContext { tree, machine, options, cost, uncut };
+    let context = PlanningContext { tree, machine, options, cost, uncut };
     let (pipeline, chosen, groups) = match groups {
         None => {
-            let chosen = algorithm_selection::algorithms(&choices)?;
+            let chosen = algorithm_selection::algorithms(&context)?;
             let groups = chosen.iter().map(|_| None).collect();
             (None, chosen, groups)
         }
@@ -114,7 +115,7 @@ fn planned(
         tree,
         machine,
         options,
-        choices,
+        context,
         chosen,
         groups,
         placed: Vec::with_capacity(tree.nodes.len()),
@@ -127,8 +128,8 @@ fn planned(
         planner.placed.push(placed);
     }
     starts.push(planner.values.len());
-    let planned = lanes.iter().map(|lane| starts[lane.start]..starts[lane.end]);
-    let planned = planned.filter(|lane| !lane.is_empty()).collect();
+    let planned = branches.iter().map(|branch| starts[branch.start]..starts[branch.end]);
+    let planned = planned.filter(|branch| !branch.is_empty()).collect();
     planner.result()?;
     let mut leaves = vec![0; tree.operands];
     for (id, value) in planner.values.iter().enumerate() {
@@ -148,7 +149,7 @@ fn planned(
         leaves,
         constant: options.constant.clone(),
         values: planner.values,
-        lanes: planned,
+        branches: planned,
         pipeline,
         ungrouped: None,
         accumulate: options.accumulate,
@@ -165,8 +166,8 @@ pub fn possible(tree: &Tree, machine: &Machine, options: &Options) -> Result<(),
     if machine.ranks == 0 || machine.workers == 0 {
         return Err(PlanError::NoRanks);
     }
-    if machine.ranks > MOST_RANKS {
-        return Err(PlanError::TooManyRanks { ranks: machine.ranks, most: MOST_RANKS });
+    if machine.ranks > MAX_RANKS {
+        return Err(PlanError::TooManyRanks { ranks: machine.ranks, most: MAX_RANKS });
     }
     machine.check().map_err(PlanError::Machine)?;
     if let Some(unknown) = options.cut.iter().find(|cut| !tree.names.contains(cut)) {
@@ -213,7 +214,7 @@ impl Planner<'_> {
         let root = self.tree.root();
         match (self.placed[root], self.options.fixed.output.clone()) {
             (TensorPlacement::Free, wanted) => {
-                let wanted = wanted.unwrap_or_else(|| self.choices.preferred(&self.tree.nodes[root].labels));
+                let wanted = wanted.unwrap_or_else(|| self.context.preferred(&self.tree.nodes[root].labels));
                 self.materialise(root, &wanted)?;
             }
             (TensorPlacement::At(value), Some(wanted)) => {
@@ -239,7 +240,7 @@ impl Planner<'_> {
                     Ok(TensorPlacement::Free)
                 }
                 TensorPlacement::Free => {
-                    let wanted = self.choices.preferred(&self.tree.nodes[*input].labels);
+                    let wanted = self.context.preferred(&self.tree.nodes[*input].labels);
                     let value = self.materialise(*input, &wanted)?;
                     self.unary(node, value, *op).map(TensorPlacement::At)
                 }
@@ -273,7 +274,7 @@ impl Planner<'_> {
             let (source, seconds) = match (&self.tree.nodes[node].step, below) {
                 (Step::Unary { input, op }, Some(value)) => {
                     let from = &self.tree.nodes[*input].labels;
-                    (Source::Unary { input: value, op: *op }, self.choices.cost.unary(from, &labels, &wanted))
+                    (Source::Unary { input: value, op: *op }, self.context.cost.unary(from, &labels, &wanted))
                 }
                 (Step::Leaf { operand }, _) => (Source::Operand(*operand), 0.0),
                 // Only operands and unary steps over them are free.
@@ -289,23 +290,23 @@ impl Planner<'_> {
     /// one after it if the results are partial sums.
     fn unary(&mut self, node: NodeId, mut input: usize, op: UnaryOp) -> Result<usize, PlanError> {
         let out = self.tree.nodes[node].labels.clone();
-        let lies = |value: &Value| carried(&value.distribution, &value.labels, &out);
-        let distribution = match lies(&self.values[input]) {
+        let carry = |value: &Value| carried(&value.distribution, &value.labels, &out);
+        let distribution = match carry(&self.values[input]) {
             Some(distribution) => distribution,
             None => {
-                let wanted = self.choices.preferred(&self.values[input].labels);
+                let wanted = self.context.preferred(&self.values[input].labels);
                 input = self.redistribute(input, wanted, &self.tree.step_text(node))?;
                 // The preferred distribution cuts no diagonal, so the step carries it.
-                lies(&self.values[input]).unwrap_or_else(Distribution::single)
+                carry(&self.values[input]).unwrap_or_else(Distribution::single)
             }
         };
-        let seconds = self.choices.cost.unary(&self.values[input].labels, &out, &distribution);
+        let seconds = self.context.cost.unary(&self.values[input].labels, &out, &distribution);
         let partial = distribution.summands() > 1;
         let value = self.push(out.clone(), distribution, Source::Unary { input, op }, seconds);
         if !partial {
             return Ok(value);
         }
-        let wanted = self.choices.preferred(&out);
+        let wanted = self.context.preferred(&out);
         self.redistribute(value, wanted, &self.tree.step_text(node))
     }
 
@@ -323,7 +324,7 @@ impl Planner<'_> {
                 to: wanted.describe(&names),
             });
         }
-        let seconds = self.choices.cost.redistribution(&labels, &distribution, &wanted);
+        let seconds = self.context.cost.redistribution(&labels, &distribution, &wanted);
         Ok(self.push(labels, wanted, Source::Redistribute { input }, seconds))
     }
 
@@ -336,20 +337,20 @@ impl Planner<'_> {
         let Choice { algorithm: Some(algorithm), considered } = std::mem::take(&mut self.chosen[node]) else {
             unreachable!("every contraction has an algorithm")
         };
-        let lies = [left, right].map(|input| match self.placed[input] {
+        let input_distributions = [left, right].map(|input| match self.placed[input] {
             TensorPlacement::Free => None,
             TensorPlacement::At(value) => Some(&self.values[value].distribution),
         });
         let group = self.groups[node].clone();
         let (needs, seconds) = match &group {
-            None => self.choices.contraction(node, [left, right], &algorithm, lies),
+            None => self.context.contraction(node, [left, right], &algorithm, input_distributions),
             Some(group) => {
                 let machine = self.machine.part(group.clone());
-                let cost = Cost { machine: &machine, ..self.choices.cost };
-                let choices = PlanningContext { machine: &machine, cost, ..self.choices };
+                let cost = Cost { machine: &machine, ..self.context.cost };
+                let context = PlanningContext { machine: &machine, cost, ..self.context };
                 let (Distributions { left: l, right: r, out }, seconds) =
-                    choices.contraction(node, [left, right], &algorithm, [None, None]);
-                let [left, right, out] = [l, r, out].map(|lies| lies.moved(0, group.start));
+                    context.contraction(node, [left, right], &algorithm, [None, None]);
+                let [left, right, out] = [l, r, out].map(|distribution| distribution.moved(0, group.start));
                 (Distributions { left, right, out }, seconds)
             }
         };

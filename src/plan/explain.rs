@@ -32,9 +32,9 @@ impl fmt::Display for Explain<'_> {
             let pieces = plan.slices.iter().map(|slice| format!("{} by {}", plan.name(slice.label), slice.piece));
             writeln!(f, "slices    {}: {}", plan.slice_count(), pieces.collect::<Vec<_>>().join(", "))?;
         }
-        if !plan.lanes.is_empty() {
-            let steps = plan.lanes.iter().map(|lane| format!("{} to {}", lane.start, lane.end - 1));
-            writeln!(f, "lanes     {}: steps {}", plan.lanes.len(), steps.collect::<Vec<_>>().join(", "))?;
+        if !plan.branches.is_empty() {
+            let steps = plan.branches.iter().map(|branch| format!("{} to {}", branch.start, branch.end - 1));
+            writeln!(f, "lanes     {}: steps {}", plan.branches.len(), steps.collect::<Vec<_>>().join(", "))?;
         }
         if let Some(Pipeline { label, pieces, groups, .. }) = &plan.pipeline {
             let name = plan.name(*label);

@@ -20,7 +20,7 @@ use crate::distribution::{Axis, Cut, Distribution, GridError, Owners, Role};
 use crate::tree::{Step, Tree};
 
 /// The most axes of one grid; an entry with more must be a mistake.
-const MOST_AXES: usize = 256;
+const MAX_AXES: usize = 256;
 
 /// Prescribed distributions of operands and result; `None` leaves the choice to the planner.
 ///
@@ -36,14 +36,14 @@ const MOST_AXES: usize = 256;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Fixed {
+pub struct FixedDistributions {
     /// By operand; operands missing at the end are free.
     pub operands: Vec<Option<Distribution>>,
     /// The distribution of the result.
     pub output: Option<Distribution>,
 }
 
-impl Fixed {
+impl FixedDistributions {
     /// Whether nothing is fixed.
     pub fn is_empty(&self) -> bool {
         self.output.is_none() && self.operands.iter().all(Option::is_none)
@@ -52,20 +52,20 @@ impl Fixed {
     /// Parses the text form for the operands and the result of a tree.
     ///
     /// # Errors
-    /// As [`Fixed::parse`].
-    pub fn of(text: &str, tree: &Tree) -> Result<Fixed, PlanError> {
-        Fixed::of_tree(text, tree, None)
+    /// As [`FixedDistributions::parse`].
+    pub fn of(text: &str, tree: &Tree) -> Result<FixedDistributions, PlanError> {
+        FixedDistributions::of_tree(text, tree, None)
     }
 
-    /// As [`Fixed::of`], for a run of `ranks` ranks; error messages name that number.
+    /// As [`FixedDistributions::of`], for a run of `ranks` ranks; error messages name that number.
     ///
     /// # Errors
-    /// As [`Fixed::parse`]; also a distribution that needs more ranks.
-    pub fn within(text: &str, tree: &Tree, ranks: usize) -> Result<Fixed, PlanError> {
-        Fixed::of_tree(text, tree, Some(ranks))
+    /// As [`FixedDistributions::parse`]; also a distribution that needs more ranks.
+    pub fn within(text: &str, tree: &Tree, ranks: usize) -> Result<FixedDistributions, PlanError> {
+        FixedDistributions::of_tree(text, tree, Some(ranks))
     }
 
-    fn of_tree(text: &str, tree: &Tree, ranks: Option<usize>) -> Result<Fixed, PlanError> {
+    fn of_tree(text: &str, tree: &Tree, ranks: Option<usize>) -> Result<FixedDistributions, PlanError> {
         let names = |node: usize| tree.nodes[node].labels.iter().map(|&label| tree.name(label)).collect::<Vec<_>>();
         let mut terms = vec![Vec::new(); tree.operands];
         for (id, node) in tree.nodes.iter().enumerate() {
@@ -74,25 +74,25 @@ impl Fixed {
             }
         }
         terms.push(names(tree.root()));
-        Fixed::read(text, &terms.iter().map(Vec::as_slice).collect::<Vec<_>>(), ranks)
+        FixedDistributions::read(text, &terms.iter().map(Vec::as_slice).collect::<Vec<_>>(), ranks)
     }
 
     /// Parses the text form. `terms` are the names of each operand's dimensions and, last, those of the result's.
     ///
     /// # Errors
     /// Text that is not a distribution of such tensors; the message names the tensor and the part of the text.
-    pub fn parse(text: &str, terms: &[&[&str]]) -> Result<Fixed, PlanError> {
-        Fixed::read(text, terms, None)
+    pub fn parse(text: &str, terms: &[&[&str]]) -> Result<FixedDistributions, PlanError> {
+        FixedDistributions::read(text, terms, None)
     }
 
-    fn read(text: &str, terms: &[&[&str]], ranks: Option<usize>) -> Result<Fixed, PlanError> {
+    fn read(text: &str, terms: &[&[&str]], ranks: Option<usize>) -> Result<FixedDistributions, PlanError> {
         let entries: Vec<&str> = text.split(';').collect();
         let operands = terms.len().saturating_sub(1);
         if entries.len() > terms.len() {
             let message = format!("{} distributions for {operands} operands and the result", entries.len());
             return Err(PlanError::Distribution(message));
         }
-        let mut fixed = Fixed::default();
+        let mut fixed = FixedDistributions::default();
         for (at, (entry, names)) in entries.into_iter().zip(terms).enumerate() {
             let of = if at < operands { format!("operand {at}") } else { "the result".to_owned() };
             let read = entry_of(entry, names, ranks);
@@ -112,8 +112,8 @@ fn entry_of(text: &str, names: &[&str], ranks: Option<usize>) -> Result<Option<D
     if words.is_empty() || words == ["*"] {
         return if owners == Owners::default() { Ok(None) } else { Err("ranks of no grid (`one @4`?)".to_owned()) };
     }
-    if words.len() > MOST_AXES {
-        return Err(format!("it has {} axes, {MOST_AXES} at most are possible", words.len()));
+    if words.len() > MAX_AXES {
+        return Err(format!("it has {} axes, {MAX_AXES} at most are possible", words.len()));
     }
     let axes = if words == ["one"] {
         Vec::new()

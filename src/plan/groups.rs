@@ -26,9 +26,9 @@ use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
 /// The most nodes of a tree for which groups are considered.
-const MANY: usize = 256;
+const MAX_NODES: usize = 256;
 /// The most group sizes for which the whole tree is planned.
-const SIZES: usize = 12;
+const MAX_GROUP_SIZES: usize = 12;
 
 /// Divides ranks among subtrees.
 pub struct Grouping<'a> {
@@ -38,10 +38,10 @@ pub struct Grouping<'a> {
 }
 
 /// A planned subtree: the ranks and the algorithms of its contractions.
-struct Part {
+struct PlannedSubtree {
     seconds: f64,
     /// The distribution of its tensor; `None` if it is free.
-    lies: Option<Distribution>,
+    distribution: Option<Distribution>,
     contractions: Vec<(NodeId, Range<usize>, Choice)>,
 }
 
@@ -56,19 +56,19 @@ impl<'a> Grouping<'a> {
             self.options;
         let plain = algorithm.is_none() && fixed.is_empty() && memory_limit.is_none() && cut.is_empty();
         let steps = self.tree.nodes.len();
-        if !plain || *forbid_redistribution || *step_by_step || self.machine.ranks < 2 || steps > MANY {
+        if !plain || *forbid_redistribution || *step_by_step || self.machine.ranks < 2 || steps > MAX_NODES {
             return None;
         }
         if matches!(pipeline, PipelineChoice::Of { .. }) || !(0..steps).any(|node| self.forks(node)) {
             return None;
         }
         let mut search = GroupSearch { grouping: self, work: self.work(), planned: BTreeMap::new() };
-        let part = search.part(self.tree.root(), &(0..self.machine.ranks))?;
-        if part.contractions.iter().all(|(_, ranks, _)| ranks.len() == self.machine.ranks) {
+        let subtree = search.plan_subtree(self.tree.root(), &(0..self.machine.ranks))?;
+        if subtree.contractions.iter().all(|(_, ranks, _)| ranks.len() == self.machine.ranks) {
             return None;
         }
         let mut contractions: Vec<Option<Assigned>> = (0..steps).map(|_| None).collect();
-        for (node, ranks, choice) in part.contractions {
+        for (node, ranks, choice) in subtree.contractions {
             contractions[node] = Some((ranks, choice));
         }
         Some(contractions)
@@ -126,19 +126,19 @@ struct GroupSearch<'a> {
 
 impl GroupSearch<'_> {
     /// Plans a subtree on some ranks in the faster of two ways: all of them share every step, or the subtrees of its
-    /// inputs are planned separately. `None`: a contraction has no candidates, or there are more than [`SIZES`] group
-    /// sizes.
-    fn part(&mut self, node: NodeId, ranks: &Range<usize>) -> Option<Part> {
+    /// inputs are planned separately. `None`: a contraction has no candidates, or there are more than
+    /// [`MAX_GROUP_SIZES`] group sizes.
+    fn plan_subtree(&mut self, node: NodeId, ranks: &Range<usize>) -> Option<PlannedSubtree> {
         let tree = self.grouping.tree;
         if let Step::Unary { input, .. } = tree.nodes[node].step {
-            return Some(Part { lies: None, ..self.part(input, ranks)? });
+            return Some(PlannedSubtree { distribution: None, ..self.plan_subtree(input, ranks)? });
         }
         let Step::Contract { left, right, .. } = tree.nodes[node].step else {
-            return Some(Part { seconds: 0.0, lies: None, contractions: Vec::new() });
+            return Some(PlannedSubtree { seconds: 0.0, distribution: None, contractions: Vec::new() });
         };
-        let together = self.together(node, ranks)?;
+        let shared_plan = self.shared_plan(node, ranks)?;
         if !self.forks_below(node) {
-            return Some(together);
+            return Some(shared_plan);
         }
         let shares = if self.grouping.forks(node) && ranks.len() > 1 {
             let share = self.work[left] / (self.work[left] + self.work[right]).max(f64::MIN_POSITIVE);
@@ -147,8 +147,8 @@ impl GroupSearch<'_> {
         } else {
             [ranks.clone(), ranks.clone()]
         };
-        let apart = self.apart(node, ranks, [left, right], &shares);
-        Some(apart.filter(|apart| apart.seconds < together.seconds).unwrap_or(together))
+        let separate_plan = self.separate_plan(node, ranks, [left, right], &shares);
+        Some(separate_plan.filter(|separate_plan| separate_plan.seconds < shared_plan.seconds).unwrap_or(shared_plan))
     }
 
     fn forks_below(&self, node: NodeId) -> bool {
@@ -164,41 +164,44 @@ impl GroupSearch<'_> {
         false
     }
 
-    fn together(&mut self, node: NodeId, ranks: &Range<usize>) -> Option<Part> {
+    fn shared_plan(&mut self, node: NodeId, ranks: &Range<usize>) -> Option<PlannedSubtree> {
         if !self.planned.contains_key(&ranks.len()) {
-            if self.planned.len() == SIZES {
+            if self.planned.len() == MAX_GROUP_SIZES {
                 return None;
             }
-            let tables = self.grouping.on(ranks.len(), |choices| Tables::new(choices).ok())?;
+            let tables = self.grouping.on(ranks.len(), |context| Tables::new(context).ok())?;
             self.planned.insert(ranks.len(), tables);
         }
-        let Cheapest { seconds, lies, contractions } = self.planned[&ranks.len()].cheapest(self.grouping.tree, node)?;
-        let lies = Some(lies.moved(0, ranks.start));
+        let Cheapest { seconds, distribution, contractions } =
+            self.planned[&ranks.len()].cheapest(self.grouping.tree, node)?;
+        let distribution = Some(distribution.moved(0, ranks.start));
         let contractions = contractions.into_iter().map(|(node, choice)| (node, ranks.clone(), choice)).collect();
-        Some(Part { seconds, lies, contractions })
+        Some(PlannedSubtree { seconds, distribution, contractions })
     }
 
-    fn apart(
+    fn separate_plan(
         &mut self,
         node: NodeId,
         ranks: &Range<usize>,
         inputs: [NodeId; 2],
         shares: &[Range<usize>; 2],
-    ) -> Option<Part> {
-        let [left, right] = [self.part(inputs[0], &shares[0])?, self.part(inputs[1], &shares[1])?];
+    ) -> Option<PlannedSubtree> {
+        let [left, right] = [self.plan_subtree(inputs[0], &shares[0])?, self.plan_subtree(inputs[1], &shares[1])?];
         let tree = self.grouping.tree;
         let Step::Contract { kinds, .. } = &tree.nodes[node].step else { return None };
-        let priced = self.grouping.on(ranks.len(), |choices| {
-            let candidates = choices.candidates(node, kinds).ok()?.into_iter();
+        let priced = self.grouping.on(ranks.len(), |context| {
+            let candidates = context.candidates(node, kinds).ok()?.into_iter();
             let priced = candidates.map(|algorithm| {
-                let (needs, mut seconds) = choices.contraction(node, inputs, &algorithm, [None, None]);
-                for (part, (input, wanted)) in
+                let (needs, mut seconds) = context.contraction(node, inputs, &algorithm, [None, None]);
+                for (subtree, (input, wanted)) in
                     [&left, &right].into_iter().zip(inputs.iter().zip([needs.left, needs.right]))
                 {
                     let wanted = wanted.moved(0, ranks.start);
                     let labels = &tree.nodes[*input].labels;
-                    seconds +=
-                        part.lies.as_ref().map_or(0.0, |lies| choices.cost.redistribution(labels, lies, &wanted));
+                    seconds += subtree
+                        .distribution
+                        .as_ref()
+                        .map_or(0.0, |distribution| context.cost.redistribution(labels, distribution, &wanted));
                 }
                 (seconds, needs.out.moved(0, ranks.start), algorithm)
             });
@@ -206,7 +209,7 @@ impl GroupSearch<'_> {
             priced.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
             Some(priced)
         })?;
-        let (own, lies, algorithm) = priced.first().cloned()?;
+        let (own, distribution, algorithm) = priced.first().cloned()?;
         let both = if shares[0] == shares[1] { left.seconds + right.seconds } else { left.seconds.max(right.seconds) };
         let mut considered = considered(tree, priced.iter().map(|(own, _, algorithm)| (algorithm, *own, both + own)));
         considered.iter_mut().take(1).for_each(|first| first.chosen = true);
@@ -214,6 +217,6 @@ impl GroupSearch<'_> {
         let mut contractions = left.contractions;
         contractions.extend(right.contractions);
         contractions.push((node, ranks.clone(), choice));
-        Some(Part { seconds: both + own, lies: Some(lies), contractions })
+        Some(PlannedSubtree { seconds: both + own, distribution: Some(distribution), contractions })
     }
 }

@@ -16,17 +16,17 @@ use crate::local_plan::{Layout, Price, Target, key, price_contract, row_major};
 use crate::tree::{NodeId, Step, Tree};
 
 /// An intermediate keeps its layout if its consumer has fewer multiply-adds than this.
-const WORTH: f64 = 1e6;
+const MIN_MULTIPLY_ADDS: f64 = 1e6;
 
-/// In trees with more nodes than this, the consumer must also have at least this fraction, 1 / `MANY`, of all
+/// In trees with more nodes than this, the consumer must also have at least this fraction, 1 / `MAX_NODES`, of all
 /// multiply-adds.
-const MANY: usize = 64;
+const MAX_NODES: usize = 64;
 
 /// New layouts must cost less than this share of the written ones, as prices are not exact.
-const GAIN: f64 = 0.97;
+const MAX_COST_SHARE: f64 = 0.97;
 
 /// The factor by which the price of a new layout is raised if it is uncertain while that of the written one is certain.
-const UNSURE: f64 = 1.3;
+const UNRELIABLE_PRICE_FACTOR: f64 = 1.3;
 
 /// Cached prices of contractions, for one element type and target. Trees that differ only in an extent share most of
 /// them.
@@ -36,7 +36,8 @@ pub type Prices = HashMap<Vec<isize>, Price>;
 pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) -> Tree {
     let mut search = LayoutSearch { tree, dtype, target, prices };
     let total: f64 = (0..tree.nodes.len()).map(|node| tree.products(node)).sum();
-    let least = if tree.nodes.len() > MANY { WORTH.max(total / MANY as f64) } else { WORTH };
+    let least =
+        if tree.nodes.len() > MAX_NODES { MIN_MULTIPLY_ADDS.max(total / MAX_NODES as f64) } else { MIN_MULTIPLY_ADDS };
     let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
     for (node, consumer) in consumers(tree).into_iter().enumerate() {
         let consumer = consumer.filter(|&consumer| tree.products(consumer) >= least);
@@ -48,7 +49,7 @@ pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) 
         tables.push(table);
     }
     let best = &tables[tree.root()].choices[0];
-    if best.cost >= GAIN * search.as_written() {
+    if best.cost >= MAX_COST_SHARE * search.as_written() {
         return tree.clone();
     }
     let mut arranged = tree.clone();
@@ -110,14 +111,14 @@ impl LayoutSearch<'_> {
             }
             Step::Contract { left, right, .. } => {
                 let written = [left, right, node].map(|id| &self.tree.nodes[id].labels);
-                let unsure = if self.price(written).sure { UNSURE } else { 1.0 };
+                let price_factor = if self.price(written).reliable { UNRELIABLE_PRICE_FACTOR } else { 1.0 };
                 let mut best = |out: &Vec<Label>| {
                     let mut best = Choice { cost: f64::INFINITY, inputs: [0; 2] };
                     for (l, left_order) in tables[left].orders.iter().enumerate() {
                         for (r, right_order) in tables[right].orders.iter().enumerate() {
                             let below = tables[left].choices[l].cost + tables[right].choices[r].cost;
-                            let Price { nanoseconds, sure } = self.price([left_order, right_order, out]);
-                            let cost = below + if sure { nanoseconds } else { unsure * nanoseconds };
+                            let Price { nanoseconds, reliable } = self.price([left_order, right_order, out]);
+                            let cost = below + if reliable { nanoseconds } else { price_factor * nanoseconds };
                             if cost < best.cost {
                                 best = Choice { cost, inputs: [l, r] };
                             }

@@ -56,9 +56,10 @@ fn tasks(plan: &Plan, rank: usize) -> Builder {
             step(&mut builder, plan, (id, piece), &blocks, onto && id == last);
         }
     }
-    let lanes: Vec<Range<usize>> = plan.lanes.iter().map(|lane| starts[lane.start]..starts[lane.end]).collect();
-    if lanes.len() > 1 {
-        builder.side_by_side(lanes);
+    let branches: Vec<Range<usize>> =
+        plan.branches.iter().map(|branch| starts[branch.start]..starts[branch.end]).collect();
+    if branches.len() > 1 {
+        builder.side_by_side(branches);
     }
     if let Block::Whole(result) = blocks[last] {
         builder.serve(last);

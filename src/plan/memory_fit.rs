@@ -8,9 +8,9 @@
 
 use std::cell::RefCell;
 
-use super::lanes::{SideBySide, side_by_side};
+use super::branches::{SideBySide, side_by_side};
 use super::layout::{self, Prices};
-use super::slice::{MOST_SLICES, divisors, slice_count};
+use super::slice::{MAX_SLICES, divisors, slice_count};
 use super::slice_model::{Model, State};
 use super::slice_search::slices;
 use super::{Options, Packing, Plan, PlanError, ResultResidency, Slice, Source, Value, distribute};
@@ -19,29 +19,29 @@ use crate::machine::Machine;
 use crate::tree::{Step, Tree};
 
 /// Number of intermediates, the largest ones, whose dimensions are tried.
-const LOOKED_AT: usize = 4;
+const CANDIDATE_INTERMEDIATES: usize = 4;
 
 /// Maximum contractions of a tree whose dimensions are also sliced one after the other, with a complete plan for each
 /// trial.
-const FEW_CONTRACTIONS: usize = 24;
+const MAX_TRIAL_CONTRACTIONS: usize = 24;
 
 /// Maximum complete plans for slices that the model finds.
-const MOST_PLANS: usize = 12;
+const MAX_PLANS: usize = 12;
 
 /// How many of these, once slices fit, search for fewer slices.
-const MOST_RAISED: usize = 3;
+const MAX_RAISED_PLANS: usize = 3;
 
 /// Maximum nodes of a tree times sliced dimensions for which complete plans search for larger pieces.
-const COARSENED: usize = 20_000;
+const MAX_COARSENED: usize = 20_000;
 
 /// Relative difference of memory targets below which another plan is not worthwhile.
-const NEAR: f64 = 0.02;
+const TARGET_TOLERANCE: f64 = 0.02;
 
 /// Cost of a slice as a share of all operations: its tensors are smaller, and it may have to add onto out.
 const PER_SLICE: f64 = 0.01;
 
 /// The result stays whole if the sliced plan then costs at most this factor of the unsliced plan.
-const SLIGHTLY_MORE: f64 = 1.1;
+const MAX_COST_INCREASE: f64 = 1.1;
 
 /// Plans a tree, with slices if it does not fit otherwise.
 pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan, PlanError> {
@@ -49,15 +49,15 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
     if let Some(limit) = options.memory_limit.filter(|_| machine.ranks > 1) {
         // A plan that fits anyway is made without the limit.
         let free = Options { memory_limit: None, ..options.clone() };
-        let plan = laid_out(expression, tree, machine, &free, &[], &mut prices.borrow_mut())?.0;
+        let plan = plan_with_layouts(expression, tree, machine, &free, &[], &mut prices.borrow_mut())?.0;
         if busiest(&plan).0 <= limit {
             return Ok(Plan { memory_limit: Some(limit), ..plan });
         }
     }
-    let whole = laid_out(expression, tree, machine, options, &[], &mut prices.borrow_mut())?;
+    let whole = plan_with_layouts(expression, tree, machine, options, &[], &mut prices.borrow_mut())?;
     let split = if machine.ranks == 1 { side_by_side(&whole.1, machine.workers) } else { None };
-    if let Some(SideBySide { tree, lanes }) = split {
-        let planned = distribute::distribute(expression, &tree, machine, options, &[], &lanes)?.lasting(false);
+    if let Some(SideBySide { tree, branches }) = split {
+        let planned = distribute::distribute(expression, &tree, machine, options, &[], &branches)?.lasting(false);
         let (least, most) = (busiest(&whole.0).0, busiest(&planned).0);
         if most <= LANES_MEMORY * least && options.memory_limit.is_none_or(|limit| most <= limit) {
             return Ok(Plan { path: whole.0.path, ..planned });
@@ -80,7 +80,7 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
     // The fastest plan may put much memory on one rank, which then needs more slices than other plans would.
     let options = Options { spread: true, ..options.clone() };
     let search = MemoryFit { options: &options, ..search };
-    let Ok((whole, _)) = laid_out(expression, tree, machine, &options, &[], &mut prices.borrow_mut()) else {
+    let Ok((whole, _)) = plan_with_layouts(expression, tree, machine, &options, &[], &mut prices.borrow_mut()) else {
         return quickest;
     };
     match (quickest, search.fitted(whole)) {
@@ -91,13 +91,13 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
 }
 
 /// How many times a smaller limit than the real one is tried.
-const LEANER: usize = 6;
+const TIGHTER_LIMITS: usize = 6;
 
 /// Memory that branches side by side may use, as a factor of the sequential plan's.
 const LANES_MEMORY: u64 = 2;
 
 /// Chooses the layout of intermediates, then distributes. Returns the plan and the tree with these layouts.
-fn laid_out(
+fn plan_with_layouts(
     expression: &str,
     tree: &Tree,
     machine: &Machine,
@@ -162,7 +162,7 @@ impl MemoryFit<'_> {
         let held = self.fit(whole.clone());
         let output = &self.tree.nodes[self.tree.root()].labels;
         let is_one_part = !self.options.in_parts || output.iter().all(|&label| self.tree.extent(label) == 1);
-        if is_one_part || held.as_ref().is_ok_and(|held| cost(held) <= SLIGHTLY_MORE * cost(&whole)) {
+        if is_one_part || held.as_ref().is_ok_and(|held| cost(held) <= MAX_COST_INCREASE * cost(&whole)) {
             return held;
         }
         match (held, self.fit(Plan { result: ResultResidency::InParts, ..whole })) {
@@ -175,15 +175,21 @@ impl MemoryFit<'_> {
     /// Plans with ever smaller limits until the plan fits the real one: grids fill all available memory with pieces,
     /// and packing comes on top. Returns `whole` if no such plan fits.
     fn leaner(&self, whole: Plan) -> Plan {
-        let (mut told, mut peak) = (self.limit, busiest(&whole).0);
-        for _ in 0..LEANER {
+        let (mut adjusted_limit, mut peak) = (self.limit, busiest(&whole).0);
+        for _ in 0..TIGHTER_LIMITS {
             if peak <= self.limit || self.machine.ranks == 1 {
                 break;
             }
-            told = told.saturating_sub((peak - self.limit).max(told / 8));
-            let options = Options { memory_limit: Some(told), ..self.options.clone() };
-            let planned =
-                laid_out(self.expression, self.tree, self.machine, &options, &[], &mut self.prices.borrow_mut());
+            adjusted_limit = adjusted_limit.saturating_sub((peak - self.limit).max(adjusted_limit / 8));
+            let options = Options { memory_limit: Some(adjusted_limit), ..self.options.clone() };
+            let planned = plan_with_layouts(
+                self.expression,
+                self.tree,
+                self.machine,
+                &options,
+                &[],
+                &mut self.prices.borrow_mut(),
+            );
             let Ok((plan, _)) = planned else { break };
             peak = busiest(&plan).0;
             if peak <= self.limit {
@@ -218,7 +224,7 @@ impl MemoryFit<'_> {
         let mut least: Option<Sliced> = None;
         let modelled = [false, true].into_iter().find_map(|packs| self.by_model(&whole, packs, &mut least));
         let modelled = modelled.map(|found| self.coarse(found));
-        if contractions > FEW_CONTRACTIONS {
+        if contractions > MAX_TRIAL_CONTRACTIONS {
             let least = least.unwrap_or(whole);
             return modelled.ok_or_else(|| self.too_large(&least, "no slices that were found need less"));
         }
@@ -233,7 +239,7 @@ impl MemoryFit<'_> {
     fn by_model(&self, whole: &Sliced, packs: bool, least: &mut Option<Sliced>) -> Option<Sliced> {
         let model = Model::new(self.tree, whole.plan.result, packs);
         let bytes = self.options.dtype.size() as f64;
-        let live = |state: &State| bytes * model.figures(state, 0.0).peak;
+        let live = |state: &State| bytes * model.slice_cost(state, 0.0).peak;
         let mut failed = live(&model.whole());
         if failed == 0.0 {
             // Nothing is live, so packing alone exceeds the limit.
@@ -245,12 +251,12 @@ impl MemoryFit<'_> {
         let mut best: Option<Sliced> = None;
         let mut forbidden: Vec<Label> = Vec::new();
         let mut raised = 0;
-        for _ in 0..MOST_PLANS {
+        for _ in 0..MAX_PLANS {
             let found = slices(&model, target / bytes, &forbidden, &priced).into_iter().next();
             match found {
                 // Packing may have caused part of the excess.
                 None => target = f64::midpoint(target, failed),
-                Some(state) if state.slices.is_empty() => target = (1.0 - NEAR) * target.min(failed),
+                Some(state) if state.slices.is_empty() => target = (1.0 - TARGET_TOLERANCE) * target.min(failed),
                 Some(state) if best.as_ref().is_some_and(|best| best.slices == state.slices) => fit = target,
                 Some(state) => match self.sliced(state.slices.clone(), whole.plan.result) {
                     // A forced algorithm or cut may need an unsliced dimension.
@@ -258,7 +264,7 @@ impl MemoryFit<'_> {
                     Ok(planned) if planned.peak > self.limit => {
                         let live = live(&state);
                         failed = failed.min(live);
-                        target = self.target(&planned, live).min((1.0 - NEAR) * live);
+                        target = self.target(&planned, live).min((1.0 - TARGET_TOLERANCE) * live);
                         if least.as_ref().is_none_or(|least| planned.peak < least.peak) {
                             *least = Some(planned);
                         }
@@ -275,10 +281,10 @@ impl MemoryFit<'_> {
             if best.is_some() {
                 raised += 1;
                 target = f64::midpoint(fit, failed);
-                if raised > MOST_RAISED || failed - fit <= NEAR * failed {
+                if raised > MAX_RAISED_PLANS || failed - fit <= TARGET_TOLERANCE * failed {
                     break;
                 }
-            } else if failed - target <= NEAR * NEAR * failed {
+            } else if failed - target <= TARGET_TOLERANCE * TARGET_TOLERANCE * failed {
                 break;
             }
         }
@@ -288,8 +294,8 @@ impl MemoryFit<'_> {
     /// The memory target of the model in bytes, given that it counted `live` bytes for `planned`.
     fn target(&self, planned: &Sliced, live: f64) -> f64 {
         let users = planned.plan.users_bytes().1;
-        let (room, used) = (self.limit.saturating_sub(users) as f64, planned.peak.saturating_sub(users) as f64);
-        let shared = live * room / used.max(1.0);
+        let (available, used) = (self.limit.saturating_sub(users) as f64, planned.peak.saturating_sub(users) as f64);
+        let shared = live * available / used.max(1.0);
         let excess = planned.peak.saturating_sub(self.limit) as f64;
         // Ranks share the live tensors; a single rank may pack as much for smaller tensors.
         if self.machine.ranks > 1 { shared } else { (live - excess).max(shared / 2.0) }
@@ -297,8 +303,8 @@ impl MemoryFit<'_> {
 
     /// The label of a set that cannot be sliced; if each label can by itself, the last one.
     fn refused(&self, slices: &[Slice], result: ResultResidency) -> Option<Label> {
-        let alone = slices.iter().find(|slice| self.sliced(vec![**slice], result).is_err());
-        alone.or(slices.last()).map(|slice| slice.label)
+        let infeasible = slices.iter().find(|slice| self.sliced(vec![**slice], result).is_err());
+        infeasible.or(slices.last()).map(|slice| slice.label)
     }
 
     /// Slices one dimension after the other.
@@ -309,15 +315,15 @@ impl MemoryFit<'_> {
         }
         // The first dimensions may be cut finer than necessary.
         let coarse = self.coarse(found);
-        if slice_count(&coarse.slices) > MOST_SLICES {
-            return Err(PlanError::TooManySlices { limit: self.limit, most: MOST_SLICES as u64 });
+        if slice_count(&coarse.slices) > MAX_SLICES {
+            return Err(PlanError::TooManySlices { limit: self.limit, most: MAX_SLICES as u64 });
         }
         Ok(coarse)
     }
 
     /// Enlarges the pieces as far as the plan still fits.
     fn coarse(&self, mut found: Sliced) -> Sliced {
-        if found.slices.len() * self.tree.nodes.len() > COARSENED {
+        if found.slices.len() * self.tree.nodes.len() > MAX_COARSENED {
             return found;
         }
         for at in (0..found.slices.len()).rev() {
@@ -380,7 +386,7 @@ impl MemoryFit<'_> {
         let options = Options { accumulate: self.options.accumulate || adds, ..self.options.clone() };
         let uncut: Vec<Label> = cut.iter().map(|slice| slice.label).collect();
         let (plan, _) =
-            laid_out(self.expression, &tree, self.machine, &options, &uncut, &mut self.prices.borrow_mut())?;
+            plan_with_layouts(self.expression, &tree, self.machine, &options, &uncut, &mut self.prices.borrow_mut())?;
         Ok(Sliced::new(slices, Plan { slices: cut, result, ..plan }.lasting(false)))
     }
 
@@ -411,7 +417,7 @@ fn candidates(plan: &Plan) -> Vec<Label> {
     let is_between = |(id, value): &(usize, &Value)| *id < last && !matches!(value.source, Source::Operand(_));
     let mut between: Vec<&Value> = plan.values.iter().enumerate().filter(is_between).map(|(_, value)| value).collect();
     between.sort_by_key(|value| std::cmp::Reverse(value.shape.iter().product::<usize>()));
-    between.truncate(LOOKED_AT);
+    between.truncate(CANDIDATE_INTERMEDIATES);
     // Without intermediates, packing is the cause.
     let others: Vec<&Value> = if between.is_empty() { plan.values.iter().collect() } else { between };
     let result = (plan.result == ResultResidency::InParts).then(|| plan.output());

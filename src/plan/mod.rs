@@ -7,7 +7,7 @@
 //! |---|---|
 //! | contraction order | `path` |
 //! | memory layout of intermediates | `layout` |
-//! | subtrees that run concurrently on one rank | `lanes` |
+//! | subtrees that run concurrently on one rank | `branches` |
 //! | candidate algorithms of a node | `candidates` |
 //! | choice of the algorithms of all nodes together | `context`, `algorithm_selection` |
 //! | predicted time, communication lower bound | `cost`, `bound` |
@@ -32,6 +32,7 @@
 
 mod algorithm_selection;
 mod bound;
+mod branches;
 mod candidates;
 mod context;
 mod cost;
@@ -41,7 +42,6 @@ mod explain;
 mod fixed;
 mod groups;
 mod idle;
-mod lanes;
 mod layout;
 mod lower;
 mod memory_fit;
@@ -63,12 +63,12 @@ pub use crate::algorithm::AlgorithmName;
 pub use bound::words as lower_bound_words;
 pub use error::PlanError;
 pub use explain::Explain;
-pub use fixed::Fixed;
+pub use fixed::FixedDistributions;
 pub use options::{KernelChoice, Options, PipelineChoice};
 use packing::Packing;
 pub use path::{PathChoice, PathReport, SearchLimit};
 pub use pipeline::Pipeline;
-pub use proof::{Classes, MOST_WHOLE, Step};
+pub use proof::{Classes, MAX_FULL_PROOF_RANKS, Step};
 pub use report::{ByLink, Bytes, CheckReport, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds};
 pub use simulate::MAX_SIMULATED_RANKS;
 pub use slice::{ResultResidency, Slice};
@@ -83,7 +83,7 @@ use crate::distribution::Distribution;
 use crate::dtype::Dtype;
 use crate::local_plan::Target;
 use crate::machine::Machine;
-use crate::schedule::verify::{self, Facts, Order, Origin, VerifyError};
+use crate::schedule::verify::{self, Order, Origin, Spec, VerifyError};
 use crate::schedule::{ReuseScope, Schedule};
 use crate::tree::{self, EinsumSource, Einsums, Tree, UnaryOp};
 
@@ -183,7 +183,8 @@ pub struct Plan {
     pub values: Vec<Value>,
     /// Branches that run concurrently on one rank: consecutive ranges of values, from the first value on. Empty: all
     /// steps run one after another.
-    pub lanes: Vec<Range<usize>>,
+    #[serde(rename = "lanes")]
+    pub branches: Vec<Range<usize>>,
     /// Batches that follow each other through the steps; each step has ranks of its own.
     pub pipeline: Option<Pipeline>,
     /// If this plan has a pipeline or groups: predicted seconds of the plan in which all ranks share every step.
@@ -270,7 +271,7 @@ impl Plan {
             leaves: vec![0],
             constant: Vec::new(),
             values: vec![value(from, Source::Operand(0)), value(to, Source::Redistribute { input: 0 })],
-            lanes: Vec::new(),
+            branches: Vec::new(),
             pipeline: None,
             ungrouped: None,
             accumulate: false,
@@ -307,16 +308,16 @@ impl Plan {
     }
 
     /// Returns the specification that the verifier checks schedules against.
-    pub fn facts(&self) -> Facts {
-        let Facts { mut values, output, accumulate } = self.facts_without_order();
+    pub fn spec(&self) -> Spec {
+        let Spec { mut values, output, accumulate } = self.spec_without_order();
         for (id, value) in values.iter_mut().enumerate() {
             value.order = order::order(self, id);
         }
-        Facts { values, output, accumulate }
+        Spec { values, output, accumulate }
     }
 
-    /// As [`Plan::facts`], without the order of sums, which depends on all ranks.
-    fn facts_without_order(&self) -> Facts {
+    /// As [`Plan::spec`], without the order of sums, which depends on all ranks.
+    fn spec_without_order(&self) -> Spec {
         let values = self.values.iter().map(|value| verify::Value {
             labels: value.labels.clone(),
             shape: value.shape.clone(),
@@ -329,7 +330,7 @@ impl Plan {
             },
             order: Order::Ascending,
         });
-        Facts { values: values.collect(), output: self.values.len() - 1, accumulate: self.accumulate }
+        Spec { values: values.collect(), output: self.values.len() - 1, accumulate: self.accumulate }
     }
 
     /// Proves the schedules of all ranks: transfers match, nothing deadlocks or is read before it is written, every
@@ -340,7 +341,7 @@ impl Plan {
     /// The first fault found, which is a bug in an algorithm.
     pub fn verify(&self) -> Result<(), VerifyError> {
         let schedules: Vec<Schedule> = (0..self.ranks()).map(|rank| self.schedule(rank)).collect();
-        verify::whole(&schedules, &self.facts(), self.memory_limit)
+        verify::whole(&schedules, &self.spec(), self.memory_limit)
     }
 
     /// A hash that, for all practical purposes, two plans share only if they are equal. Ranks compare it before the
@@ -414,7 +415,8 @@ impl Plan {
 
     /// Predicted seconds of one run.
     pub fn seconds(&self) -> f64 {
-        self.machine.start + self.pipeline.as_ref().map_or_else(|| self.busiest_seconds(), |pipeline| pipeline.seconds)
+        self.machine.startup_seconds
+            + self.pipeline.as_ref().map_or_else(|| self.busiest_seconds(), |pipeline| pipeline.seconds)
     }
 
     /// Predicted seconds until the last rank finishes. A step begins when all of its ranks have finished their earlier

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fixed, PathChoice};
+use super::{FixedDistributions, PathChoice};
 use crate::algorithm::{AlgorithmName, Reorder};
 use crate::dtype::Dtype;
 use crate::local_plan::Target;
@@ -133,7 +133,7 @@ pub struct Options {
     /// The algorithm of every contraction, an error where it does not apply; `None` chooses for each.
     pub algorithm: Option<AlgorithmName>,
     /// Prescribed distributions of operands and result; the planner chooses the others.
-    pub fixed: Fixed,
+    pub fixed: FixedDistributions,
     /// Names of one or two dimensions that algorithms must cut, in contractions that have them.
     pub cut: Vec<String>,
     /// Plan for an output that already holds values and is added onto. Without it, the first run of a program with a
@@ -184,7 +184,7 @@ impl Default for Options {
         Options {
             dtype: Dtype::Float32,
             algorithm: None,
-            fixed: Fixed::default(),
+            fixed: FixedDistributions::default(),
             cut: Vec::new(),
             accumulate: false,
             constant: Vec::new(),

@@ -32,11 +32,11 @@ impl<'a> Packing<'a> {
         let Some(target) = self.plan.target else { return 0 };
         let dtype = self.plan.dtype;
         // Branches that run side by side each pack into a workspace of their own.
-        let mut lanes = vec![0; schedule.most_lanes()];
+        let mut branches = vec![0; schedule.max_branches()];
         for (id, task) in schedule.tasks.iter().enumerate() {
             let Some(Work::Contract { left, right, out, .. }) = task.action.work() else { continue };
             let views = [left, right, out];
-            let blocks = views.map(|view| schedule.laid_out(view));
+            let blocks = views.map(|view| schedule.view_layout(view));
             let boxes = views.map(|view| schedule.box_of(view, &self.array(&schedule.buffers[view.buffer])));
             for tensors in [blocks, boxes] {
                 let [left, right, out] = [0, 1, 2].map(|tensor: usize| tensors[tensor].layout());
@@ -44,11 +44,11 @@ impl<'a> Packing<'a> {
                     .elements
                     .entry(key(&[left, right, out]))
                     .or_insert_with(|| plan_contract(&left, &right, &out, dtype, &target).workspace_elements());
-                let lane = &mut lanes[schedule.lane(id)];
-                *lane = needs.max(*lane);
+                let branch = &mut branches[schedule.branch(id)];
+                *branch = needs.max(*branch);
             }
         }
-        let elements = lanes.into_iter().fold(0usize, usize::saturating_add);
+        let elements = branches.into_iter().fold(0usize, usize::saturating_add);
         elements.saturating_mul(dtype.size()) as u64
     }
 

@@ -14,7 +14,7 @@
 //!
 //! Invariant: steps run in the order of the tree; a group has one or more consecutive steps, and groups are consecutive
 //! ranges of ranks. Deliberately absent: steps without the batch dimension, unary steps on anything but operands,
-//! operands or results with a prescribed distribution, slices, and more than [`MOST_GROUPS`] groups.
+//! operands or results with a prescribed distribution, slices, and more than [`MAX_GROUPS`] groups.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -35,11 +35,11 @@ use crate::tree::{NodeId, Step, Tree};
 /// Numbers of batches that are tried, up to the extent of the dimension.
 const BATCHES: [usize; 6] = [2, 4, 8, 16, 32, 64];
 /// Maximum batches of one run: schedules list the tasks of each.
-const MOST_BATCHES: usize = 1 << 16;
+const MAX_BATCHES: usize = 1 << 16;
 /// Maximum number of groups that is tried.
-const MOST_GROUPS: usize = 256;
+const MAX_GROUPS: usize = 256;
 /// Largest share of the time without a pipeline that a pipeline may take, as its prediction is less certain.
-const GAIN: f64 = 0.8;
+const MAX_TIME_SHARE: f64 = 0.8;
 
 /// A dimension cut into batches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -89,16 +89,16 @@ impl Pipelining<'_> {
         }
         let (tried, groups) = match *pipeline {
             PipelineChoice::Of { batches, groups } => (vec![batches.max(1)], groups..groups.saturating_add(1)),
-            _ => (BATCHES.to_vec(), 2..MOST_GROUPS + 1),
+            _ => (BATCHES.to_vec(), 2..MAX_GROUPS + 1),
         };
         let divisions = self.groups(&nodes, groups);
         let mut numbers: Vec<Option<usize>> = vec![None; self.tree.nodes.len()];
         nodes.iter().enumerate().for_each(|(number, &node)| numbers[node] = Some(number));
         // Only pipelines faster than this count.
-        let mut least = if *pipeline == PipelineChoice::Auto { GAIN * seconds } else { f64::INFINITY };
+        let mut least = if *pipeline == PipelineChoice::Auto { MAX_TIME_SHARE * seconds } else { f64::INFINITY };
         let mut best = None;
         for label in labels {
-            for &pieces in tried.iter().filter(|&&pieces| pieces <= self.tree.extent(label).min(MOST_BATCHES)) {
+            for &pieces in tried.iter().filter(|&&pieces| pieces <= self.tree.extent(label).min(MAX_BATCHES)) {
                 let batched = Batched::new(self, label, pieces);
                 for groups in &divisions {
                     if let Some(seconds) = batched.seconds((&nodes, &numbers), groups, least) {
@@ -207,10 +207,10 @@ impl<'a> Batched<'a> {
         let (mut slowest, mut from, mut first) = (0.0f64, 0, 0);
         for &(end, ranks) in groups {
             let (mut compute, mut receive) = (0.0, 0.0);
-            self.on(first..first + ranks, |choices| {
+            self.on(first..first + ranks, |context| {
                 for &node in &nodes[from..end] {
                     let Step::Contract { left, right, kinds } = &self.tree.nodes[node].step else { continue };
-                    let (_, seconds, needs) = cheapest(priced(choices, node, [*left, *right], kinds)?)?;
+                    let (_, seconds, needs) = cheapest(priced(context, node, [*left, *right], kinds)?)?;
                     compute += seconds;
                     let inputs = [(*left, &needs.left), (*right, &needs.right)];
                     for (input, wanted) in inputs {
@@ -241,10 +241,10 @@ impl<'a> Batched<'a> {
         let (mut from, mut first) = (0, 0);
         for &(end, ranks) in groups {
             let mut compute = 0.0;
-            self.on(first..first + ranks, |choices| {
+            self.on(first..first + ranks, |context| {
                 for &node in &nodes[from..end] {
                     let Step::Contract { left, right, kinds } = &self.tree.nodes[node].step else { continue };
-                    let mut priced = priced(choices, node, [*left, *right], kinds)?;
+                    let mut priced = priced(context, node, [*left, *right], kinds)?;
                     priced.sort_by(|(_, a, _), (_, b, _)| a.total_cmp(b));
                     let (algorithm, seconds, _) = priced.first().cloned()?;
                     compute += seconds;
@@ -275,10 +275,10 @@ impl<'a> Batched<'a> {
 type Priced = (Algorithm, f64, Distributions);
 
 /// The algorithms that can contract a node, with their prices; `None` if none can.
-fn priced(choices: &PlanningContext, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Option<Vec<Priced>> {
-    let candidates = choices.candidates(node, kinds).ok()?.into_iter();
+fn priced(context: &PlanningContext, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Option<Vec<Priced>> {
+    let candidates = context.candidates(node, kinds).ok()?.into_iter();
     let priced = candidates.map(|algorithm| {
-        let (needs, seconds) = choices.contraction(node, inputs, &algorithm, [None, None]);
+        let (needs, seconds) = context.contraction(node, inputs, &algorithm, [None, None]);
         (algorithm, seconds, needs)
     });
     Some(priced.collect())
@@ -363,8 +363,8 @@ mod tests {
         for group in 1..groups {
             let row = (0..=work.len()).map(|end| {
                 let last = |start: usize| work[start..end].iter().sum::<f64>();
-                let ways = (group..end).map(|start| (least[group - 1][start].0.max(last(start)), start));
-                ways.min_by(|(a, _), (b, _)| a.total_cmp(b)).unwrap_or((f64::INFINITY, end))
+                let totals = (group..end).map(|start| (least[group - 1][start].0.max(last(start)), start));
+                totals.min_by(|(a, _), (b, _)| a.total_cmp(b)).unwrap_or((f64::INFINITY, end))
             });
             least.push(row.collect());
         }

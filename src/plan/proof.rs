@@ -18,7 +18,7 @@ use super::{Plan, ResultResidency, Source, Value};
 use crate::schedule::verify::{self, Fault, VerifyError};
 
 /// Maximum ranks for which everything is proved on every rank.
-pub const MOST_WHOLE: usize = 256;
+pub const MAX_FULL_PROOF_RANKS: usize = 256;
 
 /// The extent of a proof by classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -54,7 +54,7 @@ impl Step {
     pub fn verify_by_classes(&self) -> Result<Classes, VerifyError> {
         let Step(plan) = self;
         let chosen = plan.one_of_each_class();
-        let followed = verify::follow(&|rank| plan.schedule(rank), &plan.facts(), &chosen)?;
+        let followed = verify::follow(&|rank| plan.schedule(rank), &plan.spec(), &chosen)?;
         Ok(Classes { steps: 1, classes: chosen.len(), followed })
     }
 }
@@ -80,11 +80,11 @@ impl Plan {
     /// # Errors
     /// As [`Plan::verify`].
     pub fn verify_whole_schedules(&self) -> Result<(), VerifyError> {
-        let facts = self.facts_without_order();
+        let spec = self.spec_without_order();
         for rank in self.sampled_ranks() {
             let schedule = self.schedule(rank);
             let peak = schedule.peak_bytes();
-            verify::own(schedule, &facts)?;
+            verify::own(schedule, &spec)?;
             if let Some(budget) = self.memory_limit.filter(|&budget| peak > budget) {
                 return Err(VerifyError { rank, task: None, fault: Fault::Memory { peak, budget } });
             }
@@ -114,12 +114,12 @@ impl Plan {
                 None => units.push(vec![id]),
             }
         }
-        units.iter().map(|unit| Step(self.alone(unit))).collect()
+        units.iter().map(|unit| Step(self.unit_plan(unit))).collect()
     }
 
     /// A plan of the values in `unit`, with their inputs as operands, and without the names and extents that no
     /// schedule needs. Cost: linear in these values.
-    fn alone(&self, unit: &[usize]) -> Plan {
+    fn unit_plan(&self, unit: &[usize]) -> Plan {
         let mut values: Vec<Value> = Vec::new();
         let mut places: BTreeMap<usize, usize> = BTreeMap::new();
         for &id in unit {
@@ -154,7 +154,7 @@ impl Plan {
             leaves: (0..operands).collect(),
             constant: Vec::new(),
             values,
-            lanes: Vec::new(),
+            branches: Vec::new(),
             pipeline: self.pipeline.clone(),
             ungrouped: self.ungrouped,
             accumulate: self.accumulate && last,

@@ -211,7 +211,7 @@ pub struct Measured {
 }
 
 /// Maximum length of `per_rank`.
-const LISTED: usize = 64;
+const MAX_LISTED_RANKS: usize = 64;
 
 impl Plan {
     /// The bytes that the busiest rank must receive in a step with any algorithm; `None` where no bound is defined.
@@ -247,19 +247,20 @@ impl Plan {
         let peaks: Vec<u64> = schedules.iter().map(|schedule| packing.peak_bytes(schedule)).collect();
         let times = |(id, bytes): (usize, &u64)| bytes * self.times(&self.values[id]) as u64;
         let all: Vec<u64> = received.iter().map(|rank| rank.iter().enumerate().map(times).sum()).collect();
-        let per_rank = schedules.iter().zip(&peaks).zip(all).take(LISTED).map(|((schedule, &peak), received)| {
-            let got = measured.and_then(|ranks| ranks.get(schedule.rank));
-            RankReport {
-                node_name: got.map(|m| m.node_name.clone()),
-                cpus: got.map(|m| m.cpus.clone()),
-                numa: got.and_then(|m| m.numa),
-                bytes_received: Peak { planned: received, measured: got.map(|m| m.received.iter().sum()) },
-                bytes_by_link: got.map(|m| m.by_link),
-                peak_bytes: Peak { planned: peak, measured: got.map(|m| m.peak_bytes) },
-                idle_seconds: got.map(|m| m.idle_seconds),
-                hidden_share: got.and_then(|m| m.hidden_share),
-            }
-        });
+        let per_rank =
+            schedules.iter().zip(&peaks).zip(all).take(MAX_LISTED_RANKS).map(|((schedule, &peak), received)| {
+                let got = measured.and_then(|ranks| ranks.get(schedule.rank));
+                RankReport {
+                    node_name: got.map(|m| m.node_name.clone()),
+                    cpus: got.map(|m| m.cpus.clone()),
+                    numa: got.and_then(|m| m.numa),
+                    bytes_received: Peak { planned: received, measured: got.map(|m| m.received.iter().sum()) },
+                    bytes_by_link: got.map(|m| m.by_link),
+                    peak_bytes: Peak { planned: peak, measured: got.map(|m| m.peak_bytes) },
+                    idle_seconds: got.map(|m| m.idle_seconds),
+                    hidden_share: got.and_then(|m| m.hidden_share),
+                }
+            });
         let peak = Peak {
             planned: peaks.iter().copied().max().unwrap_or(0),
             measured: measured.and_then(|ranks| ranks.iter().map(|rank| rank.peak_bytes).max()),

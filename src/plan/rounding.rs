@@ -4,10 +4,10 @@
 
 use super::{Plan, Source, Value};
 use crate::dims::{Kinds, Label};
-use crate::local_plan::{SumOf, longest_chain, longest_visits};
+use crate::local_plan::{SumKind, longest_chain, longest_visits};
 
 /// Number of products beyond which threads may share a sum.
-const SHARED: u64 = 32;
+const MIN_SHARED_PRODUCTS: u64 = 32;
 
 /// See [`Plan::roundings`].
 pub(super) fn roundings(plan: &Plan) -> u64 {
@@ -22,12 +22,12 @@ pub(super) fn roundings(plan: &Plan) -> u64 {
 /// Additions in one step, on one rank.
 fn step(plan: &Plan, value: &Value) -> u64 {
     let Some((terms, of)) = sum(plan, value) else { return 0 };
-    let threads = if terms > SHARED { plan.machine.workers.max(1) as u64 - 1 } else { 0 };
+    let threads = if terms > MIN_SHARED_PRODUCTS { plan.machine.workers.max(1) as u64 - 1 } else { 0 };
     longest_chain(terms, of).saturating_add(threads)
 }
 
 /// The number of terms that a step sums in a slice, and the kind of sum.
-fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumOf)> {
+fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumKind)> {
     let product = |labels: &mut dyn Iterator<Item = Label>| -> u64 {
         labels.map(|label| plan.extents[label.0 as usize] as u64).fold(1, u64::saturating_mul)
     };
@@ -35,7 +35,7 @@ fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumOf)> {
         Source::Contract { kinds, .. } => Some((product(&mut kinds.k.iter().copied()), sum_of(kinds, product))),
         Source::Unary { input, .. } => {
             let labels = summed(plan, value, *input);
-            (!labels.is_empty()).then(|| (product(&mut labels.into_iter()), SumOf::Number))
+            (!labels.is_empty()).then(|| (product(&mut labels.into_iter()), SumKind::Number))
         }
         Source::Operand(_) | Source::Redistribute { .. } => None,
     }
@@ -57,13 +57,13 @@ fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
 
 /// The kind of sum of a contraction. Kernels treat a dimension of kind c that an operand repeats as m or n, so several
 /// vectors are not mere loops.
-fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u64) -> SumOf {
+fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u64) -> SumKind {
     let [c, m, n] = [&kinds.c, &kinds.m, &kinds.n].map(|labels| product(&mut labels.iter().copied()));
     match (c, m, n) {
-        (1, 1, 1) => SumOf::Number,
-        (1, 1, _) | (1, _, 1) => SumOf::Loops,
-        _ if kinds.k.len() == 1 => SumOf::Products,
-        _ => SumOf::Crossed,
+        (1, 1, 1) => SumKind::Number,
+        (1, 1, _) | (1, _, 1) => SumKind::Loops,
+        _ if kinds.k.len() == 1 => SumKind::Products,
+        _ => SumKind::Crossed,
     }
 }
 

@@ -12,7 +12,7 @@
 use super::Plan;
 use crate::algorithm::Cost;
 use crate::schedule::{Action, Lane, Schedule, Task, TaskId};
-use crate::timeline::{Doing, Span, Timeline};
+use crate::timeline::{Activity, Span, Timeline};
 
 /// Maximum ranks of a simulation, which builds the schedules of all ranks.
 pub const MAX_SIMULATED_RANKS: usize = 1024;
@@ -35,9 +35,9 @@ impl Plan {
         }
         let schedules: Vec<Schedule> = (0..self.ranks()).map(|rank| self.schedule(rank)).collect();
         let cost = self.rates();
-        let mut stage = Stage::new(&schedules, &cost, overlap);
-        stage.play();
-        Some(Timeline { seconds: stage.end(), spans: stage.spans, ..self.blank_timeline() })
+        let mut simulation = Simulation::new(&schedules, &cost, overlap);
+        simulation.run();
+        Some(Timeline { seconds: simulation.end(), spans: simulation.spans, ..self.blank_timeline() })
     }
 
     /// Predicted seconds of a task of a rank's schedule by itself, on all workers or over a free link.
@@ -95,7 +95,7 @@ impl Lanes {
     }
 }
 
-struct Stage<'a> {
+struct Simulation<'a> {
     schedules: &'a [Schedule],
     cost: &'a Cost<'a>,
     overlap: bool,
@@ -103,8 +103,8 @@ struct Stage<'a> {
     spans: Vec<Span>,
 }
 
-impl<'a> Stage<'a> {
-    fn new(schedules: &'a [Schedule], cost: &'a Cost<'a>, overlap: bool) -> Stage<'a> {
+impl<'a> Simulation<'a> {
+    fn new(schedules: &'a [Schedule], cost: &'a Cost<'a>, overlap: bool) -> Simulation<'a> {
         let lanes = schedules.iter().map(|schedule| {
             let mut tasks = [Vec::new(), Vec::new(), Vec::new()];
             for (id, task) in schedule.tasks.iter().enumerate() {
@@ -112,7 +112,7 @@ impl<'a> Stage<'a> {
             }
             Lanes { tasks, next: [0; 3], free: [0.0; 3], over: [0.0; 3], done: vec![None; schedule.tasks.len()] }
         });
-        Stage { schedules, cost, overlap, lanes: lanes.collect(), spans: Vec::new() }
+        Simulation { schedules, cost, overlap, lanes: lanes.collect(), spans: Vec::new() }
     }
 
     fn end(&self) -> f64 {
@@ -120,7 +120,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Runs tasks until none can run.
-    fn play(&mut self) {
+    fn run(&mut self) {
         let mut open: Vec<usize> = (0..self.lanes.len()).collect();
         while let Some(rank) = open.pop() {
             while let Some(peer) = self.step(rank) {
@@ -201,7 +201,7 @@ impl<'a> Stage<'a> {
         lanes.next[lane as usize] += 1;
         let schedule = &self.schedules[rank];
         let Task { node, ref action, .. } = schedule.tasks[task];
-        let (doing, bytes, predicted) = (Doing::of(action), schedule.bytes(action), done - start);
-        self.spans.push(Span { rank, doing, node, task, worker: None, start, end: done, bytes, predicted });
+        let (activity, bytes, predicted) = (Activity::of(action), schedule.bytes(action), done - start);
+        self.spans.push(Span { rank, activity, node, task, worker: None, start, end: done, bytes, predicted });
     }
 }

@@ -15,7 +15,7 @@
 //!
 //! Invariants: pieces of a dimension are equal, so that one schedule serves all slices; no tensor is distributed along
 //! a sliced dimension, so that a slice of a block is the block of a slice; summed dimensions vary fastest; there are at
-//! most [`MOST_SLICES`] slices, so that their count does not overflow. Values that are the same in all slices of a
+//! most [`MAX_SLICES`] slices, so that their count does not overflow. Values that are the same in all slices of a
 //! whole result are computed once, if there is memory to keep them.
 
 use std::ops::Range;
@@ -38,7 +38,7 @@ pub struct Slice {
 }
 
 /// Maximum number of slices; more would never finish.
-pub(super) const MOST_SLICES: f64 = 1e12;
+pub(super) const MAX_SLICES: f64 = 1e12;
 
 impl Slice {
     fn pieces(&self) -> usize {
@@ -191,7 +191,7 @@ impl Plan {
 }
 
 /// Largest prime factor that is found by trial division.
-const LARGEST_FACTOR: usize = 1 << 20;
+const MAX_FACTOR: usize = 1 << 20;
 
 /// The divisors of a number in ascending order, from 1. Complete for numbers up to 2^40; beyond that, the cofactor
 /// without prime factors up to 2^20 counts as a single factor. Cost: a million divisions at most.
@@ -202,7 +202,7 @@ pub(super) fn divisors(number: usize) -> Vec<usize> {
     let mut all = vec![1];
     let (mut rest, mut factor) = (number, 2);
     while rest > 1 {
-        if factor > LARGEST_FACTOR || factor > rest / factor {
+        if factor > MAX_FACTOR || factor > rest / factor {
             factor = rest;
         }
         // The new divisors have one more of this factor than the last ones.

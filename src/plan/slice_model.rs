@@ -11,7 +11,7 @@ use crate::dims::Label;
 use crate::tree::{NodeId, Step, Tree};
 
 /// Maximum elements that contractions pack, of the left and of the right operand, where packing is modelled.
-const PACKED: [f64; 2] = [131_072.0, 1_048_576.0];
+const MAX_PACKED_ELEMENTS: [f64; 2] = [131_072.0, 1_048_576.0];
 
 /// A tree with the tables of the model.
 pub struct Model<'a> {
@@ -46,7 +46,7 @@ impl State {
 
 /// The cost of a state.
 #[derive(Debug, Clone, Copy)]
-pub struct Figures {
+pub struct SliceCost {
     /// Maximum elements that are live at once.
     pub peak: f64,
     /// Sum of (live / target)^4 over all steps above the target; 0 if there are none. Unlike the peak, it falls when
@@ -122,16 +122,16 @@ impl<'a> Model<'a> {
     }
 
     /// The cost of a state; steps with more than `target` live elements add to its excess.
-    pub fn figures(&self, state: &State, target: f64) -> Figures {
-        let mut figures = Figures { peak: 0.0, excess: 0.0, products: state.products.iter().sum() };
+    pub fn slice_cost(&self, state: &State, target: f64) -> SliceCost {
+        let mut slice_cost = SliceCost { peak: 0.0, excess: 0.0, products: state.products.iter().sum() };
         self.live(state, |_, live| {
-            figures.peak = figures.peak.max(live);
+            slice_cost.peak = slice_cost.peak.max(live);
             if live > target {
                 // Any live element exceeds a target of 0.
-                figures.excess += (live / target.max(1.0)).powi(4);
+                slice_cost.excess += (live / target.max(1.0)).powi(4);
             }
         });
-        figures
+        slice_cost
     }
 
     /// Calls back with the live elements at each step.
@@ -142,7 +142,7 @@ impl<'a> Model<'a> {
             live += counted(id);
             let packed = match inputs {
                 [Some(left), Some(right)] if self.packs => {
-                    state.sizes[*left].min(PACKED[0]) + state.sizes[*right].min(PACKED[1])
+                    state.sizes[*left].min(MAX_PACKED_ELEMENTS[0]) + state.sizes[*right].min(MAX_PACKED_ELEMENTS[1])
                 }
                 _ => 0.0,
             };

@@ -10,8 +10,8 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::slice::{MOST_SLICES, divisors};
-use super::slice_model::{Figures, Model, State};
+use super::slice::{MAX_SLICES, divisors};
+use super::slice_model::{Model, SliceCost, State};
 use crate::dims::Label;
 
 /// Trials of a search; fewer for trees with very many nodes.
@@ -21,13 +21,13 @@ const TRIALS: u64 = 24;
 const WITHOUT_NOISE: u64 = 4;
 
 /// Node visits that a search may spend, about half a second.
-const VISITS: usize = 300_000_000;
+const MAX_VISITS: usize = 300_000_000;
 
 /// Node visits of one trial, per node: about ten labels, each chosen from about sixty.
 const VISITS_PER_NODE: usize = 600;
 
 /// Weight of another slice that adds no operations.
-const SMALL: f64 = 0.01;
+const SLICE_WEIGHT: f64 = 0.01;
 
 /// Price of slices, from the operations of all slices and the number of slices.
 pub type Price = dyn Fn(f64, f64) -> f64;
@@ -46,7 +46,7 @@ struct Weights {
 /// none is found.
 pub fn slices(model: &Model, target: f64, forbidden: &[Label], price: &Price) -> Vec<State> {
     let nodes = model.tree.nodes.len();
-    let trials = TRIALS.min((VISITS / (VISITS_PER_NODE * nodes).max(1)).max(4) as u64);
+    let trials = TRIALS.min((MAX_VISITS / (VISITS_PER_NODE * nodes).max(1)).max(4) as u64);
     let search = SliceSearch { model, target, forbidden, price };
     let mut found: Vec<(f64, State)> = Vec::new();
     for trial in 0..trials {
@@ -76,43 +76,43 @@ struct SliceSearch<'a> {
 }
 
 impl SliceSearch<'_> {
-    fn figures(&self, state: &State) -> Figures {
-        self.model.figures(state, self.target)
+    fn slice_cost(&self, state: &State) -> SliceCost {
+        self.model.slice_cost(state, self.target)
     }
 
     fn cost(&self, state: &State) -> f64 {
-        (self.price)(self.figures(state).products * state.count(), state.count())
+        (self.price)(self.slice_cost(state).products * state.count(), state.count())
     }
 
     fn trial(&self, weights: Weights) -> Option<State> {
         let mut state = self.model.whole();
-        let mut now = self.figures(&state);
+        let mut now = self.slice_cost(&state);
         while now.excess > 0.0 {
             let cost = self.cost(&state);
-            let mut best: Option<(f64, State, Figures)> = None;
+            let mut best: Option<(f64, State, SliceCost)> = None;
             for label in self.model.candidates(&state, self.target, self.forbidden) {
                 let mut next = self.model.with(&state, label, 1);
-                if next.count() > MOST_SLICES {
+                if next.count() > MAX_SLICES {
                     continue;
                 }
-                let mut figures = self.figures(&next);
-                if figures.excess >= now.excess {
+                let mut slice_cost = self.slice_cost(&next);
+                if slice_cost.excess >= now.excess {
                     continue;
                 }
-                if figures.excess == 0.0 {
+                if slice_cost.excess == 0.0 {
                     next = self.coarsest(next, label);
-                    figures = self.figures(&next);
+                    slice_cost = self.slice_cost(&next);
                 }
-                let overhead = ((self.price)(figures.products * next.count(), next.count()) / cost).log2();
-                let reduction = ((1.0 + now.excess) / (1.0 + figures.excess)).log2() / 4.0;
+                let overhead = ((self.price)(slice_cost.products * next.count(), next.count()) / cost).log2();
+                let reduction = ((1.0 + now.excess) / (1.0 + slice_cost.excess)).log2() / 4.0;
                 let score = match weights.reduction {
-                    None => ((overhead + SMALL) / reduction).max(f64::MIN_POSITIVE).ln(),
+                    None => ((overhead + SLICE_WEIGHT) / reduction).max(f64::MIN_POSITIVE).ln(),
                     Some(weight) => overhead - weight * reduction,
                 };
                 let noise = weights.temperature * gumbel(weights.seed, [state.slices.len() as u64, label.0.into()]);
                 let score = score - noise;
                 if best.as_ref().is_none_or(|(least, ..)| score < *least) {
-                    best = Some((score, next, figures));
+                    best = Some((score, next, slice_cost));
                 }
             }
             (_, state, now) = best?;
@@ -123,7 +123,7 @@ impl SliceSearch<'_> {
     /// Enlarges the pieces of one label as far as they fit.
     fn coarsest(&self, state: State, label: Label) -> State {
         let pieces = divisors(self.model.tree.extent(label));
-        let fits = |&piece: &usize| self.figures(&self.model.with(&state, label, piece)).excess == 0.0;
+        let fits = |&piece: &usize| self.slice_cost(&self.model.with(&state, label, piece)).excess == 0.0;
         // Memory grows with the piece.
         let fit = pieces.partition_point(fits);
         if fit == 0 { state } else { self.model.with(&state, label, pieces[fit - 1]) }
@@ -139,7 +139,7 @@ impl SliceSearch<'_> {
                 let without = self.model.with(&state, old.label, old.extent);
                 for label in self.model.candidates(&without, self.target, self.forbidden) {
                     let next = self.model.with(&without, label, 1);
-                    if self.figures(&next).excess > 0.0 {
+                    if self.slice_cost(&next).excess > 0.0 {
                         continue;
                     }
                     let next = self.coarsest(next, label);

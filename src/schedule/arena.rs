@@ -23,7 +23,7 @@ use super::{BufferId, Home, Lane, ReuseScope, Schedule, Task, TaskId};
 pub const ALIGNMENT: usize = 64;
 
 /// With more buffers than this, offsets are found in order of first use only; the order of sizes is not tried.
-const MANY: usize = 2_000;
+const MAX_BUFFERS_BY_SIZE: usize = 2_000;
 
 /// The offsets of buffers, and the memory that they need.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -34,15 +34,15 @@ pub struct Arrangement {
 }
 
 /// By buffer, the first and the last task that use it; `None` if no task does.
-pub fn lives(schedule: &Schedule) -> Vec<Option<(TaskId, TaskId)>> {
-    let mut lives = vec![None; schedule.buffers.len()];
+pub fn lifetimes(schedule: &Schedule) -> Vec<Option<(TaskId, TaskId)>> {
+    let mut lifetimes = vec![None; schedule.buffers.len()];
     for (id, task) in schedule.tasks.iter().enumerate() {
         for buffer in used(task) {
-            let life: &mut Option<(TaskId, TaskId)> = &mut lives[buffer];
-            *life = Some(life.map_or((id, id), |(first, _)| (first, id)));
+            let lifetime: &mut Option<(TaskId, TaskId)> = &mut lifetimes[buffer];
+            *lifetime = Some(lifetime.map_or((id, id), |(first, _)| (first, id)));
         }
     }
-    lives
+    lifetimes
 }
 
 fn used(task: &Task) -> impl Iterator<Item = BufferId> + '_ {
@@ -62,24 +62,24 @@ fn turns(schedule: &Schedule) -> Vec<usize> {
 
 /// A buffer that needs a place: its bytes, rounded up to whole cache lines, and the first and last turn of its
 /// lifetime.
-struct Tenant {
+struct Allocation {
     buffer: BufferId,
     bytes: usize,
-    life: (usize, usize),
+    lifetime: (usize, usize),
 }
 
 /// Assigns a place to every buffer that is not the user's.
 pub fn arrange(schedule: &Schedule) -> Arrangement {
-    let (lives, kept, turns) = (lives(schedule), schedule.kept(), turns(schedule));
-    let tenants: Vec<Tenant> = schedule
+    let (lifetimes, kept, turns) = (lifetimes(schedule), schedule.kept(), turns(schedule));
+    let allocations: Vec<Allocation> = schedule
         .buffers
         .iter()
         .enumerate()
         .filter(|(_, buffer)| matches!(buffer.home, Home::Arena | Home::Exchange))
-        .map(|(id, buffer)| Tenant {
+        .map(|(id, buffer)| Allocation {
             buffer: id,
             bytes: buffer.elements().saturating_mul(schedule.element).div_ceil(ALIGNMENT).saturating_mul(ALIGNMENT),
-            life: match lives[id] {
+            lifetime: match lifetimes[id] {
                 _ if kept[id] => (0, usize::MAX),
                 Some((first, last)) => (turns[first], turns[last]),
                 None => (0, 0),
@@ -87,35 +87,36 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
         })
         .collect();
     if schedule.sections.is_empty() {
-        return grouped(tenants, &schedule.sharing());
+        return grouped(allocations, &schedule.sharing());
     }
     // Buffers that only one branch of a section uses are placed by themselves, and then as one block among the others.
     let mut nested: Vec<(usize, Arrangement, Vec<BufferId>)> = Vec::new();
-    let mut outer: Vec<Tenant> = Vec::new();
-    let mut inner: BTreeMap<(usize, usize), Vec<Tenant>> = BTreeMap::new();
-    for mut tenant in tenants {
-        let section = lives[tenant.buffer].and_then(|(first, last)| Some((schedule.section(first)?, first, last)));
+    let mut outer: Vec<Allocation> = Vec::new();
+    let mut inner: BTreeMap<(usize, usize), Vec<Allocation>> = BTreeMap::new();
+    for mut allocation in allocations {
+        let section =
+            lifetimes[allocation.buffer].and_then(|(first, last)| Some((schedule.section(first)?, first, last)));
         match section {
-            Some((section, first, last)) if !kept[tenant.buffer] => {
-                if schedule.section(last) == Some(section) && schedule.lane(first) == schedule.lane(last) {
-                    inner.entry((section, schedule.lane(first))).or_default().push(tenant);
+            Some((section, first, last)) if !kept[allocation.buffer] => {
+                if schedule.section(last) == Some(section) && schedule.branch(first) == schedule.branch(last) {
+                    inner.entry((section, schedule.branch(first))).or_default().push(allocation);
                 } else {
                     // In use at the same time as everything in the other branches.
-                    tenant.life.0 = turns[schedule.sections[section].tasks().start];
-                    outer.push(tenant);
+                    allocation.lifetime.0 = turns[schedule.sections[section].tasks().start];
+                    outer.push(allocation);
                 }
             }
-            _ => outer.push(tenant),
+            _ => outer.push(allocation),
         }
     }
-    for ((section, _), tenants) in inner {
+    for ((section, _), allocations) in inner {
         let tasks = schedule.sections[section].tasks();
-        let life = (turns[tasks.start], turns[tasks.end - 1]);
-        let buffers = tenants.iter().map(|tenant| tenant.buffer).collect();
-        let arrangement = place(tenants, schedule.buffers.len());
+        let lifetime = (turns[tasks.start], turns[tasks.end - 1]);
+        let buffers = allocations.iter().map(|allocation| allocation.buffer).collect();
+        let arrangement = place(allocations, schedule.buffers.len());
         // A virtual buffer that stands for all of them, numbered after the real ones.
         let buffer = schedule.buffers.len() + nested.len();
-        outer.push(Tenant { buffer, bytes: arrangement.bytes, life });
+        outer.push(Allocation { buffer, bytes: arrangement.bytes, lifetime });
         nested.push((buffer, arrangement, buffers));
     }
     let mut whole = place(outer, schedule.buffers.len() + nested.len());
@@ -129,13 +130,15 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
 }
 
 /// Places the buffers of each group, which may share memory, by themselves, one group after another.
-fn grouped(tenants: Vec<Tenant>, groups: &[ReuseScope]) -> Arrangement {
+fn grouped(allocations: Vec<Allocation>, groups: &[ReuseScope]) -> Arrangement {
     let mut whole = Arrangement { offsets: vec![0; groups.len()], bytes: 0 };
-    let mut apart: BTreeMap<ReuseScope, Vec<Tenant>> = BTreeMap::new();
-    tenants.into_iter().for_each(|tenant| apart.entry(groups[tenant.buffer]).or_default().push(tenant));
-    for tenants in apart.into_values() {
-        let buffers: Vec<BufferId> = tenants.iter().map(|tenant| tenant.buffer).collect();
-        let group = place(tenants, groups.len());
+    let mut by_group: BTreeMap<ReuseScope, Vec<Allocation>> = BTreeMap::new();
+    allocations
+        .into_iter()
+        .for_each(|allocation| by_group.entry(groups[allocation.buffer]).or_default().push(allocation));
+    for allocations in by_group.into_values() {
+        let buffers: Vec<BufferId> = allocations.iter().map(|allocation| allocation.buffer).collect();
+        let group = place(allocations, groups.len());
         buffers.into_iter().for_each(|id| whole.offsets[id] = whole.bytes.saturating_add(group.offsets[id]));
         whole.bytes = whole.bytes.saturating_add(group.bytes);
     }
@@ -143,36 +146,36 @@ fn grouped(tenants: Vec<Tenant>, groups: &[ReuseScope]) -> Arrangement {
 }
 
 /// The smaller of two arrangements; for very many buffers, only the one that is faster to find.
-fn place(tenants: Vec<Tenant>, buffers: usize) -> Arrangement {
-    let in_order = in_order(&tenants, buffers);
-    if tenants.len() > MANY {
+fn place(allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
+    let in_order = in_order(&allocations, buffers);
+    if allocations.len() > MAX_BUFFERS_BY_SIZE {
         return in_order;
     }
-    let by_size = by_size(tenants, buffers);
+    let by_size = by_size(allocations, buffers);
     if by_size.bytes < in_order.bytes { by_size } else { in_order }
 }
 
 /// Largest buffer first, each at the lowest offset that is free for its whole lifetime.
-fn by_size(mut tenants: Vec<Tenant>, buffers: usize) -> Arrangement {
-    tenants.sort_by_key(|tenant| (std::cmp::Reverse(tenant.bytes), tenant.buffer));
+fn by_size(mut allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
+    allocations.sort_by_key(|allocation| (std::cmp::Reverse(allocation.bytes), allocation.buffer));
     let mut arrangement = Arrangement { offsets: vec![0; buffers], bytes: 0 };
-    let mut lives = Lives::default();
-    for tenant in &tenants {
-        let mut taken: Vec<(usize, usize)> = lives
-            .together(tenant.life)
+    let mut lifetimes = Lifetimes::default();
+    for allocation in &allocations {
+        let mut taken: Vec<(usize, usize)> = lifetimes
+            .overlapping(allocation.lifetime)
             .map(|(buffer, bytes)| (arrangement.offsets[buffer], arrangement.offsets[buffer].saturating_add(bytes)))
             .collect();
         taken.sort_unstable();
         let mut place = 0usize;
         for (start, end) in taken {
-            if place.saturating_add(tenant.bytes) <= start {
+            if place.saturating_add(allocation.bytes) <= start {
                 break;
             }
             place = place.max(end);
         }
-        arrangement.offsets[tenant.buffer] = place;
-        arrangement.bytes = arrangement.bytes.max(place.saturating_add(tenant.bytes));
-        lives.insert(tenant);
+        arrangement.offsets[allocation.buffer] = place;
+        arrangement.bytes = arrangement.bytes.max(place.saturating_add(allocation.bytes));
+        lifetimes.insert(allocation);
     }
     arrangement
 }
@@ -180,13 +183,13 @@ fn by_size(mut tenants: Vec<Tenant>, buffers: usize) -> Arrangement {
 /// Finds overlapping lifetimes. They are grouped by the binary logarithm of their length and sorted by start, so that a
 /// query does not visit those that ended long before.
 #[derive(Default)]
-struct Lives(Vec<BTreeMap<usize, Vec<Life>>>);
+struct Lifetimes(Vec<BTreeMap<usize, Vec<Lifetime>>>);
 
 /// The end of a lifetime, its buffer, and the buffer's bytes.
-type Life = (usize, BufferId, usize);
+type Lifetime = (usize, BufferId, usize);
 
-impl Lives {
-    fn insert(&mut self, &Tenant { buffer, bytes, life: (start, end) }: &Tenant) {
+impl Lifetimes {
+    fn insert(&mut self, &Allocation { buffer, bytes, lifetime: (start, end) }: &Allocation) {
         let class = (end - start).max(1).ilog2() as usize;
         if self.0.len() <= class {
             self.0.resize_with(class + 1, BTreeMap::new);
@@ -194,40 +197,40 @@ impl Lives {
         self.0[class].entry(start).or_default().push((end, buffer, bytes));
     }
 
-    /// The buffers whose lifetimes overlap `life`, with their bytes.
-    fn together(&self, life: (usize, usize)) -> impl Iterator<Item = (BufferId, usize)> + '_ {
-        let lives = self.near(life).filter(move |&&(end, ..)| end >= life.0);
-        lives.map(|&(_, buffer, bytes)| (buffer, bytes))
+    /// The buffers whose lifetimes overlap `lifetime`, with their bytes.
+    fn overlapping(&self, lifetime: (usize, usize)) -> impl Iterator<Item = (BufferId, usize)> + '_ {
+        let lifetimes = self.candidates(lifetime).filter(move |&&(end, ..)| end >= lifetime.0);
+        lifetimes.map(|&(_, buffer, bytes)| (buffer, bytes))
     }
 
     /// The lifetimes that started early enough, but not so early that all of their class must have ended.
-    fn near(&self, (start, end): (usize, usize)) -> impl Iterator<Item = &Life> + '_ {
-        self.0.iter().enumerate().flat_map(move |(class, lives)| {
+    fn candidates(&self, (start, end): (usize, usize)) -> impl Iterator<Item = &Lifetime> + '_ {
+        self.0.iter().enumerate().flat_map(move |(class, lifetimes)| {
             let longest = usize::MAX >> (usize::BITS as usize - 1 - class);
-            lives.range(start.saturating_sub(longest)..=end).flat_map(|(_, lives)| lives)
+            lifetimes.range(start.saturating_sub(longest)..=end).flat_map(|(_, lifetimes)| lifetimes)
         })
     }
 }
 
 /// In order of first use, each in the smallest gap that is large enough.
-fn in_order(tenants: &[Tenant], buffers: usize) -> Arrangement {
-    let mut arrivals: Vec<&Tenant> = tenants.iter().collect();
-    arrivals.sort_by_key(|tenant| (tenant.life.0, tenant.buffer));
-    let mut departures: Vec<&Tenant> = arrivals.clone();
-    departures.sort_by_key(|tenant| tenant.life.1);
+fn in_order(allocations: &[Allocation], buffers: usize) -> Arrangement {
+    let mut arrivals: Vec<&Allocation> = allocations.iter().collect();
+    arrivals.sort_by_key(|allocation| (allocation.lifetime.0, allocation.buffer));
+    let mut departures: Vec<&Allocation> = arrivals.clone();
+    departures.sort_by_key(|allocation| allocation.lifetime.1);
     let mut gone = departures.into_iter().peekable();
     let mut gaps = Gaps::default();
     let mut arrangement = Arrangement { offsets: vec![0; buffers], bytes: 0 };
-    for tenant in arrivals {
-        while let Some(left) = gone.next_if(|other| other.life.1 < tenant.life.0) {
+    for allocation in arrivals {
+        while let Some(left) = gone.next_if(|other| other.lifetime.1 < allocation.lifetime.0) {
             gaps.free(arrangement.offsets[left.buffer], left.bytes);
         }
-        let place = gaps.take(tenant.bytes).unwrap_or_else(|| {
+        let place = gaps.take(allocation.bytes).unwrap_or_else(|| {
             let start = gaps.take_last(arrangement.bytes).unwrap_or(arrangement.bytes);
-            arrangement.bytes = start.saturating_add(tenant.bytes);
+            arrangement.bytes = start.saturating_add(allocation.bytes);
             start
         });
-        arrangement.offsets[tenant.buffer] = place;
+        arrangement.offsets[allocation.buffer] = place;
     }
     arrangement
 }
@@ -322,7 +325,7 @@ impl Occupants {
 /// Makes the first users of each buffer's parts wait for the last earlier users of its bytes. `fresh` lists, in order,
 /// the tasks that use a part of a buffer that no task used before.
 pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskId, BufferId)]) {
-    let lives = lives(schedule);
+    let lifetimes = lifetimes(schedule);
     let mut last: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
     for (id, task) in schedule.tasks.iter().enumerate() {
         used(task).for_each(|buffer| last[buffer][task.action.lane() as usize] = Some(id));
@@ -334,7 +337,7 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
         if !matches!(schedule.buffers[buffer].home, Home::Arena | Home::Exchange) {
             continue;
         }
-        if lives[buffer].is_some_and(|(first, _)| first == task) {
+        if lifetimes[buffer].is_some_and(|(first, _)| first == task) {
             let bytes = schedule.buffers[buffer].elements() * schedule.element;
             for before in occupants.replace(buffer, arrangement.offsets[buffer], bytes) {
                 for lane in 0..3 {
@@ -369,17 +372,17 @@ mod tests {
     fn lives_that_meet_are_found() {
         let mut state = 1;
         for _ in 0..200 {
-            let mut lives = Lives::default();
+            let mut lifetimes = Lifetimes::default();
             let mut all = Vec::new();
             for buffer in 0..30 {
                 let start = below(&mut state, 40);
                 let end = if below(&mut state, 10) == 0 { usize::MAX } else { start + below(&mut state, 20) };
-                let mut found: Vec<BufferId> = lives.together((start, end)).map(|(buffer, _)| buffer).collect();
+                let mut found: Vec<BufferId> = lifetimes.overlapping((start, end)).map(|(buffer, _)| buffer).collect();
                 found.sort_unstable();
-                let meets = |&(_, life): &(BufferId, (usize, usize))| life.0 <= end && start <= life.1;
+                let meets = |&(_, lifetime): &(BufferId, (usize, usize))| lifetime.0 <= end && start <= lifetime.1;
                 let expected: Vec<BufferId> = all.iter().copied().filter(meets).map(|(buffer, _)| buffer).collect();
                 assert_eq!(found, expected);
-                lives.insert(&Tenant { buffer, bytes: 64, life: (start, end) });
+                lifetimes.insert(&Allocation { buffer, bytes: 64, lifetime: (start, end) });
                 all.push((buffer, (start, end)));
             }
         }
@@ -388,11 +391,11 @@ mod tests {
     /// In a chain of thousands of steps, few lifetimes overlap, and a query visits few others.
     #[test]
     fn lives_that_are_over_are_not_looked_at() {
-        let mut lives = Lives::default();
+        let mut lifetimes = Lifetimes::default();
         for buffer in 0..10_000 {
-            let life = (buffer, buffer + 1 + buffer % 3);
-            assert!(lives.near(life).count() <= 12);
-            lives.insert(&Tenant { buffer, bytes: 64, life });
+            let lifetime = (buffer, buffer + 1 + buffer % 3);
+            assert!(lifetimes.candidates(lifetime).count() <= 12);
+            lifetimes.insert(&Allocation { buffer, bytes: 64, lifetime });
         }
     }
 
@@ -414,8 +417,8 @@ mod tests {
             }
             let sizes: BTreeSet<(usize, usize)> = gaps.starts.iter().map(|(&start, &bytes)| (bytes, start)).collect();
             assert_eq!(gaps.sizes, sizes);
-            let apart = |(one, other): ((&usize, &usize), (&usize, &usize))| one.0 + one.1 < *other.0;
-            assert!(gaps.starts.iter().zip(gaps.starts.iter().skip(1)).all(apart));
+            let separate = |(one, other): ((&usize, &usize), (&usize, &usize))| one.0 + one.1 < *other.0;
+            assert!(gaps.starts.iter().zip(gaps.starts.iter().skip(1)).all(separate));
         }
     }
 }

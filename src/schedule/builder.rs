@@ -78,8 +78,8 @@ impl Builder {
     }
 
     /// Lets ranges of tasks run side by side, as branches of a section.
-    pub fn side_by_side(&mut self, lanes: Vec<Range<TaskId>>) {
-        self.schedule.sections.push(Section { lanes });
+    pub fn side_by_side(&mut self, branches: Vec<Range<TaskId>>) {
+        self.schedule.sections.push(Section { branches });
     }
 
     pub fn declare(&mut self, buffer: Buffer) -> BufferId {

@@ -22,19 +22,19 @@ pub mod arena;
 mod buffer;
 mod builder;
 pub mod collective;
-mod laid_out;
 mod reuse;
 mod section;
 mod task;
 mod uses;
 pub mod verify;
+mod view_layout;
 
 pub use buffer::{Buffer, BufferId, BufferPlacement, Home};
 pub use builder::Builder;
-pub use laid_out::LaidOut;
 pub use reuse::ReuseScope;
 pub use section::Section;
 pub use task::{Accumulate, Action, Factor, Lane, Task, TaskId, View, Views, Work};
+pub use view_layout::ViewLayout;
 
 use serde::{Deserialize, Serialize};
 

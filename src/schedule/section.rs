@@ -8,7 +8,7 @@
 //!   out = v e           3   alone              both               out
 //! ```
 //!
-//! Invariants: the branches of a section (`lanes`) are consecutive ranges of tasks, and contain only work, no
+//! Invariants: the branches of a section (`branches`) are consecutive ranges of tasks, and contain only work, no
 //! transfers; so the tasks may also run one by one in their order. Tasks of two branches share no memory unless they
 //! only read it (checked by the verifier), and tasks after a section wait for all of it. Deliberately absent: edges
 //! between the branches of a section.
@@ -22,19 +22,20 @@ use super::{Schedule, TaskId};
 /// Branches that run side by side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
-    pub lanes: Vec<Range<TaskId>>,
+    #[serde(rename = "lanes")]
+    pub branches: Vec<Range<TaskId>>,
 }
 
 impl Section {
     /// The tasks of all branches.
     pub fn tasks(&self) -> Range<TaskId> {
-        let first = self.lanes.first().map_or(0, |lane| lane.start);
-        first..self.lanes.last().map_or(first, |lane| lane.end)
+        let first = self.branches.first().map_or(0, |branch| branch.start);
+        first..self.branches.last().map_or(first, |branch| branch.end)
     }
 
     /// The branch of a task of the section.
-    pub fn lane(&self, task: TaskId) -> usize {
-        self.lanes.partition_point(|lane| lane.end <= task)
+    pub fn branch(&self, task: TaskId) -> usize {
+        self.branches.partition_point(|branch| branch.end <= task)
     }
 }
 
@@ -46,19 +47,19 @@ impl Schedule {
     }
 
     /// The branch of a task in its section; 0 if it runs alone.
-    pub fn lane(&self, task: TaskId) -> usize {
-        self.section(task).map_or(0, |section| self.sections[section].lane(task))
+    pub fn branch(&self, task: TaskId) -> usize {
+        self.section(task).map_or(0, |section| self.sections[section].branch(task))
     }
 
     /// The largest number of branches that run side by side.
-    pub fn most_lanes(&self) -> usize {
-        self.sections.iter().map(|section| section.lanes.len()).max().unwrap_or(1).max(1)
+    pub fn max_branches(&self) -> usize {
+        self.sections.iter().map(|section| section.branches.len()).max().unwrap_or(1).max(1)
     }
 
     /// Whether two tasks are in different branches of one section, and so may run at the same time.
-    pub fn apart(&self, one: TaskId, other: TaskId) -> bool {
+    pub fn may_overlap(&self, one: TaskId, other: TaskId) -> bool {
         let section = self.section(one);
-        section.is_some() && section == self.section(other) && self.lane(one) != self.lane(other)
+        section.is_some() && section == self.section(other) && self.branch(one) != self.branch(other)
     }
 
     /// Whether sections are in order, their branches consecutive, and all of their tasks work.
@@ -67,9 +68,9 @@ impl Schedule {
         self.sections.iter().all(|section| {
             let starts = section.tasks().start >= next;
             next = section.tasks().start;
-            let joined = section.lanes.iter().all(|lane| {
-                let joined = lane.start == next && lane.end >= lane.start;
-                next = next.max(lane.end);
+            let joined = section.branches.iter().all(|branch| {
+                let joined = branch.start == next && branch.end >= branch.start;
+                next = next.max(branch.end);
                 joined
             });
             let work = |task: TaskId| self.tasks.get(task).is_some_and(|task| task.action.work().is_some());

@@ -35,8 +35,8 @@ impl Uses {
     }
 
     /// Records a use of a box. A write first removes the uses that it covers; a read replaces an earlier read of the
-    /// same box on its lane, unless the two tasks may run at the same time (`apart`).
-    pub fn insert(&mut self, view: &View, new: Use, apart: impl Fn(TaskId) -> bool) {
+    /// same box on its lane, unless the two tasks may run at the same time (`may_overlap`).
+    pub fn insert(&mut self, view: &View, new: Use, may_overlap: impl Fn(TaskId) -> bool) {
         if view.elements() == 0 {
             return;
         }
@@ -48,7 +48,7 @@ impl Uses {
         }
         self.longest = self.longest.max(view.bounds.get(self.dim).map_or(1, ExactSizeIterator::len));
         let uses = self.entries.entry(self.start(view)).or_default();
-        uses.retain(|(v, u)| new.write || u.write || u.lane != new.lane || v != view || apart(u.task));
+        uses.retain(|(v, u)| new.write || u.write || u.lane != new.lane || v != view || may_overlap(u.task));
         uses.push((view.clone(), new));
     }
 
@@ -66,8 +66,8 @@ impl Uses {
     fn choose_dimension(&mut self, view: &View) {
         let mut all = self.entries.values().flatten();
         let (Some((first, _)), None) = (all.next(), all.next()) else { return };
-        let apart = first.bounds.iter().zip(&view.bounds).position(|(a, b)| a.end <= b.start || b.end <= a.start);
-        if let Some(dim) = apart.filter(|&dim| dim != self.dim) {
+        let separating = first.bounds.iter().zip(&view.bounds).position(|(a, b)| a.end <= b.start || b.end <= a.start);
+        if let Some(dim) = separating.filter(|&dim| dim != self.dim) {
             let old = std::mem::take(&mut self.entries);
             self.dim = dim;
             self.longest = first_length(&old, dim);
@@ -91,10 +91,10 @@ mod tests {
     #[test]
     fn readers_side_by_side_are_both_kept() {
         let view = View { buffer: 0, bounds: std::iter::once(0..4).collect() };
-        let kept = |apart: bool| {
+        let kept = |may_overlap: bool| {
             let mut uses = Uses::default();
             for task in 0..2 {
-                uses.insert(&view, Use { task, lane: Lane::Work, write: false }, |_| apart);
+                uses.insert(&view, Use { task, lane: Lane::Work, write: false }, |_| may_overlap);
             }
             uses.overlapping(&view).map(|used| used.task).collect::<Vec<_>>()
         };

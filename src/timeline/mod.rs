@@ -23,7 +23,7 @@ use crate::schedule::{Action, Lane, TaskId, Work};
 
 /// What a rank does during a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Doing {
+pub enum Activity {
     /// Workers contract two blocks.
     Contract,
     /// Workers add, permute, copy, zero or scale blocks.
@@ -34,23 +34,23 @@ pub enum Doing {
     Recv(usize),
 }
 
-impl Doing {
+impl Activity {
     /// What a rank does in a task.
-    pub fn of(action: &Action) -> Doing {
+    pub fn of(action: &Action) -> Activity {
         match action {
-            Action::Work(work) if matches!(**work, Work::Contract { .. }) => Doing::Contract,
-            Action::Work(_) => Doing::Arrange,
-            &Action::Send { peer, .. } => Doing::Send(peer),
-            &Action::Recv { peer, .. } => Doing::Recv(peer),
+            Action::Work(work) if matches!(**work, Work::Contract { .. }) => Activity::Contract,
+            Action::Work(_) => Activity::Arrange,
+            &Action::Send { peer, .. } => Activity::Send(peer),
+            &Action::Recv { peer, .. } => Activity::Recv(peer),
         }
     }
 
     /// The lane that it occupies.
     pub fn lane(self) -> Lane {
         match self {
-            Doing::Contract | Doing::Arrange => Lane::Work,
-            Doing::Send(_) => Lane::Send,
-            Doing::Recv(_) => Lane::Recv,
+            Activity::Contract | Activity::Arrange => Lane::Work,
+            Activity::Send(_) => Lane::Send,
+            Activity::Recv(_) => Lane::Recv,
         }
     }
 }
@@ -61,7 +61,8 @@ pub struct Span {
     /// The rank that does it.
     pub rank: usize,
     /// What the rank does.
-    pub doing: Doing,
+    #[serde(rename = "doing")]
+    pub activity: Activity,
     /// The value of the plan that it serves.
     pub node: usize,
     /// Its place in the rank's schedule.
@@ -117,7 +118,7 @@ pub struct Timeline {
 impl Timeline {
     /// Summed seconds of a rank's tasks on a lane.
     pub fn busy(&self, rank: usize, lane: Lane) -> f64 {
-        let of = self.spans.iter().filter(|span| span.rank == rank && span.doing.lane() == lane);
+        let of = self.spans.iter().filter(|span| span.rank == rank && span.activity.lane() == lane);
         of.map(|span| span.end - span.start).sum()
     }
 
@@ -135,8 +136,8 @@ impl Timeline {
     /// Work and receives of all ranks together.
     fn all_busy(&self) -> Busy {
         let mut lanes = vec![[Vec::new(), Vec::new()]; self.ranks];
-        for span in self.spans.iter().filter(|span| span.doing.lane() != Lane::Send) {
-            lanes[span.rank][usize::from(span.doing.lane() == Lane::Recv)].push((span.start, span.end));
+        for span in self.spans.iter().filter(|span| span.activity.lane() != Lane::Send) {
+            lanes[span.rank][usize::from(span.activity.lane() == Lane::Recv)].push((span.start, span.end));
         }
         lanes.into_iter().fold(Busy::default(), |mut all, [work, transfers]| {
             all.add(Busy::of(work, transfers));
@@ -149,8 +150,8 @@ impl Timeline {
 mod samples {
     use super::*;
 
-    pub fn span(rank: usize, doing: Doing, start: f64, end: f64) -> Span {
-        Span { rank, doing, node: 0, task: 0, worker: None, start, end, bytes: 0, predicted: 0.0 }
+    pub fn span(rank: usize, activity: Activity, start: f64, end: f64) -> Span {
+        Span { rank, activity, node: 0, task: 0, worker: None, start, end, bytes: 0, predicted: 0.0 }
     }
 
     pub fn timeline(seconds: f64, ranks: usize, spans: Vec<Span>) -> Timeline {

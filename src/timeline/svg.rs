@@ -17,7 +17,7 @@ use std::fmt::Write;
 use svg::Document;
 use svg::node::element::{Group, Line, Path, Rectangle, Text, Title};
 
-use super::{Doing, Span, Timeline};
+use super::{Activity, Span, Timeline};
 
 /// All sizes are in pixels.
 const WIDTH: f64 = 1000.0;
@@ -27,13 +27,13 @@ const TOP: f64 = 76.0;
 const BOTTOM: f64 = 28.0;
 /// Height of all rows together, as far as the maximum height of a row allows.
 const ROWS: f64 = 1536.0;
-const MOST_ROW: f64 = 48.0;
+const MAX_ROW_HEIGHT: f64 = 48.0;
 /// Maximum number of ranks that are drawn.
-const MOST_RANKS: usize = 64;
+const MAX_RANKS: usize = 64;
 /// Bars closer than this are merged.
-const NEAR: f64 = 0.25;
+const MIN_GAP: f64 = 0.25;
 /// Minimum width of a visible bar.
-const THIN: f64 = 0.6;
+const MIN_BAR_WIDTH: f64 = 0.6;
 /// Minimum distance between two numbers of the axis.
 const BETWEEN_TICKS: f64 = 90.0;
 
@@ -45,20 +45,20 @@ const KINDS: [(&str, &str, [f64; 2]); 4] = [
     ("sending", "#a6611a", [0.78, 0.96]),
 ];
 
-fn kind(doing: Doing) -> usize {
-    match doing {
-        Doing::Contract => 0,
-        Doing::Arrange => 1,
-        Doing::Recv(_) => 2,
-        Doing::Send(_) => 3,
+fn kind(activity: Activity) -> usize {
+    match activity {
+        Activity::Contract => 0,
+        Activity::Arrange => 1,
+        Activity::Recv(_) => 2,
+        Activity::Send(_) => 3,
     }
 }
 
 impl Timeline {
     /// The picture, with this title. Cost: linear in the spans.
     pub fn svg(&self, title: &str) -> String {
-        let ranks = self.ranks.min(MOST_RANKS);
-        let row = (ROWS / ranks as f64).min(MOST_ROW);
+        let ranks = self.ranks.min(MAX_RANKS);
+        let row = (ROWS / ranks as f64).min(MAX_ROW_HEIGHT);
         let height = TOP + row * ranks as f64 + BOTTOM;
         let scale = if self.seconds > 0.0 { (WIDTH - LEFT - RIGHT) / self.seconds } else { 0.0 };
         let mut document = Document::new()
@@ -92,7 +92,7 @@ impl Timeline {
     fn caption(&self) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let some =
-            if self.ranks > MOST_RANKS { format!("{MOST_RANKS} of {} ranks; ", self.ranks) } else { String::new() };
+            if self.ranks > MAX_RANKS { format!("{MAX_RANKS} of {} ranks; ", self.ranks) } else { String::new() };
         let hidden =
             self.hidden_share().map_or(String::new(), |share| format!(", hiding {} of receiving", percent(share)));
         format!("{some}workers busy {}{hidden}", percent(self.working_share()))
@@ -145,11 +145,11 @@ struct Bars {
 impl Bars {
     fn of(timeline: &Timeline, scale: f64) -> Bars {
         let mut ranks: Vec<[Vec<[f64; 2]>; KINDS.len()]> = (0..timeline.ranks).map(|_| Default::default()).collect();
-        for &Span { rank, doing, start, end, .. } in &timeline.spans {
-            let bars = &mut ranks[rank][kind(doing)];
+        for &Span { rank, activity, start, end, .. } in &timeline.spans {
+            let bars = &mut ranks[rank][kind(activity)];
             let [start, end] = [start, end].map(|seconds| LEFT + seconds * scale);
             match bars.last_mut() {
-                Some(last) if start - last[1] < NEAR => last[1] = last[1].max(end),
+                Some(last) if start - last[1] < MIN_GAP => last[1] = last[1].max(end),
                 _ => bars.push([start, end]),
             }
         }
@@ -162,7 +162,7 @@ impl Bars {
             let mut path = String::new();
             let [from, to] = part.map(|part| top + part * height);
             for &[start, end] in bars {
-                let width = (end - start).max(THIN);
+                let width = (end - start).max(MIN_BAR_WIDTH);
                 // Writing into memory cannot fail.
                 let _ = write!(path, "M{start:.2} {from:.2}h{width:.2}V{to:.2}h-{width:.2}z");
             }
@@ -182,11 +182,11 @@ mod tests {
     #[test]
     fn a_small_one_as_text() {
         let spans = vec![
-            span(0, Doing::Contract, 0.0, 1e-3),
-            span(0, Doing::Recv(1), 0.0, 5e-4),
-            span(1, Doing::Send(0), 0.0, 5e-4),
-            span(1, Doing::Contract, 0.0, 1e-3),
-            span(1, Doing::Arrange, 1e-3, 2e-3),
+            span(0, Activity::Contract, 0.0, 1e-3),
+            span(0, Activity::Recv(1), 0.0, 5e-4),
+            span(1, Activity::Send(0), 0.0, 5e-4),
+            span(1, Activity::Contract, 0.0, 1e-3),
+            span(1, Activity::Arrange, 1e-3, 2e-3),
         ];
         let svg = timeline(2e-3, 2, spans).svg("mk,kn->mn & more");
         assert!(svg.contains("mk,kn-&gt;mn &amp; more"), "{svg}");
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn pictures_do_not_grow_with_tasks() {
         let spans = |tasks: usize| {
-            let one = |task: usize| span(0, Doing::Contract, task as f64, task as f64 + 0.9);
+            let one = |task: usize| span(0, Activity::Contract, task as f64, task as f64 + 0.9);
             (0..tasks).map(one).collect::<Vec<_>>()
         };
         let bars = |tasks: usize| {
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn of_many_ranks_some_are_drawn() {
         let drawn = |ranks: usize| {
-            let svg = timeline(1.0, ranks, vec![span(ranks - 1, Doing::Contract, 0.0, 0.5)]).svg("");
+            let svg = timeline(1.0, ranks, vec![span(ranks - 1, Activity::Contract, 0.0, 0.5)]).svg("");
             (
                 svg.matches("text-anchor=\"end\"").count() - 1,
                 svg.contains(&format!("64 of {ranks} ranks; workers busy 1 %")),

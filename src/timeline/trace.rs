@@ -24,11 +24,11 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::{Doing, Span, Timeline};
+use super::{Activity, Span, Timeline};
 use crate::schedule::Lane;
 
 /// Number of spans on worker tracks beyond which a task of all workers is on the first track only.
-const MOST_ON_TRACKS: usize = 1 << 20;
+const MAX_WORKER_SPANS: usize = 1 << 20;
 
 /// Tracks for the transfers of a lane: as many as are under way at once.
 #[derive(Default)]
@@ -57,14 +57,14 @@ struct End {
 impl Timeline {
     /// The trace: one JSON object, a line for each event. Cost: linear in the spans, and in the workers for work spans.
     pub fn trace(&self) -> String {
-        let work = self.spans.iter().filter(|span| span.doing.lane() == Lane::Work).count();
-        let sharing = if work * self.workers > MOST_ON_TRACKS { 1 } else { self.workers };
+        let work = self.spans.iter().filter(|span| span.activity.lane() == Lane::Work).count();
+        let sharing = if work * self.workers > MAX_WORKER_SPANS { 1 } else { self.workers };
         let mut events = Vec::new();
         let mut arrows: BTreeMap<[usize; 2], [Vec<End>; 2]> = BTreeMap::new();
         // Viewers treat a track with the number of its process as the main thread and put it on top.
         let mut base = self.ranks;
         for (rank, spans) in self.by_rank().into_iter().enumerate() {
-            let of = |lane: Lane| spans.iter().copied().filter(move |span| span.doing.lane() == lane);
+            let of = |lane: Lane| spans.iter().copied().filter(move |span| span.activity.lane() == lane);
             for span in of(Lane::Work) {
                 let tracks = span.worker.map_or(0..sharing, |worker| worker..worker + 1);
                 events.extend(tracks.map(|track| self.event(span, base + track)));
@@ -80,10 +80,10 @@ impl Timeline {
                     let [start, end] = rounded(span);
                     let track = first + tracks.place([start, end]);
                     events.push(self.event(span, track));
-                    let (pair, nanoseconds) = match span.doing {
-                        Doing::Send(peer) => ([rank, peer], start),
-                        Doing::Recv(peer) => ([peer, rank], end - 1.0),
-                        Doing::Contract | Doing::Arrange => continue,
+                    let (pair, nanoseconds) = match span.activity {
+                        Activity::Send(peer) => ([rank, peer], start),
+                        Activity::Recv(peer) => ([peer, rank], end - 1.0),
+                        Activity::Contract | Activity::Arrange => continue,
                     };
                     if lane == Lane::Recv {
                         events.push(arrived(rank, track, nanoseconds));
@@ -135,14 +135,14 @@ impl Timeline {
     /// The event of a span on its track.
     fn event(&self, span: &Span, track: usize) -> (f64, Value) {
         let step = self.steps.get(span.node).map_or("", String::as_str);
-        let (name, kind) = match span.doing {
-            Doing::Contract => (step.to_owned(), "contract"),
-            Doing::Arrange => (step.to_owned(), "arrange"),
-            Doing::Send(peer) => (format!("to {peer}"), "send"),
-            Doing::Recv(peer) => (format!("from {peer}"), "receive"),
+        let (name, kind) = match span.activity {
+            Activity::Contract => (step.to_owned(), "contract"),
+            Activity::Arrange => (step.to_owned(), "arrange"),
+            Activity::Send(peer) => (format!("to {peer}"), "send"),
+            Activity::Recv(peer) => (format!("from {peer}"), "receive"),
         };
         let mut args = json!({"step": step, "task": span.task, "predicted_seconds": nanoseconds(span.predicted) / 1e9});
-        if span.doing.lane() != Lane::Work {
+        if span.activity.lane() != Lane::Work {
             args["bytes"] = span.bytes.into();
         }
         let [start, end] = rounded(span);
@@ -181,7 +181,7 @@ fn arrived(rank: usize, track: usize, start: f64) -> (f64, Value) {
 /// lasts at least one nanosecond, which arrows need.
 fn rounded(span: &Span) -> [f64; 2] {
     let [start, end] = [span.start, span.end].map(nanoseconds);
-    let least = if span.doing.lane() == Lane::Work { 0.0 } else { 1.0 };
+    let least = if span.activity.lane() == Lane::Work { 0.0 } else { 1.0 };
     [start, end.max(start + least)]
 }
 
@@ -201,12 +201,12 @@ mod tests {
     #[test]
     fn transfers_that_overlap_have_tracks_of_their_own() {
         let spans = vec![
-            span(0, Doing::Send(1), 0.0, 4.0),
-            span(0, Doing::Send(1), 1.0, 2.0),
-            span(0, Doing::Send(1), 3.0, 5.0),
-            span(1, Doing::Recv(0), 2.0, 4.0),
-            span(1, Doing::Recv(0), 2.0, 2.0),
-            span(1, Doing::Recv(0), 4.0, 5.0),
+            span(0, Activity::Send(1), 0.0, 4.0),
+            span(0, Activity::Send(1), 1.0, 2.0),
+            span(0, Activity::Send(1), 3.0, 5.0),
+            span(1, Activity::Recv(0), 2.0, 4.0),
+            span(1, Activity::Recv(0), 2.0, 2.0),
+            span(1, Activity::Recv(0), 4.0, 5.0),
         ];
         // Tracks of rank 0: a worker, one for receives, two for sends; then those of rank 1.
         let trace: Value = serde_json::from_str(&timeline(5.0, 2, spans).trace()).unwrap();
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn very_many_tasks_are_on_one_track() {
-        let spans = (0..1 << 11).map(|at| span(0, Doing::Contract, at as f64, at as f64 + 0.5)).collect();
+        let spans = (0..1 << 11).map(|at| span(0, Activity::Contract, at as f64, at as f64 + 0.5)).collect();
         let trace = Timeline { workers: 513, ..timeline(2048.0, 1, spans) }.trace();
         assert_eq!(trace.matches("\"ph\":\"X\"").count(), 1 << 11);
         assert!(trace.contains("all workers, worker 0") && trace.contains("worker 512"));

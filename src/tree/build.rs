@@ -11,21 +11,21 @@ use crate::dims::{Label, classify};
 pub fn build<E>(einsums: &Einsums, mut order: impl FnMut(&Network) -> Result<Order, E>) -> Result<Tree, E> {
     let Einsums { names, extents, operands, .. } = einsums.clone();
     let nodes = Vec::with_capacity(2 * einsums.nodes.len());
-    let mut grower = Grower { tree: Tree { names, extents, nodes, operands }, span: Span::default() };
+    let mut builder = TreeBuilder { tree: Tree { names, extents, nodes, operands }, span: Span::default() };
     let mut grown: Vec<NodeId> = Vec::with_capacity(einsums.nodes.len());
     for einsum in &einsums.nodes {
-        grower.span = einsum.span;
+        builder.span = einsum.span;
         grown.push(match &einsum.source {
-            EinsumSource::Operand(operand) => grower.push(einsum.labels.clone(), Step::Leaf { operand: *operand }),
+            EinsumSource::Operand(operand) => builder.push(einsum.labels.clone(), Step::Leaf { operand: *operand }),
             EinsumSource::Of(inputs) => {
                 let inputs: Vec<NodeId> = inputs.iter().map(|&input| grown[input]).collect();
-                let tensors = inputs.iter().map(|&input| grower.labels(input)).collect();
+                let tensors = inputs.iter().map(|&input| builder.labels(input)).collect();
                 let order = order(&Network { tensors, output: &einsum.labels, extents: &einsums.extents })?;
-                grower.einsum(inputs, &einsum.labels, &order)
+                builder.einsum(inputs, &einsum.labels, &order)
             }
         });
     }
-    let mut tree = grower.tree;
+    let mut tree = builder.tree;
     // An expression that changes nothing (`ab->ab`) still makes a new tensor.
     if let Step::Leaf { .. } = tree.nodes[tree.root()].step {
         let node = &tree.nodes[tree.root()];
@@ -35,7 +35,7 @@ pub fn build<E>(einsums: &Einsums, mut order: impl FnMut(&Network) -> Result<Ord
     Ok(tree)
 }
 
-struct Grower {
+struct TreeBuilder {
     tree: Tree,
     span: Span,
 }
@@ -61,7 +61,7 @@ impl Needed {
     }
 }
 
-impl Grower {
+impl TreeBuilder {
     fn push(&mut self, labels: Vec<Label>, step: Step) -> NodeId {
         self.tree.nodes.push(Node { labels, step, span: self.span });
         self.tree.root()

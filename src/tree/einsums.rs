@@ -132,7 +132,7 @@ fn check_count(expression: &Expression, given: usize) -> Result<(), ShapeError> 
 }
 
 /// An extent, its operand, and the place where it occurs.
-type Seen = (usize, usize, Span);
+type ExtentSource = (usize, usize, Span);
 
 /// The extent of every dimension, from the operands: 1 yields to any other.
 fn extents(
@@ -141,7 +141,7 @@ fn extents(
     names: &[String],
     shapes: &[Vec<usize>],
 ) -> Result<Vec<usize>, ShapeError> {
-    let mut known: Vec<Option<Seen>> = vec![None; names.len()];
+    let mut known: Vec<Option<ExtentSource>> = vec![None; names.len()];
     for (node, term) in expression.nodes().iter().zip(terms) {
         let NodeKind::Operand { index: operand, .. } = node.kind else { continue };
         let places = || term.labels.iter().zip(&term.spans).zip(&shapes[operand]);
@@ -164,7 +164,13 @@ fn extents(
     Ok(known.into_iter().map(|known| known.map_or(1, |(extent, ..)| extent)).collect())
 }
 
-fn conflict(expression: &Expression, names: &[String], label: Label, first: Seen, second: Seen) -> ShapeError {
+fn conflict(
+    expression: &Expression,
+    names: &[String],
+    label: Label,
+    first: ExtentSource,
+    second: ExtentSource,
+) -> ShapeError {
     let name = &names[label.0 as usize];
     let (one, earlier, place) = first;
     let (other, operand, span) = second;

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use crate::dims::Label;
 
 /// Maximum number of primes in a name.
-const MOST_PRIMES: usize = 3;
+const MAX_PRIMES: usize = 3;
 
 /// Names by label.
 #[derive(Default)]
@@ -28,7 +28,7 @@ impl Names {
             let again = self.again.entry(name.to_owned()).or_default();
             *again += 1;
             unused = match *again {
-                primes @ ..=MOST_PRIMES => name.to_owned() + &"'".repeat(primes),
+                primes @ ..=MAX_PRIMES => name.to_owned() + &"'".repeat(primes),
                 number => format!("{name}'{number}"),
             };
         }

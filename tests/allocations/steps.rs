@@ -1,8 +1,8 @@
 //! Long trees cost in proportion to their steps: planning, proving, simulating, reporting, compiling and running.
 //!
 //! Counted are the bytes that all threads allocate, for a tree and for one that is twice as long while this test runs
-//! alone. Lists and maps that grow with the tree at each step would be found here; scans that allocate nothing are counted beside the
-//! code that could make them.
+//! alone. Lists and maps that grow with the tree at each step would be found here; scans that allocate nothing are
+//! counted beside the code that could make them.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -13,7 +13,7 @@ use ndarray::{ArrayD, IxDyn};
 use super::counting::{ALONE, BYTES};
 
 /// A tree of twice as many steps costs at most so many times as much.
-const MOST: f64 = 2.3;
+const MAX_GROWTH: f64 = 2.3;
 
 /// Trees above the numbers of steps up to which planning searches more.
 const STEPS: usize = 150;
@@ -123,6 +123,6 @@ fn twice_the_steps_cost_twice_as_much() {
     bytes(&left(3), 3, &auto);
     for (name, tree, ranks, options) in trees {
         let [once, twice] = [STEPS, 2 * STEPS].map(|steps| bytes(&tree(steps), ranks, options) as f64);
-        assert!(twice <= MOST * once, "{name} on {ranks}: {once} bytes, {twice} for twice the steps");
+        assert!(twice <= MAX_GROWTH * once, "{name} on {ranks}: {once} bytes, {twice} for twice the steps");
     }
 }

@@ -2,16 +2,16 @@
 #![allow(dead_code, reason = "every test program uses a part of it")]
 
 use einsum_dist::distribution::{Axis, Cut, Distribution, Owners, Role};
-use einsum_dist::plan::Fixed;
+use einsum_dist::plan::FixedDistributions;
 
 use super::{Case, Rng};
 
 impl Case {
     /// Distributions of all three tensors on at most so many ranks.
-    pub fn anyhow(&self, rng: &mut Rng, ranks: usize) -> Fixed {
+    pub fn anyhow(&self, rng: &mut Rng, ranks: usize) -> FixedDistributions {
         let [left, right, out] =
             [&self.left, &self.right, &self.out].map(|labels| anyhow(rng, &self.shape(labels), ranks));
-        Fixed { operands: vec![Some(left), Some(right)], output: Some(out) }
+        FixedDistributions { operands: vec![Some(left), Some(right)], output: Some(out) }
     }
 }
 

@@ -38,11 +38,11 @@ pub fn on_another_grid(rng: &mut Rng, plan: &mut Plan) {
         shared
     });
     let (rounds, slots, pieces) = (1 + rng.below(5), 1 + rng.below(3), 1 + rng.below(3));
-    let (way, in_place) = (CollectiveAlgorithm::ALL[rng.below(3)], rng.below(2) == 0);
-    let grid = Algorithm::Grid(Box::new(Grid { cuts, shared, rounds, slots, pieces, in_place, way }));
+    let (algorithm, in_place) = (CollectiveAlgorithm::ALL[rng.below(3)], rng.below(2) == 0);
+    let grid = Algorithm::Grid(Box::new(Grid { cuts, shared, rounds, slots, pieces, in_place, algorithm }));
     let labels = values.map(|value| plan.values[value].labels.clone());
-    let lie = grid.distributions(&labels[0], &labels[1], &labels[2], plan.ranks()).unwrap();
-    for (value, distribution) in values.into_iter().zip([lie.left, lie.right, lie.out]) {
+    let distributions = grid.distributions(&labels[0], &labels[1], &labels[2], plan.ranks()).unwrap();
+    for (value, distribution) in values.into_iter().zip([distributions.left, distributions.right, distributions.out]) {
         plan.values[value].distribution = distribution;
     }
     if let Source::Contract { algorithm, .. } = &mut plan.values[last].source {

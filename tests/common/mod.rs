@@ -21,9 +21,9 @@ use std::ops::Range;
 use einsum_dist::algorithm::Reorder;
 use einsum_dist::dims::Label;
 use einsum_dist::distribution::Distribution;
-use einsum_dist::kernel::{Checked, error_bound, reference_element};
+use einsum_dist::kernel::{ReferenceValue, error_bound, reference_element};
 use einsum_dist::memory::bytes_of;
-use einsum_dist::plan::{AlgorithmName, Fixed};
+use einsum_dist::plan::{AlgorithmName, FixedDistributions};
 use einsum_dist::{DistTensor, Dtype, Element, Machine, Operand, Options, Plan, Problem, World};
 use ndarray::ArrayD;
 use rayon::prelude::*;
@@ -122,7 +122,13 @@ impl Case {
     }
 
     /// Plans with a forced algorithm for tensors that lie somewhere; `None` where it does not apply.
-    pub fn plan_fixed(&self, ranks: usize, algorithm: AlgorithmName, fixed: &Fixed, accumulate: bool) -> Option<Plan> {
+    pub fn plan_fixed(
+        &self,
+        ranks: usize,
+        algorithm: AlgorithmName,
+        fixed: &FixedDistributions,
+        accumulate: bool,
+    ) -> Option<Plan> {
         let dtype = if self.f64 { Dtype::Float64 } else { Dtype::Float32 };
         let fixed = fixed.clone();
         // Any of them, the same for a case every time.
@@ -216,11 +222,11 @@ fn index(shape: &[usize], mut at: usize) -> Vec<usize> {
 /// Elements of a result in row-major order: which, and what they must be.
 struct Wanted {
     share: Range<usize>,
-    elements: Vec<Checked>,
+    elements: Vec<ReferenceValue>,
 }
 
 /// `mk,kn->mn` in double precision, where the reference would take minutes.
-fn product<T: Element>(share: &Range<usize>, left: &ArrayD<T>, right: &ArrayD<T>) -> Vec<Checked> {
+fn product<T: Element>(share: &Range<usize>, left: &ArrayD<T>, right: &ArrayD<T>) -> Vec<ReferenceValue> {
     let [k, n] = right.shape() else { panic!("only a plain matrix product is this large") };
     let rows = share.start / n..share.end.div_ceil(*n);
     let [values, magnitudes] = [|x: f64| x, f64::abs].map(|f| {
@@ -230,7 +236,7 @@ fn product<T: Element>(share: &Range<usize>, left: &ArrayD<T>, right: &ArrayD<T>
     });
     let element = |at: usize| {
         let at = [at / n - rows.start, at % n];
-        Checked { value: values[at].into(), magnitude: magnitudes[at], terms: *k as u64 }
+        ReferenceValue { value: values[at].into(), magnitude: magnitudes[at], terms: *k as u64 }
     };
     share.clone().map(element).collect()
 }

@@ -17,7 +17,7 @@ use crate::common::{Balance, Case, Rng, batched, large_file, same_bits};
 use einsum_dist::World;
 use einsum_dist::comm::Transport;
 use einsum_dist::comm::launcher::launcher;
-use einsum_dist::plan::{AlgorithmName, Fixed};
+use einsum_dist::plan::{AlgorithmName, FixedDistributions};
 
 /// Random contractions of one program.
 const CASES: usize = 800;
@@ -74,7 +74,7 @@ fn random_contractions(world: &World) -> usize {
     for number in 0..CASES {
         let case = Case::random(&mut rng);
         let accumulate = rng.below(3) == 0;
-        let fixed = if number % 2 == 0 { Fixed::default() } else { case.anyhow(&mut rng, ranks) };
+        let fixed = if number % 2 == 0 { FixedDistributions::default() } else { case.anyhow(&mut rng, ranks) };
         let plan = |algorithm| case.plan_fixed(ranks, algorithm, &fixed, false);
         let plan = balance.plan(&AlgorithmName::ALL, !case.is_empty(), plan).expect("local always applies");
         case.check(world, &plan, number as u64, accumulate);

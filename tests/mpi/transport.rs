@@ -16,15 +16,15 @@
 //! mpirun -n 2 mpi transport bandwidth ROUTE [KIB]   blocks from rank 0 to rank 1 and both ways, beside a plain copy
 //! ```
 //!
-//! With `tests/pmpi/count.c` preloaded and `PMPI_COUNT_FILE` set, the first one also compares the bytes that the endpoints
-//! report with those counted at the border of MPI.
+//! With `tests/pmpi/count.c` preloaded and `PMPI_COUNT_FILE` set, the first one also compares the bytes that the
+//! endpoints report with those counted at the border of MPI.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use einsum_dist::comm::launcher::launcher;
-use einsum_dist::comm::mpi::{Communicator, Details, Endpoint as MpiEndpoint, Mpi, Reduce, Route, Routes};
+use einsum_dist::comm::mpi::{Communicator, Endpoint as MpiEndpoint, EndpointOptions, Mpi, Reduce, Route, Routes};
 use einsum_dist::comm::{CommError, Completion, Endpoint};
 use einsum_dist::kernel::Element;
 use einsum_dist::memory::{Aligned, Footprint, ReadLease, Slot, Store, WriteLease};
@@ -136,8 +136,8 @@ fn routes() -> (Routes, bool) {
 
 fn endpoint_of(world: &Communicator, footprint: &Arc<Footprint>, spin: bool, chunk: usize) -> Endpoint {
     let (routes, pairs) = routes();
-    let details = Details { chunk, spin, color: pairs.then_some(world.rank() / 2) };
-    Endpoint::Mpi(Box::new(MpiEndpoint::with(world, routes, footprint.clone(), &details).unwrap()))
+    let options = EndpointOptions { chunk, spin, color: pairs.then_some(world.rank() / 2) };
+    Endpoint::Mpi(Box::new(MpiEndpoint::with(world, routes, footprint.clone(), &options).unwrap()))
 }
 
 fn endpoint(world: &Communicator, spin: bool, chunk: usize) -> Endpoint {
@@ -397,7 +397,8 @@ fn foreign() {
     println!("rank {}: ok", user.rank());
 }
 
-/// Blocks beyond all counts from rank 0 to rank 1 and back: of 2.2 billion elements, and of more than 5 GiB in two boxes.
+/// Blocks beyond all counts from rank 0 to rank 1 and back: of 2.2 billion elements, and of more than 5 GiB in two
+/// boxes.
 fn huge(world: &Communicator) {
     huge_of::<f32>(world, &[1, 2_200_000_000]);
     match routes().0.near {
@@ -448,8 +449,8 @@ fn huge_of<T: Element + From<u16> + PartialEq>(world: &Communicator, extents: &[
     end.close().unwrap();
 }
 
-/// Gigabytes per second of blocks from rank 0 to rank 1, and both ways, four in flight as in a run, beside a plain copy of blocks by rank 1
-/// in the same rounds.
+/// Gigabytes per second of blocks from rank 0 to rank 1, and both ways, four in flight as in a run, beside a plain copy
+/// of blocks by rank 1 in the same rounds.
 fn bandwidth(world: &Communicator) {
     const ROUNDS: usize = 15;
     const WINDOW: usize = 4;

@@ -1,7 +1,9 @@
-//! A random walk over the command line: expressions, files and flags at random, compared with products one after the other.
+//! A random walk over the command line: expressions, files and flags at random, compared with products one after the
+//! other.
 //!
-//! `cargo test --test walk -- --commands 1000 --seed 7` (`make test-long`); without arguments a short walk of a fixed seed. Command K
-//! of a seed is the same in every walk: a failure prints it, keeps its folder, and `--seed S --only K` repeats it.
+//! `cargo test --test walk -- --commands 1000 --seed 7` (`make test-long`); without arguments a short walk of a fixed
+//! seed. Command K of a seed is the same in every walk: a failure prints it, keeps its folder, and `--seed S --only K`
+//! repeats it.
 //!
 //! | argument | |
 //! |---|---|
@@ -40,10 +42,10 @@ use rng::Rng;
 const MEMORY: u64 = 8 << 30;
 
 /// Failures after which a walk ends.
-const ENOUGH: usize = 20;
+const MAX_FAILURES: usize = 20;
 
 /// Commands of a walk without arguments.
-const SHORT: u64 = 150;
+const DEFAULT_COMMANDS: u64 = 150;
 
 struct Walk {
     commands: u64,
@@ -80,7 +82,7 @@ fn main() -> ExitCode {
                 while let Some(number) =
                     Some(range.start + next.fetch_add(1, Ordering::Relaxed)).filter(|n| range.contains(n))
                 {
-                    if over() || failed.load(Ordering::Relaxed) >= ENOUGH {
+                    if over() || failed.load(Ordering::Relaxed) >= MAX_FAILURES {
                         break;
                     }
                     match walk.step(number) {
@@ -103,7 +105,7 @@ impl Walk {
     fn from_arguments() -> Result<Walk, String> {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         let mut walk = Walk {
-            commands: SHORT,
+            commands: DEFAULT_COMMANDS,
             seconds: None,
             seed: 1,
             only: None,

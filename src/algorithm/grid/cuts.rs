@@ -48,7 +48,8 @@ pub struct Grid {
     /// contractions.
     pub in_place: bool,
     /// The algorithm by which summands travel. The planner chooses direct messages.
-    pub way: CollectiveAlgorithm,
+    #[serde(rename = "way")]
+    pub algorithm: CollectiveAlgorithm,
 }
 
 /// The ranks along one cut share a tile of a tensor that lacks it, along a dimension that it has.
@@ -118,7 +119,7 @@ impl Grid {
 
     /// The distribution of left, right or out (by number), each held once.
     pub fn distribution(&self, labels: &[Label], tensor: usize) -> Distribution {
-        self.lies(labels, |cut, _| {
+        self.distribution_with(labels, |cut, _| {
             let parts = self.shared[tensor].iter().filter(|sharing| sharing.cut == cut);
             parts
                 .filter_map(|part| Some((labels.iter().position(|&l| l == part.along).map(even)?, part.ranks)))
@@ -128,12 +129,12 @@ impl Grid {
 
     /// The distribution of the summands of out: every rank has one of its tile.
     pub fn summands(&self, labels: &[Label]) -> Distribution {
-        self.lies(labels, |_, ranks| vec![(Role::Partial, ranks)])
+        self.distribution_with(labels, |_, ranks| vec![(Role::Partial, ranks)])
     }
 
     /// First an axis for each cut of the tensor's own dimensions, then the axes that `others` makes of each cut that it
     /// lacks, slowest first.
-    fn lies(&self, labels: &[Label], others: impl Fn(Label, usize) -> Vec<(Role, usize)>) -> Distribution {
+    fn distribution_with(&self, labels: &[Label], others: impl Fn(Label, usize) -> Vec<(Role, usize)>) -> Distribution {
         let mut axes = Vec::new();
         let cuts = || self.cuts.iter().zip(self.strides()).filter(|((_, parts), _)| *parts > 1);
         for (&(label, ranks), stride) in cuts() {

@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 pub use self::cuts::{Grid, Sharing};
-pub use self::fit::{Fit, candidates};
+pub use self::fit::{GridFit, candidates};
 use self::sums::Sums;
 use super::contraction::{Contraction, Tensor};
 use super::cost::Contracted;
@@ -285,7 +285,7 @@ fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction,
         summands: group.ranks().iter().map(|&owner| summand(owner).into_iter().collect()).collect(),
         onto: contraction.onto,
     };
-    collective::append(builder, (Collective::ReduceScatter, grid.way), &group, &parts, grid.pieces);
+    collective::append(builder, (Collective::ReduceScatter, grid.algorithm), &group, &parts, grid.pieces);
 }
 
 /// By rank, the order in which summands are added; the verifier compares schedules with it.
@@ -293,8 +293,8 @@ fn order(contraction: &Contraction, grid: &Grid, ranks: usize) -> Vec<Vec<Summan
     let out = &contraction.out;
     let made: Vec<Vec<Summand>> =
         (0..grid.ranks()).map(|rank| Tiles::new(grid, contraction, rank).made(rank)).collect();
-    let together = grid.sharing(&out.labels, 0).len();
-    let sums: Vec<Vec<Sum>> = Pattern::new(Collective::ReduceScatter, grid.way, together).sums();
+    let summing_ranks = grid.sharing(&out.labels, 0).len();
+    let sums: Vec<Vec<Sum>> = Pattern::new(Collective::ReduceScatter, grid.algorithm, summing_ranks).sums();
     let meets = |rank: usize| {
         let Some(group) = Group::new(grid.sharing(&out.labels, rank), rank).filter(|_| rank < grid.ranks()) else {
             return Vec::new();

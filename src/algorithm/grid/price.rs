@@ -2,7 +2,7 @@
 
 use super::Grid;
 use crate::algorithm::contraction::Contraction;
-use crate::algorithm::cost::{Contracted, Cost, DEEP};
+use crate::algorithm::cost::{Contracted, Cost, DEEP_ROUND_INDICES};
 use crate::dims::Label;
 use crate::distribution::tile_bounds;
 use crate::machine::Link;
@@ -43,8 +43,8 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     let gather = gather(0, left) + gather(1, right);
     let adds = if links[2].is_empty() { 0.0 } else { cost.stream(3.0 * out) };
     let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
-    // Even without rounds, a product passes over out once per `DEEP` summed indices.
-    let more = (rounds - (tile(&contracted.labels) / out.max(1.0) / DEEP).ceil()).max(0.0);
+    // Even without rounds, a product passes over out once per `DEEP_ROUND_INDICES` summed indices.
+    let more = (rounds - (tile(&contracted.labels) / out.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
     let compute = cost.product(tile(&contracted.labels), left + right + out) + cost.again(more * out);
     // Ranks start with the part of one operand that they hold. If the other is shared too, receiving a part of it
     // is exposed.
@@ -76,12 +76,12 @@ pub fn words_received(grid: &Grid, contraction: &Contraction, rank: usize) -> u6
         tile - tensor.held(rank)
     };
     let summing: usize = grid.cuts.iter().filter(|(cut, _)| !out.labels.contains(cut)).map(|cut| cut.1).product();
-    let sums = match grid.way {
+    let sums = match grid.algorithm {
         CollectiveAlgorithm::Direct => out.held(rank) * (summing as u64 - 1),
         CollectiveAlgorithm::Ring | CollectiveAlgorithm::Tree => {
             let group = grid.sharing(&out.labels, rank);
             let me = group.iter().position(|&member| member == rank).unwrap_or(0);
-            let pattern = Pattern::new(Collective::ReduceScatter, grid.way, summing);
+            let pattern = Pattern::new(Collective::ReduceScatter, grid.algorithm, summing);
             let received = (0..pattern.rounds()).filter_map(|round| pattern.step(me, round).received);
             received.flat_map(|message| message.parts.iter()).map(|part| out.held(group[part])).sum()
         }

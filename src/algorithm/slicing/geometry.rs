@@ -12,7 +12,7 @@ use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 
 /// The maximum number of cells of a dimension per rank of the run: the cuts of several tensors together may leave any
 /// number.
-const CHUNKS: usize = 4;
+const MAX_CELLS_PER_RANK: usize = 4;
 
 /// The indices of each dimension that a rank works on.
 #[derive(Debug, Clone)]
@@ -150,7 +150,7 @@ impl<'a> Geometry<'a> {
             }
             let finer = cells.iter().flat_map(|cell| tiles.iter().map(|tile| cell.intersect(tile)));
             let finer: Vec<Intervals> = finer.filter(|cell| !cell.is_empty()).collect();
-            if finer.len() <= CHUNKS * self.ranks {
+            if finer.len() <= MAX_CELLS_PER_RANK * self.ranks {
                 cells = finer;
             }
         }

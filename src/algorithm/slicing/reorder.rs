@@ -17,7 +17,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The maximum number of chunks for which all orders are tried; more are ordered by cost.
-const MOST_TRIED: usize = 8;
+const MAX_EXHAUSTIVE_CHUNKS: usize = 8;
 
 /// The order of chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ impl Reorder {
         match self {
             Reorder::Direct => {}
             Reorder::Greedy => order.sort_by_key(|&at| chunks[at].comes > 0),
-            Reorder::Exhaustive if chunks.len() <= MOST_TRIED => {
+            Reorder::Exhaustive if chunks.len() <= MAX_EXHAUSTIVE_CHUNKS => {
                 let mut search = OrderSearch { chunks, best: (seconds(chunks, &order), order.clone()) };
                 search.extend(&mut Vec::new(), 0);
                 order = search.best.1;

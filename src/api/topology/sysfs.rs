@@ -77,8 +77,8 @@ fn control_group(root: &Path) -> Option<Vec<usize>> {
     let top = root.join("sys/fs/cgroup");
     let own = top.join(path);
     let inside = own.ancestors().take_while(|folder| folder.starts_with(&top));
-    let said = |folder: &Path| std::fs::read_to_string(folder.join("cpuset.cpus.effective")).ok();
-    inside.filter_map(said).map(|list| ranges(&list)).find(|units| !units.is_empty())
+    let effective = |folder: &Path| std::fs::read_to_string(folder.join("cpuset.cpus.effective")).ok();
+    inside.filter_map(effective).map(|list| ranges(&list)).find(|units| !units.is_empty())
 }
 
 #[cfg(test)]

@@ -55,12 +55,17 @@ impl<'a> Evaluator<'a> {
         self.exponents.iter().fold(0, |sum, exponent| sum.saturating_add(*exponent))
     }
 
-    /// Returns the elements of a selection of the result, in row-major order, on this thread if `alone`: other threads
-    /// then have work of their own. `sources` has one entry per operand.
+    /// Returns the elements of a selection of the result, in row-major order, on this thread if `single_threaded`:
+    /// other threads then have work of their own. `sources` has one entry per operand.
     ///
     /// # Errors
     /// There is too little memory, or a file cannot be read.
-    pub fn elements(&self, sources: &[Source<'_>], selection: &Selection, alone: bool) -> Result<Vec<Tracked>> {
+    pub fn elements(
+        &self,
+        sources: &[Source<'_>],
+        selection: &Selection,
+        single_threaded: bool,
+    ) -> Result<Vec<Tracked>> {
         let len = |label: Label| selection.len(label);
         let mut terms: Vec<Option<Term>> = vec![None; self.tree.nodes.len()];
         if self.evaluation == Evaluation::Directly {
@@ -68,7 +73,7 @@ impl<'a> Evaluator<'a> {
             let leaves = leaves.map(|id| self.term(id, sources, &mut terms, selection)).collect::<Result<Vec<_>>>()?;
             let root = self.tree.root();
             let out = &self.tree.nodes[root].labels;
-            return memory(Nest::new(&leaves, out, len, self.complex, self.roundings[root]).all(alone));
+            return memory(Nest::new(&leaves, out, len, self.complex, self.roundings[root]).all(single_threaded));
         }
         for (id, node) in self.tree.nodes.iter().enumerate() {
             if let Step::Leaf { .. } = node.step {
@@ -78,7 +83,7 @@ impl<'a> Evaluator<'a> {
             let taken =
                 taken.map(|input| self.term(input, sources, &mut terms, selection)).collect::<Result<Vec<_>>>()?;
             let layout = &self.layouts[id];
-            let values = memory(Nest::new(&taken, layout, len, self.complex, self.roundings[id]).all(alone))?;
+            let values = memory(Nest::new(&taken, layout, len, self.complex, self.roundings[id]).all(single_threaded))?;
             let shape: Vec<usize> = layout.iter().map(|&label| len(label)).collect();
             terms[id] = Some(Term::dense(values, layout, &shape));
         }

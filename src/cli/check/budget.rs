@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! --memory-limit   [ operands, part, intermediates, packing | reserve ]    the run is planned without the reserve
-//! no limit         half of what process and host have beside the run, at most [`MOST`]
+//! no limit         half of what process and host have beside the run, at most [`MAX_BYTES`]
 //! ```
 //!
 //! Invariant: a plan with a check stays within the limit, including what `cost` counts of the check.
@@ -13,20 +13,20 @@ use einsum_dist::{Error, Plan, World};
 use super::super::Result;
 use super::cost::{Cost, Evaluation};
 use super::limits::Limits;
-use super::ways::Choice;
+use super::strategy::Choice;
 
 /// Maximum bytes of a check, with or without a memory limit.
-const MOST: u64 = 1 << 29;
+const MAX_BYTES: u64 = 1 << 29;
 
 /// Divisors of a limit: the share of a check, and its shares if it is slow.
-const SHARE: u64 = 16;
-const SHARES: [u64; 3] = [8, 4, 2];
+const LIMIT_DIVISOR: u64 = 16;
+const SLOW_LIMIT_DIVISORS: [u64; 3] = [8, 4, 2];
 
 /// Operations of a check that takes seconds.
-const QUICK: f64 = 1e10;
+const MAX_QUICK_OPERATIONS: f64 = 1e10;
 
 /// Bytes beyond which more memory gains a check nothing.
-const ENOUGH: u64 = 1 << 26;
+const SUFFICIENT_BYTES: u64 = 1 << 26;
 
 /// Minimum bytes of any check: those of one product at a time.
 pub fn least(tree: &Tree) -> u64 {
@@ -45,18 +45,18 @@ pub fn plan_beside(
     limit: Option<u64>,
     plan: impl Fn(Option<u64>) -> einsum_dist::Result<Plan>,
 ) -> Result<(Plan, u64)> {
-    let Some(limit) = limit else { return Ok((plan(None)?, MOST)) };
+    let Some(limit) = limit else { return Ok((plan(None)?, MAX_BYTES)) };
     let left = |plan: &Plan| {
         let peaks = plan.sampled_ranks().into_iter().map(|rank| plan.peak_bytes(rank));
         limit.saturating_sub(peaks.max().unwrap_or(0))
     };
     let least = least(tree);
-    let reserve = |share: u64| (limit / share).clamp(least, ENOUGH.max(least));
+    let reserve = |share: u64| (limit / share).clamp(least, SUFFICIENT_BYTES.max(least));
     let mut chosen = plan(Some(limit))?;
     // Plan the run in less memory; failing that, the check gets less.
     let smaller = |reserve: u64| limit.checked_sub(reserve).and_then(|less| plan(Some(less)).ok());
-    if left(&chosen) < reserve(SHARE) {
-        chosen = match smaller(reserve(SHARE)) {
+    if left(&chosen) < reserve(LIMIT_DIVISOR) {
+        chosen = match smaller(reserve(LIMIT_DIVISOR)) {
             Some(smaller) => smaller,
             None if left(&chosen) >= least => chosen,
             None => smaller(least).ok_or_else(|| {
@@ -73,10 +73,10 @@ pub fn plan_beside(
     let is_slow = |plan: &Plan| {
         let limits = Limits::new(plan, tree);
         // All ranks must make the same plan, however many threads they have.
-        let way = Choice::new(plan, tree, &limits, left(plan).min(MOST), 1, 0).way();
-        way.is_none_or(|way| way.operations > QUICK)
+        let strategy = Choice::new(plan, tree, &limits, left(plan).min(MAX_BYTES), 1, 0).strategy();
+        strategy.is_none_or(|strategy| strategy.operations > MAX_QUICK_OPERATIONS)
     };
-    for share in SHARES {
+    for share in SLOW_LIMIT_DIVISORS {
         if !is_slow(&chosen) {
             break;
         }
@@ -88,7 +88,7 @@ pub fn plan_beside(
             None => break,
         }
     }
-    let bytes = left(&chosen).min(MOST);
+    let bytes = left(&chosen).min(MAX_BYTES);
     Ok((chosen, bytes))
 }
 
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(beside.peak_bytes(0) + bytes, limit);
         [(&plain, limit - plain.peak_bytes(0)), (&beside, bytes)].map(|(plan, bytes)| {
             let limits = Limits::new(plan, &tree);
-            Choice::new(plan, &tree, &limits, bytes, 1, 0).way().map(|way| way.operations)
+            Choice::new(plan, &tree, &limits, bytes, 1, 0).strategy().map(|strategy| strategy.operations)
         })
     }
 
@@ -130,10 +130,13 @@ mod tests {
     fn a_slow_check_gets_more_of_the_limit() {
         for percent in [95, 102, 105, 110] {
             let [Some(plain), Some(beside)] = operations(percent) else { panic!("no room for a check in {percent} %") };
-            assert!(plain > QUICK && (beside == plain || beside < plain / 8.0), "{percent} %: {plain:e}, {beside:e}");
+            assert!(
+                plain > MAX_QUICK_OPERATIONS && (beside == plain || beside < plain / 8.0),
+                "{percent} %: {plain:e}, {beside:e}"
+            );
         }
         let [Some(plain), Some(beside)] = operations(102) else { panic!("no room for a check") };
-        assert!(plain > 1e3 * QUICK && beside < QUICK, "{plain:e}, {beside:e}");
+        assert!(plain > 1e3 * MAX_QUICK_OPERATIONS && beside < MAX_QUICK_OPERATIONS, "{plain:e}, {beside:e}");
         assert!(matches!(operations(100), [None, Some(_)]));
     }
 
@@ -142,7 +145,7 @@ mod tests {
         for percent in [120, 150, 200] {
             let [plain, beside] = operations(percent);
             assert_eq!(plain, beside, "{percent} %");
-            assert!(beside.is_some_and(|beside| beside < QUICK), "{percent} %");
+            assert!(beside.is_some_and(|beside| beside < MAX_QUICK_OPERATIONS), "{percent} %");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Compares elements of blocks with their reference: all of them, or a sample.
 //!
-//! Invariant: besides the block it compares, a comparison holds at most what its [`Way`] says.
+//! Invariant: besides the block it compares, a comparison holds at most what its [`Strategy`] says.
 
 use einsum_dist::dims::Label;
 use einsum_dist::distribution::{Bounds, Intervals};
@@ -19,15 +19,15 @@ use super::cost::Evaluation;
 use super::fetch::Source;
 use super::limits::{Limits, Reach};
 use super::select::{Indices, Selection};
+use super::strategy::{Choice, Strategy, What};
 use super::sum::{Total, Tracked};
 use super::verdict::{Tally, judge};
-use super::ways::{Choice, Way, What};
 
 /// Operations of a check that takes minutes.
-const ENDLESS: f64 = 1e11;
+const MAX_OPERATIONS: f64 = 1e11;
 
 /// Speed-up of a check that justifies more memory.
-const WORTH_IT: f64 = 10.0;
+const MIN_SPEEDUP: f64 = 10.0;
 
 /// Compares elements of the result with their reference.
 pub struct Comparison<'a> {
@@ -47,7 +47,7 @@ pub struct Comparison<'a> {
 pub struct Look<'a> {
     pub limits: Limits,
     evaluator: Evaluator<'a>,
-    way: Way,
+    strategy: Strategy,
 }
 
 /// Some summands of a piece of the result.
@@ -90,29 +90,29 @@ impl<'a> Comparison<'a> {
     /// # Errors
     /// There is too little memory for single products, or so little that the check takes far longer than with more.
     pub fn first(&self) -> Result<Look<'a>> {
-        let way = self.choice.way().ok_or_else(|| {
+        let strategy = self.choice.strategy().ok_or_else(|| {
             let (least, most) = (budget::least(self.tree), self.choice.most);
             let missing = (least as f64 - most).max(0.0);
             Error::Usage(format!("--check needs {least} bytes beside the run, {missing:.0} more than there are"))
         })?;
-        self.in_time(&way)?;
+        self.in_time(&strategy)?;
         let exponents = vec![0; self.tree.operands];
-        let evaluator = Evaluator::new(self.tree, &self.limits, way.evaluation, exponents);
-        let unordered = self.limits.unordered && way.evaluation == Evaluation::Directly;
-        Ok(Look { limits: Limits { unordered, ..self.limits }, evaluator, way })
+        let evaluator = Evaluator::new(self.tree, &self.limits, strategy.evaluation, exponents);
+        let unordered = self.limits.unordered && strategy.evaluation == Evaluation::Directly;
+        Ok(Look { limits: Limits { unordered, ..self.limits }, evaluator, strategy })
     }
 
     /// Refuses a check that takes minutes if more memory would make it much quicker.
-    fn in_time(&self, way: &Way) -> Result<()> {
-        if way.operations <= ENDLESS {
+    fn in_time(&self, strategy: &Strategy) -> Result<()> {
+        if strategy.operations <= MAX_OPERATIONS {
             return Ok(());
         }
         let enough = Choice { most: f64::INFINITY, ..self.choice };
-        match enough.way() {
-            Some(quick) if quick.operations < way.operations / WORTH_IT => Err(Error::Usage(format!(
+        match enough.strategy() {
+            Some(quick) if quick.operations < strategy.operations / MIN_SPEEDUP => Err(Error::Usage(format!(
                 "--check would take {:.0e} operations in the {:.0} bytes that the run leaves it, and {:.0e} in {:.0} bytes: \
                  raise --memory-limit",
-                way.operations, self.choice.most, quick.operations, quick.bytes.ceil()
+                strategy.operations, self.choice.most, quick.operations, quick.bytes.ceil()
             ))
             .into()),
             _ => Ok(()),
@@ -123,17 +123,17 @@ impl<'a> Comparison<'a> {
     /// the first one. It goes along the tree, with operands scaled so that their largest numbers are about 1. `None` if
     /// it would take too much time or memory, or find nothing new.
     pub fn again(&self, first: &Look<'_>, largest: &[f64], reach: &Reach) -> Option<Look<'a>> {
-        if !reach.finite && first.way.evaluation == Evaluation::AlongTree {
+        if !reach.finite && first.strategy.evaluation == Evaluation::AlongTree {
             return None;
         }
         let exponent = |&largest: &f64| if largest > 0.0 { largest.log2().floor() as i32 } else { 0 };
         let exponents: Vec<i32> =
             if reach.finite { largest.iter().map(exponent).collect() } else { vec![0; largest.len()] };
-        let way = self.choice.along_tree(&first.way)?;
+        let strategy = self.choice.along_tree(&first.strategy)?;
         let absolute = if reach.finite { reach.absolute } else { self.limits.absolute };
         let limits = Limits { absolute, unordered: self.limits.unordered && reach.finite, ..self.limits };
-        let evaluator = Evaluator::new(self.tree, &limits, way.evaluation, exponents);
-        Some(Look { limits, evaluator, way })
+        let evaluator = Evaluator::new(self.tree, &limits, strategy.evaluation, exponents);
+        Some(Look { limits, evaluator, strategy })
     }
 
     /// The findings in the local blocks of the part that begins at `corner`.
@@ -149,7 +149,7 @@ impl<'a> Comparison<'a> {
             };
             let bounds: Bounds = region.dims().iter().zip(corner).map(place).collect();
             let got = |local: &[usize]| block[local].to_c64();
-            let selected: Vec<Vec<Indices>> = match &look.way.what {
+            let selected: Vec<Vec<Indices>> = match &look.strategy.what {
                 What::All => vec![bounds.iter().map(|range| Indices::from(range.clone())).collect()],
                 What::Batches(batches) => {
                     let inside = |batch: &Vec<Indices>| {
@@ -182,15 +182,16 @@ impl<'a> Comparison<'a> {
     ) -> Result<Tally> {
         let mut tally = Tally::default();
         let mut jobs = selected.iter().flat_map(|indices| self.jobs(look, indices));
-        let Way { at_a_time, together, .. } = look.way;
+        let Strategy { concurrent_pieces, pieces_per_wave, .. } = look.strategy;
         let mut sum: Vec<Total> = Vec::new();
         loop {
-            let wave: Vec<Job> = jobs.by_ref().take(together).collect();
+            let wave: Vec<Job> = jobs.by_ref().take(pieces_per_wave).collect();
             if wave.is_empty() {
                 return Ok(tally);
             }
-            let elements = |job: &Job, alone| look.evaluator.elements(&self.sources, &job.selection, alone);
-            let summands = if at_a_time > 1 {
+            let elements =
+                |job: &Job, single_threaded| look.evaluator.elements(&self.sources, &job.selection, single_threaded);
+            let summands = if concurrent_pieces > 1 {
                 wave.par_iter().map(|job| elements(job, true)).collect::<Result<Vec<_>>>()?
             } else {
                 wave.iter().map(|job| elements(job, false)).collect::<Result<Vec<_>>>()?
@@ -221,8 +222,8 @@ impl<'a> Comparison<'a> {
         let every = |&extent: &usize| Indices::from(0..extent);
         let mut whole = Selection(self.tree.extents.iter().map(every).collect());
         self.out.iter().zip(indices).for_each(|(label, indices)| whole.0[label.0 as usize] = indices.clone());
-        let pieces = whole.cuts(self.out, &look.way.sizes);
-        let sums = whole.cuts(&self.summed, &look.way.sizes);
+        let pieces = whole.cuts(self.out, &look.strategy.sizes);
+        let sums = whole.cuts(&self.summed, &look.strategy.sizes);
         let count = sums.count();
         (0..pieces.count()).flat_map(move |piece| {
             let piece = whole.part(&pieces, piece);

@@ -6,22 +6,22 @@
 use einsum_dist::dims::Label;
 use einsum_dist::tree::{NodeId, Step, Tree};
 
-use super::fetch::CHUNK;
+use super::fetch::CHUNK_ELEMENTS;
 use super::sum::Tracked;
 
 /// Cost of an element of an operand, generated or read and then stored, in operations.
-const FETCH: f64 = 8.0;
+const OPERATIONS_PER_FETCH: f64 = 8.0;
 
 /// Cost of beginning a step, and of opening the file of an operand, in operations.
-const STEP: f64 = 500.0;
-const OPERAND: f64 = 2_000.0;
+const OPERATIONS_PER_STEP: f64 = 500.0;
+const OPERATIONS_PER_OPERAND: f64 = 2_000.0;
 
 /// Bytes of the largest element in a file.
-const LONGEST: f64 = 16.0;
+const MAX_ELEMENT_BYTES: f64 = 16.0;
 
 /// Vectors of elements of the result that are held in addition to their inputs: a sum, twice as long, a summand, and
 /// the array that the result was added onto.
-const RESULTS: f64 = 4.0;
+const RESULT_VECTORS: f64 = 4.0;
 
 /// How elements of the result are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,12 +61,12 @@ impl Cost {
             // Each product has all operands as factors.
             let factors = (tree.operands as f64 / 2.0).max(1.0);
             cost.products = sizes.iter().map(|&size| size as f64).product::<f64>() * factors;
-            cost.bytes = cost.fetched * element + cost.fetched.min(CHUNK as f64) * LONGEST;
+            cost.bytes = cost.fetched * element + cost.fetched.min(CHUNK_ELEMENTS as f64) * MAX_ELEMENT_BYTES;
         } else {
             cost.follow(tree, volume, element);
         }
-        cost.overhead = STEP * steps as f64 + OPERAND * tree.operands as f64;
-        cost.bytes += RESULTS * element * volume(&tree.nodes[root].labels);
+        cost.overhead = OPERATIONS_PER_STEP * steps as f64 + OPERATIONS_PER_OPERAND * tree.operands as f64;
+        cost.bytes += RESULT_VECTORS * element * volume(&tree.nodes[root].labels);
         cost
     }
 
@@ -79,7 +79,7 @@ impl Cost {
                 let elements = volume(&tree.nodes[input].labels);
                 if let Step::Leaf { .. } = tree.nodes[input].step {
                     self.fetched += elements;
-                    bytes += elements * element + elements.min(CHUNK as f64) * LONGEST;
+                    bytes += elements * element + elements.min(CHUNK_ELEMENTS as f64) * MAX_ELEMENT_BYTES;
                 } else {
                     live -= elements * element;
                 }
@@ -98,7 +98,7 @@ impl Cost {
 
     /// The total cost, in products.
     pub fn operations(&self) -> f64 {
-        self.products + FETCH * self.fetched + self.overhead
+        self.products + OPERATIONS_PER_FETCH * self.fetched + self.overhead
     }
 
     /// The cost of `count` repetitions.
@@ -119,13 +119,13 @@ pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
 
 /// The labels, each once.
 pub fn distinct(labels: &[Label]) -> Vec<Label> {
-    let mut once: Vec<Label> = Vec::with_capacity(labels.len());
+    let mut distinct: Vec<Label> = Vec::with_capacity(labels.len());
     labels.iter().for_each(|label| {
-        if !once.contains(label) {
-            once.push(*label);
+        if !distinct.contains(label) {
+            distinct.push(*label);
         }
     });
-    once
+    distinct
 }
 
 /// Returns sizes of pieces of the selection `whole` that need at most `most` bytes, and the cost of all pieces; `None`
@@ -161,8 +161,10 @@ pub fn fit(
             let cost = total(&sizes);
             (sizes, cost)
         });
-        let worth = |cost: &Cost| (1.0 + cost.operations()) * cost.bytes;
-        (sizes, cost) = match halved.min_by(|(_, one), (_, other)| worth(one).total_cmp(&worth(other))) {
+        let time_and_memory = |cost: &Cost| (1.0 + cost.operations()) * cost.bytes;
+        (sizes, cost) = match halved
+            .min_by(|(_, one), (_, other)| time_and_memory(one).total_cmp(&time_and_memory(other)))
+        {
             Some(smaller) => smaller,
             // The step is wide because of tensors that are live beside it.
             None => {

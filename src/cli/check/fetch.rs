@@ -18,7 +18,7 @@ use super::select::{Indices, Selection};
 use super::sum::{Term, Tracked};
 
 /// Maximum elements read at a time.
-pub const CHUNK: usize = 1 << 12;
+pub const CHUNK_ELEMENTS: usize = 1 << 12;
 
 /// The source of an operand.
 pub enum Source<'a> {
@@ -62,7 +62,7 @@ impl<'a> Source<'a> {
         }
         let mut values = memory(room_for(elements))?;
         values.resize(elements, Tracked::default());
-        let mut bytes = memory(room_for(CHUNK.min(elements) * self.dtype().size()))?;
+        let mut bytes = memory(room_for(CHUNK_ELEMENTS.min(elements) * self.dtype().size()))?;
         self.each_box(&indices, &mut |bounds, places| {
             bytes.clear();
             bytes.resize(volume(bounds) * self.dtype().size(), 0);
@@ -76,8 +76,8 @@ impl<'a> Source<'a> {
         Ok(Term::dense(values, &labels, &shape))
     }
 
-    /// Calls `each` for boxes of adjacent elements that together cover these indices, each of at most [`CHUNK`]
-    /// elements, with the place of its first element.
+    /// Calls `each` for boxes of adjacent elements that together cover these indices, each of at most
+    /// [`CHUNK_ELEMENTS`] elements, with the place of its first element.
     fn each_box(&self, indices: &[&Indices], each: &mut impl FnMut(&Bounds, &[usize]) -> Result<()>) -> Result<()> {
         let runs: Vec<Vec<(usize, Range<usize>)>> = indices.iter().map(|indices| indices.runs().collect()).collect();
         let count: usize = runs.iter().map(Vec::len).product();
@@ -88,7 +88,7 @@ impl<'a> Source<'a> {
                 (places[dim], bounds[dim]) = runs[number % runs.len()].clone();
                 number /= runs.len();
             }
-            for piece in pieces(&bounds, CHUNK) {
+            for piece in pieces(&bounds, CHUNK_ELEMENTS) {
                 let at =
                     piece.iter().zip(&bounds).zip(&places).map(|((piece, run), place)| place + piece.start - run.start);
                 each(&piece, &at.collect::<Vec<usize>>())?;
@@ -100,7 +100,7 @@ impl<'a> Source<'a> {
     /// The largest absolute value of all elements; NaN if any is NaN.
     ///
     /// # Errors
-    /// There is too little memory for [`CHUNK`] elements, or a file cannot be read again.
+    /// There is too little memory for [`CHUNK_ELEMENTS`] elements, or a file cannot be read again.
     pub fn largest(&self) -> Result<f64> {
         let Source::File { header, .. } = self else {
             // Each part is between -1 and 1.
@@ -108,7 +108,7 @@ impl<'a> Source<'a> {
         };
         let mut largest = 0.0f64;
         let (mut bytes, mut values) = (Vec::new(), Vec::new());
-        for bounds in pieces(&header.shape.iter().map(|&extent| 0..extent).collect(), CHUNK) {
+        for bounds in pieces(&header.shape.iter().map(|&extent| 0..extent).collect(), CHUNK_ELEMENTS) {
             let elements = volume(&bounds);
             memory(grow(&mut bytes, elements * header.dtype.size()))?;
             memory(grow(&mut values, elements))?;

@@ -21,10 +21,10 @@
 //!
 //! Along a tree of many steps, absolute products outgrow the elements: in a chain of ten products over 64, elements are
 //! 1e-8 of them. Rounding errors are then far below the bound above, which zeros would pass. There the bound is the
-//! smaller of it and [`CONFIDENCE`] times the combined effect of errors of random signs that are as large as possible
-//! in each step: see [`super::sum`]. The error of a step is at most gamma of the whole tree times the absolute products
-//! of its own two operands, as if all errors so far had the same sign. By the Cauchy-Schwarz inequality that is at most
-//! gamma sqrt(n) times the root of the sum of the squares of its n products.
+//! smaller of it and [`CONFIDENCE_FACTOR`] times the combined effect of errors of random signs that are as large as
+//! possible in each step: see [`super::sum`]. The error of a step is at most gamma of the whole tree times the absolute
+//! products of its own two operands, as if all errors so far had the same sign. By the Cauchy-Schwarz inequality that
+//! is at most gamma sqrt(n) times the root of the sum of the squares of its n products.
 //!
 //! # Underflow
 //!
@@ -51,10 +51,10 @@ use super::cost::{Evaluation, distinct, inputs};
 use super::sum::{Rounding, Wanted, scaled};
 
 /// How many times the estimated random error an element may be off by.
-const CONFIDENCE: f64 = 4.0;
+const CONFIDENCE_FACTOR: f64 = 4.0;
 
 /// The largest loss by underflow: its square is still a number.
-const LARGEST_LOSS: f64 = 1e140;
+const MAX_LOSS: f64 = 1e140;
 
 /// The allowed errors, and the range of the type.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,16 +97,16 @@ impl Limits {
     }
 
     /// The largest allowed error of an element.
-    pub fn room(&self, want: &Wanted) -> f64 {
-        let sure = self.relative * want.magnitude.min(f64::MAX) + self.absolute;
+    pub fn tolerance(&self, want: &Wanted) -> f64 {
+        let worst_case = self.relative * want.magnitude.min(f64::MAX) + self.absolute;
         // An error whose square is out of range has no such estimate.
-        if want.spread.is_finite() { sure.min(CONFIDENCE * want.spread) } else { sure }
+        if want.spread.is_finite() { worst_case.min(CONFIDENCE_FACTOR * want.spread) } else { worst_case }
     }
 
     /// The rounding errors of a run in each step, for operands that are divided by powers of two.
     pub fn roundings(&self, tree: &Tree, evaluation: Evaluation, exponents: &[i32]) -> Vec<Rounding> {
         let rounding = |id: usize, terms: f64, exponent: i32| {
-            let absolute = (terms * scaled(self.smallest, -exponent)).min(LARGEST_LOSS);
+            let absolute = (terms * scaled(self.smallest, -exponent)).min(MAX_LOSS);
             let relative = self.relative.powi(2) * terms.max(1.0);
             Rounding { relative, absolute: absolute.powi(2), is_last: id == tree.root(), step: id as u64 }
         };

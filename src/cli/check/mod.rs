@@ -8,7 +8,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `cost`, `ways`, `budget` | the cost of a check, the cheapest way, its memory budget |
+//! | `cost`, `strategy`, `budget` | the cost of a check, the cheapest way, its memory budget |
 //! | `select`, `fetch` | the indices that take part, and the elements of operands with these |
 //! | `along_tree`, `nest`, `sum` | elements of the result in double precision |
 //! | `compare` | these compared with the elements of the run |
@@ -25,9 +25,9 @@ mod mutations;
 mod nest;
 mod overflow;
 mod select;
+mod strategy;
 mod sum;
 mod verdict;
-mod ways;
 
 use einsum_dist::plan::CheckReport;
 use einsum_dist::{DistTensor, Element, World};
@@ -133,7 +133,7 @@ mod tests {
     use clap::Parser;
 
     use super::super::args::Args;
-    use super::ways::SAMPLE;
+    use super::strategy::SAMPLE_ELEMENTS;
     use super::*;
 
     /// Checks a result computed by one process, with one element off by `off`.
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn a_sample_covers_a_large_output() {
         let sample = checked(&["mk,kn->mn", "-s", "m=1024,k=500,n=1024"], 0.0);
-        assert!(sample.ok && sample.checked as usize == SAMPLE, "{sample:?}");
+        assert!(sample.ok && sample.checked as usize == SAMPLE_ELEMENTS, "{sample:?}");
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
         assert!(!checked(&arguments, 1e6).ok);
         // So many elements that only a sample is checked.
         let sample = checked(&["ab,bc,cd,de,ef,fg,gh->ah", "-s40,a=3600,h=3600"], 0.0);
-        assert!(sample.ok && sample.checked as usize == SAMPLE, "{sample:?}");
+        assert!(sample.ok && sample.checked as usize == SAMPLE_ELEMENTS, "{sample:?}");
     }
 
     /// Eight tensors, each with 3 to 5 of 14 labels: 2 * 10^13 products at once, 2 * 10^7 along the tree.

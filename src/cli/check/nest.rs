@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Invariant: no product goes through more than a dozen additions whose rounding errors are lost. Sums are made of
-//! blocks of [`BLOCK`] products, which join a [`Total`].
+//! blocks of [`BLOCK_LEN`] products, which join a [`Total`].
 
 use einsum_dist::dims::Label;
 use einsum_dist::memory::{OutOfMemory, room_for};
@@ -15,10 +15,10 @@ use rayon::prelude::*;
 use super::sum::{Rounding, Summand, Term, Total, Tracked};
 
 /// Products that are summed plainly before they join the total.
-const BLOCK: usize = 32;
+const BLOCK_LEN: usize = 32;
 
 /// Minimum products that justify more than one thread.
-const SHARED: usize = 1 << 14;
+const MIN_PARALLEL_PRODUCTS: usize = 1 << 14;
 
 /// A label: its number of places, and its stride in each factor.
 #[derive(Debug, Clone)]
@@ -87,23 +87,24 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Returns all elements in row-major order, on this thread if `alone`: other threads then have work of their own.
+    /// Returns all elements in row-major order, on this thread if `single_threaded`: other threads then have work of
+    /// their own.
     ///
     /// # Errors
     /// There is too little memory for them.
-    pub fn all(&self, alone: bool) -> Result<Vec<Tracked>, OutOfMemory> {
-        if self.complex { self.all_of::<true>(alone) } else { self.all_of::<false>(alone) }
+    pub fn all(&self, single_threaded: bool) -> Result<Vec<Tracked>, OutOfMemory> {
+        if self.complex { self.all_of::<true>(single_threaded) } else { self.all_of::<false>(single_threaded) }
     }
 
-    fn all_of<const COMPLEX: bool>(&self, alone: bool) -> Result<Vec<Tracked>, OutOfMemory> {
+    fn all_of<const COMPLEX: bool>(&self, single_threaded: bool) -> Result<Vec<Tracked>, OutOfMemory> {
         let elements: usize = self.out.iter().map(|label| label.extent).product();
         let products = self.outer.iter().map(|label| label.extent).product::<usize>() * self.inner.extent;
         let mut all = room_for(elements)?;
-        if alone || elements * products < SHARED {
+        if single_threaded || elements * products < MIN_PARALLEL_PRODUCTS {
             let mut state = State::default();
             all.extend((0..elements).map(|place| self.at::<COMPLEX>(place, &mut state)));
         } else {
-            let each = (0..elements).into_par_iter().with_min_len(1 + SHARED / (16 * products.max(1)));
+            let each = (0..elements).into_par_iter().with_min_len(1 + MIN_PARALLEL_PRODUCTS / (16 * products.max(1)));
             // The vector has the capacity, so it does not grow.
             each.map_init(State::default, |state, place| self.at::<COMPLEX>(place, state)).collect_into_vec(&mut all);
         }
@@ -196,8 +197,8 @@ struct State {
 #[inline(always)]
 fn blocks(count: usize, value: impl Fn(usize) -> Summand) -> Summand {
     let mut total = Total::default();
-    for start in (0..count).step_by(BLOCK) {
-        let end = count.min(start + BLOCK);
+    for start in (0..count).step_by(BLOCK_LEN) {
+        let end = count.min(start + BLOCK_LEN);
         let mut sums = [Summand::default(); 4];
         let mut at = start;
         while at + 4 <= end {

@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::super::compensated::ComplexSum;
 
 /// Added to the square of every error except that of 0, because smaller squares may underflow.
-const LEAST_SQUARE: f64 = 1e-290;
+const MIN_SQUARE: f64 = 1e-290;
 
 /// A number, the sum of the absolute values of the products of operands that it came from, and two samples of the error
 /// that a run may make.
@@ -163,7 +163,7 @@ impl Total {
     pub fn rounded(&self, rounding: Rounding, place: usize) -> Tracked {
         let mut number = self.number();
         if self.magnitude != 0.0 {
-            let own = (rounding.relative * self.squares + rounding.absolute + LEAST_SQUARE).sqrt();
+            let own = (rounding.relative * self.squares + rounding.absolute + MIN_SQUARE).sqrt();
             if rounding.is_last {
                 number.error = Complex::new(number.error.norm().hypot(own), 0.0);
             } else {

@@ -3,8 +3,8 @@
 //! Invariants: a number is accepted only within the limits; NaN only where the reference has NaN; infinity only where
 //! the reference has the same one, or a number beyond the type. The parts of complex numbers are judged separately; but
 //! where [`Limits::unordered`] holds and the reference has an infinite or NaN part, any number with one is accepted and
-//! counts as unclear, so that the element is compared again along the tree if possible. A possible overflow in an earlier
-//! step is counted separately until the operands have been examined.
+//! counts as unclear, so that the element is compared again along the tree if possible. A possible overflow in an
+//! earlier step is counted separately until the operands have been examined.
 
 use num_complex::Complex;
 
@@ -12,7 +12,7 @@ use super::limits::{Limits, Reach};
 use super::sum::Wanted;
 
 /// Sum of absolute products below which some may be too small for double precision.
-const SMALL: f64 = 1e-290;
+const MIN_MAGNITUDE: f64 = 1e-290;
 
 /// The findings in some elements.
 #[derive(Debug, Clone, PartialEq)]
@@ -155,7 +155,7 @@ impl Tally {
 pub fn judge(limits: &Limits, got: Complex<f64>, want: Wanted, place: &[usize]) -> Tally {
     let mut tally = Tally { checked: 1, bound: limits.relative, ..Tally::default() };
     let (magnitude, bounded) = (want.magnitude.min(f64::MAX), want.magnitude.is_finite());
-    let room = limits.room(&want);
+    let tolerance = limits.tolerance(&want);
     let parts = [(got.re, want.value.re), (got.im, want.value.im)];
     let parts = &parts[..if limits.complex { 2 } else { 1 }];
     let undefined = limits.unordered && !want.value.is_finite();
@@ -180,13 +180,13 @@ pub fn judge(limits: &Limits, got: Complex<f64>, want: Wanted, place: &[usize]) 
                 0.0
             }
             (false, true) => {
-                let beyond = want.abs() + room >= limits.largest;
+                let beyond = want.abs() + tolerance >= limits.largest;
                 if !bounded {
                     // Other parts or products are no numbers, which only the operands can explain.
                     tally.lost = 1;
                 } else if got.is_infinite() && beyond && (got > 0.0) == (want > 0.0) {
                     tally.overflowed = 1;
-                } else if magnitude * (1.0 + limits.relative) + room >= limits.largest {
+                } else if magnitude * (1.0 + limits.relative) + tolerance >= limits.largest {
                     tally.spilled = 1;
                 } else {
                     tally.lost = 1;
@@ -212,13 +212,13 @@ pub fn judge(limits: &Limits, got: Complex<f64>, want: Wanted, place: &[usize]) 
     if off == 0.0 {
         return tally;
     }
-    tally.worst = off / room;
-    tally.excess = if off <= room { 0.0 } else { off - room };
-    if tally.excess > 0.0 && magnitude < SMALL {
+    tally.worst = off / tolerance;
+    tally.excess = if off <= tolerance { 0.0 } else { off - tolerance };
+    if tally.excess > 0.0 && magnitude < MIN_MAGNITUDE {
         tally.unclear = 1;
     }
     if magnitude > 0.0 {
-        (tally.magnitude, tally.error, tally.bound) = (magnitude, off / magnitude, room / magnitude);
+        (tally.magnitude, tally.error, tally.bound) = (magnitude, off / magnitude, tolerance / magnitude);
     } else if tally.excess > 0.0 {
         tally.error = f64::INFINITY;
     }

@@ -23,24 +23,24 @@ use crate::memory::prefetch;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Distance between counts in bytes: two cache lines, as neighbouring lines are fetched together.
-const APART: usize = 128;
+const COUNT_STRIDE: usize = 128;
 /// Bytes of a channel's counts: `filled`, `emptied`, `copied`.
-const COUNTS: usize = 3 * APART;
+const COUNTS: usize = 3 * COUNT_STRIDE;
 /// Bytes of the header in front of the payload of a slot.
-const HEADER: usize = 64;
+const HEADER_BYTES: usize = 64;
 const SLOTS: usize = 8;
 /// Cache lines of the next slot that are prefetched: its header, and the location of a box of up to three dimensions.
-const ASKED: usize = 3;
+const PREFETCHED_LINES: usize = 3;
 const LINE: usize = 64;
 /// Maximum and minimum payload of a slot, in bytes.
-const MOST: usize = 256 << 10;
-const LEAST: usize = 4 << 10;
-/// Pieces of a transfer, unless they would be smaller than `SMALLEST`: the receiver copies one while the sender copies
-/// the next.
+const MAX_SLOT_BYTES: usize = 256 << 10;
+const MIN_SLOT_BYTES: usize = 4 << 10;
+/// Pieces of a transfer, unless they would be smaller than `MIN_PIECE_BYTES`: the receiver copies one while the sender
+/// copies the next.
 const PIECES: usize = 16;
-const SMALLEST: usize = 32 << 10;
+const MIN_PIECE_BYTES: usize = 32 << 10;
 /// Limit on the bytes of all channels of a node, unless it would make slots smaller than the minimum.
-const NODE: usize = 64 << 20;
+const MAX_NODE_BYTES: usize = 64 << 20;
 
 /// The layout of the channels in the segments of a node's ranks.
 #[derive(Debug, Clone, Copy)]
@@ -52,8 +52,8 @@ pub(super) struct Layout {
 impl Layout {
     pub(super) fn of(ranks: usize) -> Layout {
         let pairs = ranks * ranks;
-        let slot = (NODE / (pairs * SLOTS)).clamp(LEAST, MOST);
-        Layout { ranks, slot: slot - slot % HEADER }
+        let slot = (MAX_NODE_BYTES / (pairs * SLOTS)).clamp(MIN_SLOT_BYTES, MAX_SLOT_BYTES);
+        Layout { ranks, slot: slot - slot % HEADER_BYTES }
     }
 
     pub(super) fn segment_bytes(self) -> usize {
@@ -61,7 +61,7 @@ impl Layout {
     }
 
     fn channel_bytes(self) -> usize {
-        COUNTS + SLOTS * (HEADER + self.slot)
+        COUNTS + SLOTS * (HEADER_BYTES + self.slot)
     }
 }
 
@@ -77,12 +77,12 @@ impl Channel {
     /// `segment` has [`Layout::segment_bytes`] bytes and outlives the channel; [`begin`] is called on it before the
     /// channel is used.
     unsafe fn new(layout: Layout, segment: NonNull<u8>, to: usize) -> Channel {
-        const { assert!(APART.is_multiple_of(HEADER) && HEADER.is_multiple_of(align_of::<AtomicU64>())) };
+        const { assert!(COUNT_STRIDE.is_multiple_of(HEADER_BYTES) && HEADER_BYTES.is_multiple_of(align_of::<AtomicU64>())) };
         assert!(
             segment.cast::<AtomicU64>().is_aligned(),
             "MPI's memory is aligned, and segments are multiples of that"
         );
-        let slots = layout.ranks * COUNTS + to * SLOTS * (HEADER + layout.slot);
+        let slots = layout.ranks * COUNTS + to * SLOTS * (HEADER_BYTES + layout.slot);
         // SAFETY: counts and slots lie inside the segment (the caller's contract).
         unsafe { Channel { counts: segment.add(to * COUNTS), slots: segment.add(slots), slot: layout.slot } }
     }
@@ -94,25 +94,25 @@ impl Channel {
 
     fn emptied(&self) -> &AtomicU64 {
         // SAFETY: as above.
-        unsafe { self.counts.add(APART).cast().as_ref() }
+        unsafe { self.counts.add(COUNT_STRIDE).cast().as_ref() }
     }
 
     fn copied(&self) -> &AtomicU64 {
         // SAFETY: as above.
-        unsafe { self.counts.add(2 * APART).cast().as_ref() }
+        unsafe { self.counts.add(2 * COUNT_STRIDE).cast().as_ref() }
     }
 
     /// The header of a slot: its payload in bytes, the bytes of the whole transfer, and whether the payload only
     /// describes where these are.
     fn header(&self, number: u64) -> NonNull<[u64; 3]> {
-        let at = (number as usize % SLOTS) * (HEADER + self.slot);
+        let at = (number as usize % SLOTS) * (HEADER_BYTES + self.slot);
         // SAFETY: the slot lies inside the channel.
         unsafe { self.slots.add(at).cast() }
     }
 
     fn bytes(&self, number: u64) -> NonNull<u8> {
         // SAFETY: the payload of a slot follows its header.
-        unsafe { self.header(number).cast::<u8>().add(HEADER) }
+        unsafe { self.header(number).cast::<u8>().add(HEADER_BYTES) }
     }
 }
 
@@ -121,29 +121,29 @@ impl Channel {
 /// # Safety
 /// `segment` has [`Layout::segment_bytes`] bytes, and its channels are not in use yet.
 pub(super) unsafe fn begin(layout: Layout, segment: NonNull<u8>) {
-    const { assert!(size_of::<AtomicU64>() <= APART) };
+    const { assert!(size_of::<AtomicU64>() <= COUNT_STRIDE) };
     for to in 0..layout.ranks {
-        // SAFETY: the counts lie inside the segment, `APART` bytes from each other.
+        // SAFETY: the counts lie inside the segment, `COUNT_STRIDE` bytes from each other.
         unsafe {
             let counts = Channel::new(layout, segment, to).counts;
-            (0..COUNTS / APART).for_each(|at| counts.add(at * APART).cast().write(AtomicU64::new(0)));
+            (0..COUNTS / COUNT_STRIDE).for_each(|at| counts.add(at * COUNT_STRIDE).cast().write(AtomicU64::new(0)));
         }
     }
 }
 
 /// The sender's end of a channel.
 #[derive(Debug)]
-pub(super) struct Outlet {
+pub(super) struct Producer {
     channel: Channel,
     filled: u64,
 }
 
-impl Outlet {
+impl Producer {
     /// # Safety
     /// As [`Channel::new`]; a channel has one outlet, in the process that owns the segment.
-    pub(super) unsafe fn new(layout: Layout, own: NonNull<u8>, to: usize) -> Outlet {
+    pub(super) unsafe fn new(layout: Layout, own: NonNull<u8>, to: usize) -> Producer {
         // SAFETY: the caller's contract.
-        Outlet { channel: unsafe { Channel::new(layout, own, to) }, filled: 0 }
+        Producer { channel: unsafe { Channel::new(layout, own, to) }, filled: 0 }
     }
 
     pub(super) fn has_room(&self) -> bool {
@@ -155,7 +155,8 @@ impl Outlet {
         self.channel.slot
     }
 
-    /// Whether the receiver is done with the slot of this number, which [`Outlet::fill`] or [`Outlet::tell`] returned.
+    /// Whether the receiver is done with the slot of this number, which [`Producer::fill`] or
+    /// [`Producer::fill_description`] returned.
     pub(super) fn is_emptied(&self, number: u64) -> bool {
         self.channel.emptied().load(Ordering::Acquire) > number
     }
@@ -168,13 +169,13 @@ impl Outlet {
     /// Fills a slot, if there is room, with the next bytes of a transfer of `total` bytes, of which `left` remain.
     /// Returns the number of the slot.
     pub(super) fn fill(&mut self, total: usize, left: usize, fill: impl FnOnce(&mut [u8])) -> Option<u64> {
-        let bytes = left.min((total / PIECES).max(SMALLEST));
+        let bytes = left.min((total / PIECES).max(MIN_PIECE_BYTES));
         self.put([bytes, total, 0], fill)
     }
 
     /// Fills a slot, if there is room, with a description of where the bytes of a transfer are. The description fits
     /// into one slot. Returns the number of the slot.
-    pub(super) fn tell(&mut self, total: usize, what: &[u8]) -> Option<u64> {
+    pub(super) fn fill_description(&mut self, total: usize, what: &[u8]) -> Option<u64> {
         self.put([what.len(), total, 1], |slot| slot.copy_from_slice(what))
     }
 
@@ -202,12 +203,12 @@ pub(super) struct Filled<'a> {
     /// Bytes of the whole transfer.
     pub total: usize,
     /// The bytes describe where the bytes of the transfer are.
-    pub told: bool,
+    pub is_description: bool,
 }
 
 /// The receiver's end of a channel.
 #[derive(Debug)]
-pub(super) struct Inlet {
+pub(super) struct Consumer {
     channel: Channel,
     emptied: u64,
     copied: u64,
@@ -215,12 +216,12 @@ pub(super) struct Inlet {
     seen: u64,
 }
 
-impl Inlet {
+impl Consumer {
     /// # Safety
     /// As [`Channel::new`], for the sender's segment; a channel has one inlet, in the process that it leads to.
-    pub(super) unsafe fn new(layout: Layout, theirs: NonNull<u8>, to: usize) -> Inlet {
+    pub(super) unsafe fn new(layout: Layout, theirs: NonNull<u8>, to: usize) -> Consumer {
         // SAFETY: the caller's contract.
-        Inlet { channel: unsafe { Channel::new(layout, theirs, to) }, emptied: 0, copied: 0, seen: 0 }
+        Consumer { channel: unsafe { Channel::new(layout, theirs, to) }, emptied: 0, copied: 0, seen: 0 }
     }
 
     pub(super) fn has_bytes(&self) -> bool {
@@ -238,15 +239,15 @@ impl Inlet {
         }
         if self.seen > self.emptied + 1 {
             let next = self.channel.header(self.emptied + 1).cast::<u8>().as_ptr();
-            (0..ASKED).for_each(|line| prefetch(next.wrapping_add(line * LINE)));
+            (0..PREFETCHED_LINES).for_each(|line| prefetch(next.wrapping_add(line * LINE)));
         }
         // SAFETY: the slot is inside the channel, and filled, as was seen with acquire; the sender does not touch it
         // before `emptied` is advanced below. Its header is as `put` wrote it, so the slot has that many bytes.
         let filled = unsafe {
-            let [bytes, total, told] = self.channel.header(self.emptied).read();
+            let [bytes, total, is_description] = self.channel.header(self.emptied).read();
             let bytes = (bytes as usize).min(self.channel.slot);
             let bytes = std::slice::from_raw_parts(self.channel.bytes(self.emptied).as_ptr(), bytes);
-            Filled { bytes, total: total as usize, told: told != 0 }
+            Filled { bytes, total: total as usize, is_description: is_description != 0 }
         };
         if take(filled)? {
             self.emptied += 1;
@@ -270,9 +271,9 @@ mod tests {
         let memory = Aligned::zeroed(layout.segment_bytes(), &Default::default()).unwrap();
         let segment = NonNull::new(memory.as_ptr()).unwrap();
         // SAFETY: the memory is as large as a segment and outlives both ends; there is one outlet and one inlet.
-        let (mut outlet, mut inlet) = unsafe {
+        let (mut producer, mut consumer) = unsafe {
             begin(layout, segment);
-            (Outlet::new(layout, segment, 3), Inlet::new(layout, segment, 3))
+            (Producer::new(layout, segment, 3), Consumer::new(layout, segment, 3))
         };
         let total = 10 * layout.slot + 17;
         let value = |at: usize| (at % 251) as u8;
@@ -285,7 +286,7 @@ mod tests {
                 };
                 let mut went = 0;
                 if sent < total {
-                    outlet.fill(total, total - sent, |slot| {
+                    producer.fill(total, total - sent, |slot| {
                         fill(slot);
                         went = slot.len();
                     });
@@ -293,8 +294,8 @@ mod tests {
                 sent += went;
             }
             if step % 5 > 1 {
-                let taken = inlet.empty(|Filled { bytes, total: of, told }| {
-                    assert!(of == total && !told);
+                let taken = consumer.empty(|Filled { bytes, total: of, is_description }| {
+                    assert!(of == total && !is_description);
                     assert!(bytes.iter().enumerate().all(|(at, byte)| *byte == value(came + at)));
                     // A receiver that is not done with a slot gets it again.
                     if step % 3 > 0 {
@@ -309,7 +310,7 @@ mod tests {
                 break;
             }
         }
-        assert!(outlet.has_room() && !inlet.has_bytes());
+        assert!(producer.has_room() && !consumer.has_bytes());
     }
 
     #[test]
@@ -320,23 +321,23 @@ mod tests {
         memory.as_mut_slice().fill(7);
         let segment = NonNull::new(memory.as_ptr()).unwrap();
         // SAFETY: the memory is as large as a segment and outlives both ends; there is one outlet and one inlet.
-        let (mut outlet, mut inlet) = unsafe {
+        let (mut producer, mut consumer) = unsafe {
             begin(layout, segment);
-            (Outlet::new(layout, segment, 1), Inlet::new(layout, segment, 1))
+            (Producer::new(layout, segment, 1), Consumer::new(layout, segment, 1))
         };
-        let number = outlet.tell(1 << 30, &[1, 2, 3]).unwrap();
+        let number = producer.fill_description(1 << 30, &[1, 2, 3]).unwrap();
         for parts in 1..4 {
-            assert_eq!(inlet.empty(|Filled { told, .. }| Ok::<bool, ()>(!told)), Ok(true));
-            assert_eq!((outlet.copied(), outlet.is_emptied(number)), (parts, false));
+            assert_eq!(consumer.empty(|Filled { is_description, .. }| Ok::<bool, ()>(!is_description)), Ok(true));
+            assert_eq!((producer.copied(), producer.is_emptied(number)), (parts, false));
         }
-        assert_eq!(inlet.empty(|_| Ok::<bool, ()>(true)), Ok(true));
-        assert!(outlet.is_emptied(number));
+        assert_eq!(consumer.empty(|_| Ok::<bool, ()>(true)), Ok(true));
+        assert!(producer.is_emptied(number));
     }
 
     #[test]
     fn channels_of_many_ranks_stay_small() {
-        assert_eq!(Layout::of(2).slot, MOST);
-        assert!(Layout::of(8).segment_bytes() * 8 < NODE + (1 << 20));
-        assert_eq!(Layout::of(192).slot, LEAST);
+        assert_eq!(Layout::of(2).slot, MAX_SLOT_BYTES);
+        assert!(Layout::of(8).segment_bytes() * 8 < MAX_NODE_BYTES + (1 << 20));
+        assert_eq!(Layout::of(192).slot, MIN_SLOT_BYTES);
     }
 }

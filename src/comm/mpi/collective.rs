@@ -27,7 +27,7 @@ use super::pause::Pause;
 use crate::comm::CommError;
 
 /// Maximum bytes of one call: MPI counts are `int`.
-const CHUNK: usize = 1 << 30;
+const MAX_CALL_BYTES: usize = 1 << 30;
 
 /// The failure of one rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl Communicator {
         self.broadcast(root, &mut length)?;
         let mut all = mine.to_vec();
         all.resize(u64::from_ne_bytes(length) as usize, 0);
-        all.chunks_mut(CHUNK).try_for_each(|chunk| self.broadcast(root, chunk))?;
+        all.chunks_mut(MAX_CALL_BYTES).try_for_each(|chunk| self.broadcast(root, chunk))?;
         Ok(all)
     }
 
@@ -125,7 +125,7 @@ impl Communicator {
         let lengths = self.all_reduce(Reduce::Max, &lengths)?;
         match lengths.iter().sum::<u64>() {
             0 => return Ok(vec![Vec::new(); self.size()]),
-            all if all > CHUNK as u64 => {
+            all if all > MAX_CALL_BYTES as u64 => {
                 let each = |rank| self.broadcast_bytes(rank, Some(mine));
                 return (0..self.size()).map(each).collect();
             }

@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::collective::Reduce;
-use super::messages::{CHUNK, Messages};
+use super::messages::{MAX_MESSAGE_BYTES, Messages};
 use super::node::Node;
 use super::pause::Pause;
 use super::rma::Rma;
 use super::shared::Shared;
-use super::window::room;
+use super::window::check_space;
 use super::{Communicator, Route, Routes};
 use crate::comm::{CommError, Completion, Waker};
 use crate::memory::{Footprint, ReadLease, WriteLease};
@@ -43,7 +43,7 @@ impl Endpoint {
     /// # Errors
     /// MPI fails, or some rank cannot share memory.
     pub fn new(communicator: &Communicator, routes: Routes, footprint: Arc<Footprint>) -> Result<Endpoint, CommError> {
-        Self::with(communicator, routes, footprint, &Details::default())
+        Self::with(communicator, routes, footprint, &EndpointOptions::default())
     }
 
     /// As [`Endpoint::new`], with details that are the same on every rank, except for the color.
@@ -54,24 +54,24 @@ impl Endpoint {
         communicator: &Communicator,
         routes: Routes,
         footprint: Arc<Footprint>,
-        details: &Details,
+        options: &EndpointOptions,
     ) -> Result<Endpoint, CommError> {
-        let node = Node::of(communicator, details.color)?;
-        let messages = Messages::new(communicator, footprint.clone(), details.chunk)?;
+        let node = Node::of(communicator, options.color)?;
+        let messages = Messages::new(communicator, footprint.clone(), options.chunk)?;
         let used = |route| routes.near == route || (routes.far == route && !node.is_whole());
         let (near, most) = (node.communicator.size(), node.most());
         let bytes = [(Route::Shared, Shared::bytes(near)), (Route::Rma, Rma::bytes(most))];
         let bytes = bytes.into_iter().filter(|(route, _)| used(*route)).map(|(_, bytes)| bytes).sum();
-        communicator.agree_on_memory(room(node.here, bytes))?;
+        communicator.agree_on_memory(check_space(node.here, bytes))?;
         let shared = used(Route::Shared).then(|| Shared::new(&node, communicator.rank())).transpose();
         let rma = used(Route::Rma).then(|| Rma::new(communicator, most, footprint)).transpose();
         // A single node that cannot share memory fails the call on all ranks.
-        let told = [shared.as_ref().err(), rma.as_ref().err()].into_iter().flatten().next();
-        let told = told.map_or(Ok(()), |error| match error {
+        let outcome = [shared.as_ref().err(), rma.as_ref().err()].into_iter().flatten().next();
+        let outcome = outcome.map_or(Ok(()), |error| match error {
             CommError::NoSharedMemory(why) => Err(why.clone()),
             other => Err(other.to_string()),
         });
-        if let Err(error) = communicator.agree_on_memory(told) {
+        if let Err(error) = communicator.agree_on_memory(outcome) {
             // All ranks that share one of these have it or none has, so the collective close is safe.
             if let (CommError::NoSharedMemory(_), Ok(Some(shared))) = (&error, shared) {
                 shared.close()?;
@@ -83,7 +83,7 @@ impl Endpoint {
         }
         let (shared, rma, waker) = (shared?, rma?, Waker::default());
         waker.rings(shared.as_ref().map(Shared::bell));
-        let pause = Pause::new(details.spin);
+        let pause = Pause::new(options.spin);
         Ok(Endpoint { routes, node, messages, shared, rma, waker, pause })
     }
 
@@ -171,7 +171,7 @@ impl Endpoint {
         if let Some(shared) = &mut self.shared {
             found |= shared.poll(done)?;
         }
-        self.pause.looked(start.elapsed(), found);
+        self.pause.record_poll(start.elapsed(), found);
         Ok(found)
     }
 
@@ -212,7 +212,7 @@ impl Drop for Endpoint {
 
 /// Options that few callers need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Details {
+pub struct EndpointOptions {
     /// Maximum bytes of one message; at most 1 GiB.
     pub chunk: usize,
     /// The calling thread has a core of its own, and does not sleep while anything is in flight.
@@ -221,8 +221,8 @@ pub struct Details {
     pub color: Option<usize>,
 }
 
-impl Default for Details {
-    fn default() -> Details {
-        Details { chunk: CHUNK, spin: false, color: None }
+impl Default for EndpointOptions {
+    fn default() -> EndpointOptions {
+        EndpointOptions { chunk: MAX_MESSAGE_BYTES, spin: false, color: None }
     }
 }

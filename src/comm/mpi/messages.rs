@@ -1,8 +1,8 @@
 //! Transfers between two ranks as MPI messages.
 //!
-//! On the wire a transfer is the row-major bytes of its boxes, in sequence, cut into pieces of at most `CHUNK` bytes.
-//! Each end maps them onto its memory independently: a single dense box is sent or received in place; anything else
-//! goes through a buffer.
+//! On the wire a transfer is the row-major bytes of its boxes, in sequence, cut into pieces of at most
+//! `MAX_MESSAGE_BYTES` bytes. Each end maps them onto its memory independently: a single dense box is sent or received
+//! in place; anything else goes through a buffer.
 //!
 //! ```text
 //! chunk 32     rank 0: one dense box, 80 bytes          rank 1: two strided boxes of 40 bytes
@@ -31,10 +31,10 @@ use crate::comm::{CommError, Completion};
 use crate::memory::{Aligned, Footprint, ReadLease, WriteLease};
 
 /// Maximum bytes of one message: MPI counts are `int`.
-pub(super) const CHUNK: usize = 1 << 30;
+pub(super) const MAX_MESSAGE_BYTES: usize = 1 << 30;
 
 /// Transfers of a pair before their tags repeat; MPI guarantees tags up to 32767.
-const SEQUENCE: u64 = 1 << 14;
+const TAG_PERIOD: u64 = 1 << 14;
 
 /// One rank's end of transfers by messages. Bound to the thread that owns MPI.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Messages {
         let ranks = communicator.size();
         Ok(Messages {
             communicator,
-            chunk: chunk.clamp(1, CHUNK),
+            chunk: chunk.clamp(1, MAX_MESSAGE_BYTES),
             requests: Requests::default(),
             transfers: HashMap::new(),
             posted: 0,
@@ -230,7 +230,7 @@ fn next(posted: &mut u64) -> u64 {
 
 fn tag(sequence: u64, last: bool) -> c_int {
     // Below 2^15, since SEQUENCE is 2^14.
-    ((sequence % SEQUENCE) * 2) as c_int + c_int::from(last)
+    ((sequence % TAG_PERIOD) * 2) as c_int + c_int::from(last)
 }
 
 /// Compares a completed message with the expected piece.
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn tags_stay_within_what_mpi_promises() {
         assert_eq!(tag(0, false), 0);
-        assert_eq!(tag(SEQUENCE - 1, true), 32767);
-        assert_eq!(tag(SEQUENCE, true), 1);
+        assert_eq!(tag(TAG_PERIOD - 1, true), 32767);
+        assert_eq!(tag(TAG_PERIOD, true), 1);
     }
 }

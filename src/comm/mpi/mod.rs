@@ -16,11 +16,11 @@
 //! counts blocks. Deliberately absent: derived datatypes, requests that outlive an endpoint.
 
 mod bell;
+mod box_descriptions;
 mod channel;
 mod collective;
 mod communicator;
 mod endpoint;
-mod lending;
 mod messages;
 mod node;
 mod packing;
@@ -38,6 +38,6 @@ mod window;
 pub(super) use bell::Bell;
 pub use collective::{Failure, Number, Reduce};
 pub use communicator::Communicator;
-pub use endpoint::{Details, Endpoint};
+pub use endpoint::{Endpoint, EndpointOptions};
 pub use route::{Route, Routes};
 pub use session::Mpi;

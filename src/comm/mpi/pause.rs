@@ -24,16 +24,16 @@ use std::time::Duration;
 /// Pauses that only yield. They last about 100 microseconds where no other thread wants the core: longer than the
 /// shortest sleep, because ranks that answer each other would otherwise sleep in turn.
 const YIELDS: u32 = 256;
-const SHORTEST: Duration = Duration::from_micros(20);
-const LONGEST: Duration = Duration::from_micros(200);
+const MIN_SLEEP: Duration = Duration::from_micros(20);
+const MAX_SLEEP: Duration = Duration::from_micros(200);
 /// Longest sleep while bytes keep moving: what a gigabit link delivers in this time fits into the buffers of a system.
-const LONGEST_MOVING: Duration = Duration::from_millis(1);
-/// A poll should take at least `1 / LEAST` and at most `1 / MOST` of the sleep before it.
-const LEAST: u32 = 4;
-const MOST: u32 = 1;
+const MAX_MOVING_SLEEP: Duration = Duration::from_millis(1);
+/// A poll should take at least `1 / MIN_POLL_DIVISOR` and at most `1 / MAX_POLL_DIVISOR` of the sleep before it.
+const MIN_POLL_DIVISOR: u32 = 4;
+const MAX_POLL_DIVISOR: u32 = 1;
 
 /// A poll that takes this long has moved bytes: an idle one takes less than a microsecond.
-const BUSY: Duration = Duration::from_micros(10);
+const MIN_BUSY_POLL: Duration = Duration::from_micros(10);
 
 /// The pauses of one wait.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub(super) struct Pause {
 impl Pause {
     /// With `spin`, the thread has a core of its own and never sleeps.
     pub(super) fn new(spin: bool) -> Pause {
-        Pause { spin, busy: false, yielded: 0, next: SHORTEST, slept: None }
+        Pause { spin, busy: false, yielded: 0, next: MIN_SLEEP, slept: None }
     }
 
     /// Whether the thread never sleeps.
@@ -60,23 +60,23 @@ impl Pause {
 
     /// Records that something has happened: the next pauses are short.
     pub(super) fn reset(&mut self) {
-        (self.yielded, self.next, self.slept) = (0, SHORTEST, None);
+        (self.yielded, self.next, self.slept) = (0, MIN_SLEEP, None);
     }
 
     /// Records a poll: how long it took, and whether it found anything.
-    pub(super) fn looked(&mut self, time: Duration, found: bool) {
-        self.busy = found || time >= BUSY;
+    pub(super) fn record_poll(&mut self, time: Duration, found: bool) {
+        self.busy = found || time >= MIN_BUSY_POLL;
         if found {
             self.reset();
         } else if self.busy {
             self.yielded = 0;
             if let Some(slept) = self.slept.take() {
                 self.next = match time {
-                    _ if time < slept / LEAST => slept * 3 / 2,
-                    _ if time < slept / MOST => slept,
+                    _ if time < slept / MIN_POLL_DIVISOR => slept * 3 / 2,
+                    _ if time < slept / MAX_POLL_DIVISOR => slept,
                     _ => slept / 2,
                 }
-                .clamp(SHORTEST, LONGEST_MOVING);
+                .clamp(MIN_SLEEP, MAX_MOVING_SLEEP);
             }
         }
     }
@@ -89,14 +89,14 @@ impl Pause {
         }
         if self.spin || (!computing && self.yielded < YIELDS) {
             if self.yielded == 0 {
-                self.next = SHORTEST;
+                self.next = MIN_SLEEP;
             }
             self.yielded = self.yielded.saturating_add(1);
             std::thread::yield_now();
         } else {
             let slept = sleep(self.next);
             self.slept = computing.then_some(slept);
-            self.next = self.next.max((self.next * 3 / 2).min(LONGEST));
+            self.next = self.next.max((self.next * 3 / 2).min(MAX_SLEEP));
         }
     }
 }
@@ -115,11 +115,11 @@ mod tests {
     fn sleeps_grow_until_something_happens() {
         let mut pause = Pause::new(false);
         assert!((0..YIELDS).all(|_| slept(&mut pause, false).is_none()));
-        assert_eq!(slept(&mut pause, false), Some(SHORTEST));
-        pause.looked(Duration::from_micros(1), false);
+        assert_eq!(slept(&mut pause, false), Some(MIN_SLEEP));
+        pause.record_poll(Duration::from_micros(1), false);
         assert!((0..20).filter_map(|_| slept(&mut pause, false)).is_sorted());
-        assert_eq!(slept(&mut pause, false), Some(LONGEST));
-        pause.looked(BUSY, false);
+        assert_eq!(slept(&mut pause, false), Some(MAX_SLEEP));
+        pause.record_poll(MIN_BUSY_POLL, false);
         assert_eq!(slept(&mut pause, false), None);
     }
 
@@ -129,16 +129,16 @@ mod tests {
         let mut sleeps = |look: Duration| {
             for _ in 0..20 {
                 slept(&mut pause, true);
-                pause.looked(look, false);
+                pause.record_poll(look, false);
                 // The next poll follows at once, and nothing moves.
                 slept(&mut pause, true);
-                pause.looked(Duration::from_micros(1), false);
+                pause.record_poll(Duration::from_micros(1), false);
             }
             slept(&mut pause, true)
         };
-        assert_eq!(sleeps(BUSY / 2), Some(LONGEST));
-        assert_eq!(sleeps(BUSY), Some(LONGEST_MOVING));
-        assert_eq!(sleeps(2 * LONGEST_MOVING), Some(SHORTEST));
+        assert_eq!(sleeps(MIN_BUSY_POLL / 2), Some(MAX_SLEEP));
+        assert_eq!(sleeps(MIN_BUSY_POLL), Some(MAX_MOVING_SLEEP));
+        assert_eq!(sleeps(2 * MAX_MOVING_SLEEP), Some(MIN_SLEEP));
     }
 
     #[test]
@@ -146,25 +146,25 @@ mod tests {
         let mut pause = Pause::new(false);
         for _ in 0..20 {
             slept(&mut pause, true);
-            pause.looked(BUSY, false);
+            pause.record_poll(MIN_BUSY_POLL, false);
             slept(&mut pause, true);
-            pause.looked(Duration::from_micros(1), false);
+            pause.record_poll(Duration::from_micros(1), false);
             slept(&mut pause, true);
         }
         let vain = [(); 3].map(|()| {
-            pause.looked(Duration::from_micros(1), false);
+            pause.record_poll(Duration::from_micros(1), false);
             slept(&mut pause, true)
         });
-        assert_eq!(vain, [Some(LONGEST_MOVING); 3]);
+        assert_eq!(vain, [Some(MAX_MOVING_SLEEP); 3]);
     }
 
     #[test]
     fn beside_workers_only_a_busy_look_is_followed_by_another_at_once() {
         let mut pause = Pause::new(false);
-        pause.looked(BUSY, false);
-        assert_eq!([(); 2].map(|()| slept(&mut pause, true)), [None, Some(SHORTEST)]);
-        pause.looked(Duration::from_micros(1), true);
-        assert_eq!([(); 2].map(|()| slept(&mut pause, true)), [None, Some(SHORTEST)]);
+        pause.record_poll(MIN_BUSY_POLL, false);
+        assert_eq!([(); 2].map(|()| slept(&mut pause, true)), [None, Some(MIN_SLEEP)]);
+        pause.record_poll(Duration::from_micros(1), true);
+        assert_eq!([(); 2].map(|()| slept(&mut pause, true)), [None, Some(MIN_SLEEP)]);
     }
 
     #[test]

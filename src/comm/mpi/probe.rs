@@ -19,9 +19,9 @@ const BLOCKS: [(usize, usize); 3] = [(4 << 10, 8), (256 << 10, 6), (2 << 20, 4)]
 /// The first available route wins, unless a later one is clearly faster, twice.
 const CANDIDATES: [Route; 3] = [Route::Shared, Route::Message, Route::Rma];
 /// Time limit for one block.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BLOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// A later candidate must be faster by this factor: other load may have slowed an earlier one.
-const CLEARLY: f64 = 0.8;
+const MAX_TIME_RATIO: f64 = 0.8;
 
 impl Routes {
     /// Finds the fastest routes between neighbours on a node, and between nodes. Collective.
@@ -59,7 +59,7 @@ impl Routes {
                     usable.pop();
                     break;
                 }
-                if slowest < CLEARLY * best[far] && (far == 0 || route != Route::Shared) {
+                if slowest < MAX_TIME_RATIO * best[far] && (far == 0 || route != Route::Shared) {
                     best[far] = slowest;
                     *(if far == 0 { &mut routes.near } else { &mut routes.far }) = route;
                 }
@@ -114,7 +114,7 @@ fn swap(endpoint: &mut AnyEndpoint, peer: usize, store: &Arc<Store>, elements: u
         if done.len() < 2 {
             endpoint.idle(true, false, Duration::from_millis(1));
         }
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() > BLOCK_TIMEOUT {
             return None;
         }
     }

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! There is one window, with a fixed number of slots for each rank, in one epoch for as long as the endpoint lives.
-//! Messages of [`NOTE`] numbers announce the content of a slot and when it is free again; nothing is accumulated.
+//! Messages of [`NOTE_LEN`] numbers announce the content of a slot and when it is free again; nothing is accumulated.
 //!
 //! Invariants: transfers of a pair are announced in the order in which they were posted. Slots go to the transfer that
 //! was posted first, so the one that all others wait for has one. A slot is written again only after its receiver has
@@ -23,20 +23,20 @@ use super::packing::Pool;
 use super::requests::{Outcome, Piece, Requests};
 use super::window::Window;
 use crate::comm::{CommError, Completion};
-use crate::memory::{Aligned, Footprint, Incoming, Outgoing, ReadLease, Stores, WriteLease};
+use crate::memory::{Aligned, Footprint, Incoming, Outgoing, ReadLease, StoreKind, WriteLease};
 
 const SLOTS: usize = 16;
 /// Maximum slots that one transfer may hold.
-const SHARE: usize = SLOTS / 4;
+const MAX_SLOTS_PER_TRANSFER: usize = SLOTS / 4;
 /// Maximum and minimum bytes of a slot.
-const MOST: usize = 1 << 20;
-const LEAST: usize = 64 << 10;
+const MAX_SLOT_BYTES: usize = 1 << 20;
+const MIN_SLOT_BYTES: usize = 64 << 10;
 /// Limit on the bytes of all slots of a node, unless it would make slots smaller than the minimum.
-const NODE: usize = 128 << 20;
+const MAX_NODE_BYTES: usize = 128 << 20;
 
 /// Numbers in a message: its kind, the slot, the bytes in it, and the bytes of the whole transfer.
-const NOTE: usize = 4;
-type Note = [u64; NOTE];
+const NOTE_LEN: usize = 4;
+type Note = [u64; NOTE_LEN];
 const FILLED: u64 = 1;
 const FREE: u64 = 2;
 
@@ -78,7 +78,7 @@ struct Send {
     total: usize,
     from: Outgoing,
     /// Pieces that have not been announced.
-    untold: usize,
+    unannounced: usize,
     held: Vec<usize>,
 }
 
@@ -86,7 +86,7 @@ struct Send {
 struct Peer {
     recvs: VecDeque<Recv>,
     /// Announced pieces, in order, that this rank has not begun to get.
-    told: VecDeque<Note>,
+    announcements: VecDeque<Note>,
     /// Pieces of posted transfers that the peer has not announced; negative if it has announced later ones, too.
     awaited: isize,
     /// This rank's slots that the peer is to free.
@@ -172,8 +172,8 @@ impl Rma {
     pub(super) fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) -> Result<(), CommError> {
         let from = Outgoing::new(from);
         let total = from.left();
-        let untold = pieces(total, self.slot);
-        self.sends.push_back(Send { ticket, peer, total, from, untold, held: Vec::new() });
+        let unannounced = pieces(total, self.slot);
+        self.sends.push_back(Send { ticket, peer, total, from, unannounced, held: Vec::new() });
         self.tell()
     }
 
@@ -228,17 +228,17 @@ impl Rma {
                 continue;
             }
             let mut notes: Vec<Note> = Vec::new();
-            while send.untold > 0 && send.held.len() < SHARE {
+            while send.unannounced > 0 && send.held.len() < MAX_SLOTS_PER_TRANSFER {
                 let Some(slot) = self.free.pop() else { break };
                 let bytes = send.from.left().min(size);
                 // SAFETY: the slot lies in this rank's segment; it is free, so no call of another rank reads it.
                 let memory = unsafe { std::slice::from_raw_parts_mut(window.own().as_ptr().add(slot * size), bytes) };
-                send.from.read(memory, Stores::Cached);
-                send.untold -= 1;
+                send.from.read(memory, StoreKind::Cached);
+                send.unannounced -= 1;
                 send.held.push(slot);
                 notes.push([FILLED, slot as u64, bytes as u64, send.total as u64]);
             }
-            if send.untold > 0 {
+            if send.unannounced > 0 {
                 busy.push(peer);
             }
             if !notes.is_empty() {
@@ -261,14 +261,14 @@ impl Rma {
             if let Some(at) = self.sends.iter().position(|send| send.held.contains(&slot)) {
                 let send = &mut self.sends[at];
                 send.held.retain(|&held| held != slot);
-                if send.held.is_empty() && send.untold == 0 {
+                if send.held.is_empty() && send.unannounced == 0 {
                     done.push(Completion { ticket: send.ticket, bytes: send.total as u64 });
                     self.sends.remove(at);
                 }
             }
         } else {
             self.peers[peer].awaited -= 1;
-            self.peers[peer].told.push_back(note);
+            self.peers[peer].announcements.push_back(note);
             self.get(peer)?;
         }
         self.listen(peer)
@@ -279,8 +279,8 @@ impl Rma {
         let Some(window) = &self.window else { return Ok(()) };
         let theirs = &mut self.peers[peer];
         let mut next = theirs.recvs.iter().position(|recv| !recv.is_asked());
-        while let (Some(at), Some(&[_, slot, bytes, total])) = (next, theirs.told.front()) {
-            theirs.told.pop_front();
+        while let (Some(at), Some(&[_, slot, bytes, total])) = (next, theirs.announcements.front()) {
+            theirs.announcements.pop_front();
             let recv = &mut theirs.recvs[at];
             let (bytes, expected) = (bytes as usize, recv.total as u64);
             if total != expected || recv.total - recv.asked.min(recv.total) < bytes {
@@ -308,7 +308,7 @@ impl Rma {
         let slot = get.slot;
         while theirs.gets.front().is_some_and(|get| get.done) {
             let (Some(get), Some(recv)) = (theirs.gets.pop_front(), theirs.recvs.front_mut()) else { break };
-            recv.into.write(&get.buffer.as_slice()[..get.bytes], Stores::Cached);
+            recv.into.write(&get.buffer.as_slice()[..get.bytes], StoreKind::Cached);
             self.pool.give_back(get.buffer);
             if recv.into.left() == 0 {
                 done.push(Completion { ticket: recv.ticket, bytes: recv.total as u64 });
@@ -336,7 +336,7 @@ impl Rma {
         }
         theirs.listening = true;
         self.started += 1;
-        let mut note = Box::new([0; NOTE]);
+        let mut note = Box::new([0; NOTE_LEN]);
         let piece = Piece { transfer: self.started, offset: 0, bytes: size_of::<Note>(), tag: 0 };
         // SAFETY: as in `say`.
         unsafe { self.requests.recv(&self.communicator, peer, piece, note.as_mut_ptr().cast())? };
@@ -354,8 +354,8 @@ impl Recv {
 
 /// Bytes of a slot where nodes have up to `most` ranks: the same on all ranks.
 fn slot(most: usize) -> usize {
-    let slot = (NODE / (SLOTS * most.max(1))).clamp(LEAST, MOST);
-    slot - slot % LEAST
+    let slot = (MAX_NODE_BYTES / (SLOTS * most.max(1))).clamp(MIN_SLOT_BYTES, MAX_SLOT_BYTES);
+    slot - slot % MIN_SLOT_BYTES
 }
 
 fn pieces(bytes: usize, slot: usize) -> usize {
@@ -384,6 +384,6 @@ mod tests {
     #[test]
     fn windows_of_many_ranks_stay_small() {
         assert_eq!([1, 8, 9, 128, 1000].map(slot), [1 << 20, 1 << 20, 896 << 10, 64 << 10, 64 << 10]);
-        assert!([2, 9, 100, 128].into_iter().all(|most| most * Rma::bytes(most) <= NODE));
+        assert!([2, 9, 100, 128].into_iter().all(|most| most * Rma::bytes(most) <= MAX_NODE_BYTES));
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! The first slot of a transfer carries its size, so ends that disagree find out. Each end maps its boxes
 //! independently, without other buffers. Two cores copy at the same time; slots are filled with streaming stores, as
-//! the two may share no cache (`Stores`).
+//! the two may share no cache (`StoreKind`).
 //!
 //! If processes may read each other's segments, and all boxes of a transfer are in segments, its only slot describes
 //! where, and the receiver copies the boxes from there: one copy. The slot counts as emptied when that is done; until
@@ -24,28 +24,28 @@ use std::time::Duration;
 
 use super::Communicator;
 use super::bell::Bell;
-use super::channel::{Filled, Inlet, Layout, Outlet, begin};
+use super::box_descriptions::{self, Mapped};
+use super::channel::{Consumer, Filled, Layout, Producer, begin};
 use super::collective::Reduce;
-use super::lending::{self, Mapped};
 use super::node::Node;
 use super::window::Window;
 use crate::comm::{CommError, Completion, Waker};
 use crate::memory::{
-    Aligned, ExportedView, Foreign, Incoming, Outgoing, ReadLease, Stores, WantedSegments, WriteLease,
+    Aligned, ExportedView, Incoming, Outgoing, ReadLease, RemoteReader, StoreKind, WantedSegments, WriteLease,
 };
 
 /// Slots that a peer's turn covers in each direction; then the next peer has its turn.
-const TURN: usize = 2;
+const SLOTS_PER_TURN: usize = 2;
 /// Bytes that a turn copies directly from the sender's boxes.
-const AT_ONCE: usize = 512 << 10;
+const COPY_BYTES: usize = 512 << 10;
 /// Smaller transfers go through slots: describing where they are costs as much as copying them.
-const WORTH_LENDING: usize = 16 << 10;
+const MIN_LENT_BYTES: usize = 16 << 10;
 /// Bytes of the sample that ranks try to read from each other.
-const SAMPLE: usize = 64 << 10;
+const SAMPLE_BYTES: usize = 64 << 10;
 /// Larger transfers have left the cache by the time their last byte arrives.
-const CACHED: usize = 8 << 20;
+const MAX_CACHED_BYTES: usize = 8 << 20;
 /// Turns of all peers before the caller attends to other things.
-const TURNS: usize = 4;
+const TURNS_PER_POLL: usize = 4;
 
 /// One rank's end of the channels of its node.
 #[derive(Debug)]
@@ -68,8 +68,8 @@ pub(super) struct Shared {
 struct Peer {
     /// Rank in the world.
     rank: usize,
-    outlet: Outlet,
-    inlet: Inlet,
+    producer: Producer,
+    consumer: Consumer,
     bell: Bell,
     sends: VecDeque<Send>,
     /// Sends whose boxes the peer reads in place, with the slots that describe them.
@@ -87,7 +87,7 @@ struct Send {
     total: usize,
     from: Outgoing,
     /// Description of where the boxes are, for the peer.
-    told: Option<Vec<u8>>,
+    description: Option<Vec<u8>>,
 }
 
 #[derive(Debug)]
@@ -97,7 +97,7 @@ struct Recv {
     into: Incoming,
     begun: bool,
     /// The peer's boxes, while they are copied in place.
-    foreign: Option<Foreign>,
+    reader: Option<RemoteReader>,
 }
 
 impl Shared {
@@ -152,17 +152,18 @@ impl Shared {
     pub(super) fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) {
         let from = Outgoing::new(from);
         let peers = &mut self.peers[peer];
-        let lend = self.lends.is_some() && from.left() >= WORTH_LENDING;
-        let told = if lend { from.lend().map(|boxes| lending::write(self.process, &boxes)) } else { None };
-        let told = told.filter(|told| told.len() <= peers.outlet.slot_bytes());
-        peers.sends.push_back(Send { ticket, total: from.left(), from, told });
+        let lend = self.lends.is_some() && from.left() >= MIN_LENT_BYTES;
+        let description =
+            if lend { from.lend().map(|boxes| box_descriptions::write(self.process, &boxes)) } else { None };
+        let description = description.filter(|description| description.len() <= peers.producer.slot_bytes());
+        peers.sends.push_back(Send { ticket, total: from.left(), from, description });
         self.activate(peer);
     }
 
     /// Starts receiving from a rank of the node, given by its number there.
     pub(super) fn recv(&mut self, ticket: usize, peer: usize, into: Vec<WriteLease>) {
         let into = Incoming::new(into);
-        self.peers[peer].recvs.push_back(Recv { ticket, total: into.left(), into, begun: false, foreign: None });
+        self.peers[peer].recvs.push_back(Recv { ticket, total: into.left(), into, begun: false, reader: None });
         self.activate(peer);
     }
 
@@ -172,10 +173,11 @@ impl Shared {
         }
     }
 
-    /// Copies everything that can be copied, up to `TURNS` turns of all peers. Returns whether anything has moved.
+    /// Copies everything that can be copied, up to `TURNS_PER_POLL` turns of all peers. Returns whether anything has
+    /// moved.
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut any = false;
-        for _ in 0..TURNS {
+        for _ in 0..TURNS_PER_POLL {
             let mut moved = false;
             for &peer in &self.active {
                 moved |= self.peers[peer].turn(self.rank, &mut self.mapped, done)?;
@@ -214,53 +216,59 @@ impl Peer {
     }
 
     fn can_move(&self) -> bool {
-        !self.recvs.is_empty() && self.inlet.has_bytes()
-            || !self.sends.is_empty() && self.outlet.has_room()
-            || self.lent.front().is_some_and(|(slot, _)| self.outlet.is_emptied(*slot))
+        !self.recvs.is_empty() && self.consumer.has_bytes()
+            || !self.sends.is_empty() && self.producer.has_room()
+            || self.lent.front().is_some_and(|(slot, _)| self.producer.is_emptied(*slot))
     }
 
-    /// Copies up to `TURN` slots in and out, and completes lent transfers. Returns whether anything has moved.
+    /// Copies up to `SLOTS_PER_TURN` slots in and out, and completes lent transfers. Returns whether anything has
+    /// moved.
     fn turn(&mut self, rank: usize, mapped: &mut Mapped, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut moved = false;
-        for _ in 0..TURN {
-            moved |= self.take(rank, mapped, done)?;
-            moved |= self.give(done);
-            moved |= self.take_back(done);
+        for _ in 0..SLOTS_PER_TURN {
+            moved |= self.consume_slot(rank, mapped, done)?;
+            moved |= self.fill_slot(done);
+            moved |= self.complete_lent(done);
         }
         self.moved |= moved;
-        Ok(moved | self.goes_on())
+        Ok(moved | self.peer_advances())
     }
 
     /// Whether the peer has copied more of the boxes that are lent to it.
-    fn goes_on(&mut self) -> bool {
-        let copied = self.outlet.copied();
+    fn peer_advances(&mut self) -> bool {
+        let copied = self.producer.copied();
         std::mem::replace(&mut self.copied, copied) != copied
     }
 
-    fn take(&mut self, rank: usize, mapped: &mut Mapped, done: &mut Vec<Completion>) -> Result<bool, CommError> {
+    fn consume_slot(
+        &mut self,
+        rank: usize,
+        mapped: &mut Mapped,
+        done: &mut Vec<Completion>,
+    ) -> Result<bool, CommError> {
         let Some(recv) = self.recvs.front_mut() else { return Ok(false) };
         let (from, expected) = (self.rank, recv.total as u64);
-        let taken = self.inlet.empty(|Filled { bytes, total, told }| {
+        let taken = self.consumer.empty(|Filled { bytes, total, is_description }| {
             let wrong = CommError::Size { from, to: rank, sent: total as u64, expected };
-            if !recv.begun && total as u64 != expected || !told && bytes.len() > recv.into.left() {
+            if !recv.begun && total as u64 != expected || !is_description && bytes.len() > recv.into.left() {
                 return Err(wrong);
             }
             recv.begun = true;
-            if !told {
-                recv.into.write(bytes, stores(total));
+            if !is_description {
+                recv.into.write(bytes, store_kind(total));
                 return Ok(true);
             }
             let refused = |error: Error| CommError::NoSharedMemory(format!("of rank {from}: {error}"));
-            let mut foreign = match recv.foreign.take() {
-                Some(foreign) => foreign,
+            let mut reader = match recv.reader.take() {
+                Some(reader) => reader,
                 None => mapped.read(bytes).map_err(refused)?,
             };
-            if foreign.left() != recv.into.left() {
+            if reader.left() != recv.into.left() {
                 return Err(refused(ErrorKind::InvalidData.into()));
             }
-            let bytes = foreign.left().min(AT_ONCE);
-            recv.into.copy(&mut foreign, bytes, stores(total));
-            recv.foreign = (foreign.left() > 0).then_some(foreign);
+            let bytes = reader.left().min(COPY_BYTES);
+            recv.into.copy(&mut reader, bytes, store_kind(total));
+            recv.reader = (reader.left() > 0).then_some(reader);
             Ok(recv.into.left() == 0)
         })?;
         if taken && recv.into.left() == 0 {
@@ -270,15 +278,15 @@ impl Peer {
         Ok(taken)
     }
 
-    fn give(&mut self, done: &mut Vec<Completion>) -> bool {
+    fn fill_slot(&mut self, done: &mut Vec<Completion>) -> bool {
         let Some(send) = self.sends.front_mut() else { return false };
         let (total, left) = (send.total, send.from.left());
-        let slot = match &send.told {
-            Some(told) => self.outlet.tell(total, told),
-            None => self.outlet.fill(total, left, |slot| send.from.read(slot, Stores::Streaming)),
+        let slot = match &send.description {
+            Some(description) => self.producer.fill_description(total, description),
+            None => self.producer.fill(total, left, |slot| send.from.read(slot, StoreKind::Streaming)),
         };
         let Some(slot) = slot else { return false };
-        if send.told.is_some() {
+        if send.description.is_some() {
             self.lent.extend(self.sends.pop_front().map(|send| (slot, send)));
         } else if send.from.left() == 0 {
             done.push(Completion { ticket: send.ticket, bytes: total as u64 });
@@ -288,9 +296,9 @@ impl Peer {
     }
 
     /// Completes a transfer whose boxes the peer has copied.
-    fn take_back(&mut self, done: &mut Vec<Completion>) -> bool {
+    fn complete_lent(&mut self, done: &mut Vec<Completion>) -> bool {
         match self.lent.front() {
-            Some((slot, send)) if self.outlet.is_emptied(*slot) => {
+            Some((slot, send)) if self.producer.is_emptied(*slot) => {
                 done.push(Completion { ticket: send.ticket, bytes: send.total as u64 });
                 self.lent.pop_front();
                 true
@@ -301,8 +309,8 @@ impl Peer {
 }
 
 /// The kind of stores with which a transfer is written to its destination.
-fn stores(total: usize) -> Stores {
-    if total > CACHED { Stores::Streaming } else { Stores::Cached }
+fn store_kind(total: usize) -> StoreKind {
+    if total > MAX_CACHED_BYTES { StoreKind::Streaming } else { StoreKind::Cached }
 }
 
 /// Creates the ends of all channels of this rank, and initialises the channels of its segment.
@@ -323,10 +331,10 @@ fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
         // process has one outlet to and one inlet from each rank of its node.
         unsafe {
             let bell = Bell::new(theirs);
-            let outlet = Outlet::new(layout, window.own().add(Bell::BYTES), number);
-            let inlet = Inlet::new(layout, theirs.add(Bell::BYTES), mine);
+            let producer = Producer::new(layout, window.own().add(Bell::BYTES), number);
+            let consumer = Consumer::new(layout, theirs.add(Bell::BYTES), mine);
             let (sends, lent, recvs) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-            Ok(Peer { rank, outlet, inlet, bell, sends, lent, copied: 0, recvs, moved: false })
+            Ok(Peer { rank, producer, consumer, bell, sends, lent, copied: 0, recvs, moved: false })
         }
     };
     here.map(peer).collect()
@@ -340,7 +348,7 @@ fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     }
     let wanted = WantedSegments::default();
     // A rank without memory sends an empty description, which no rank can read.
-    let mut sample = Aligned::zeroed(SAMPLE, &Default::default()).ok();
+    let mut sample = Aligned::zeroed(SAMPLE_BYTES, &Default::default()).ok();
     let process = std::process::id();
     // A token that another process with the same id, elsewhere, would hardly have.
     let address = sample.as_ref().map_or(0, |sample| sample.as_ptr() as u64);
@@ -348,17 +356,20 @@ fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     if let Some(sample) = &mut sample {
         sample.as_mut_slice()[..token.len()].copy_from_slice(&token);
     }
-    let told =
-        sample.as_ref().and_then(ExportedView::sample).map(|lent| lending::write(process, &[lent])).unwrap_or_default();
-    let all = node.all_gather_bytes(&[token.as_slice(), &told].concat())?;
+    let description = sample
+        .as_ref()
+        .and_then(ExportedView::sample)
+        .map(|lent| box_descriptions::write(process, &[lent]))
+        .unwrap_or_default();
+    let all = node.all_gather_bytes(&[token.as_slice(), &description].concat())?;
     let read = |bytes: &Vec<u8>| {
-        let (token, told) = bytes.split_at(token.len());
+        let (token, description) = bytes.split_at(token.len());
         let mut there = vec![0; token.len()];
-        let Ok(mut foreign) = Mapped::new(node.size()).read(told) else { return false };
-        if foreign.left() != SAMPLE {
+        let Ok(mut reader) = Mapped::new(node.size()).read(description) else { return false };
+        if reader.left() != SAMPLE_BYTES {
             return false;
         }
-        foreign.read(&mut there);
+        reader.read(&mut there);
         there == token
     };
     let failed = u64::from(!all.iter().all(read));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::bell::{Bell, Word};
-use super::channel::{Filled, Inlet, Layout, Outlet, begin};
+use super::channel::{Consumer, Filled, Layout, Producer, begin};
 use crate::comm::Waker;
 use crate::memory::Aligned;
 use crate::sync::atomic::{AtomicUsize, Ordering};
@@ -63,9 +63,9 @@ fn bytes_pass_between_ends_that_sleep() {
         let memory = Aligned::zeroed(layout.segment_bytes(), &Arc::default()).expect("memory");
         let segment = NonNull::new(memory.as_ptr()).expect("memory");
         // SAFETY: the memory is as large as a segment and outlives both ends; this is the only inlet.
-        let mut inlet = unsafe {
+        let mut consumer = unsafe {
             begin(layout, segment);
-            Inlet::new(layout, segment, 0)
+            Consumer::new(layout, segment, 0)
         };
         let words = [Word::default(), Word::default()];
         let (sender, receiver) = (bell(&words[0]), bell(&words[1]));
@@ -74,16 +74,16 @@ fn bytes_pass_between_ends_that_sleep() {
             scope.spawn(move || {
                 let segment = NonNull::new(memory.as_ptr()).expect("memory");
                 // SAFETY: as above; this is the only outlet.
-                let mut outlet = unsafe { Outlet::new(layout, segment, 0) };
+                let mut producer = unsafe { Producer::new(layout, segment, 0) };
                 let mut waiting: VecDeque<(Vec<u8>, usize)> = transfers().map(|bytes| (bytes, 0)).collect();
                 while let Some((bytes, done)) = waiting.front_mut() {
                     let mut went = 0;
-                    let filled = outlet.fill(bytes.len(), bytes.len() - *done, |slot| {
+                    let filled = producer.fill(bytes.len(), bytes.len() - *done, |slot| {
                         slot.copy_from_slice(&bytes[*done..*done + slot.len()]);
                         went = slot.len();
                     });
                     if filled.is_none() {
-                        Waker::default().sleep_on(sender, LONG, || outlet.has_room());
+                        Waker::default().sleep_on(sender, LONG, || producer.has_room());
                         continue;
                     }
                     *done += went;
@@ -96,14 +96,14 @@ fn bytes_pass_between_ends_that_sleep() {
             for wanted in transfers() {
                 let mut came = Vec::new();
                 while came.len() < wanted.len() {
-                    let took = inlet.empty(|Filled { bytes, total, told }| {
-                        assert!(total == wanted.len() && !told);
+                    let took = consumer.empty(|Filled { bytes, total, is_description }| {
+                        assert!(total == wanted.len() && !is_description);
                         came.extend_from_slice(bytes);
                         Ok::<bool, ()>(true)
                     });
                     match took {
                         Ok(true) => sender.ring(),
-                        _ => Waker::default().sleep_on(receiver, LONG, || inlet.has_bytes()),
+                        _ => Waker::default().sleep_on(receiver, LONG, || consumer.has_bytes()),
                     }
                 }
                 assert_eq!(came, wanted);
@@ -121,9 +121,9 @@ fn what_is_lent_stays_until_it_is_copied() {
         let memory = Aligned::zeroed(layout.segment_bytes(), &Arc::default()).expect("memory");
         let segment = NonNull::new(memory.as_ptr()).expect("memory");
         // SAFETY: the memory is as large as a segment and outlives both ends; this is the only inlet.
-        let mut inlet = unsafe {
+        let mut consumer = unsafe {
             begin(layout, segment);
-            Inlet::new(layout, segment, 0)
+            Consumer::new(layout, segment, 0)
         };
         let words = [Word::default(), Word::default()];
         let (sender, receiver) = (bell(&words[0]), bell(&words[1]));
@@ -133,28 +133,28 @@ fn what_is_lent_stays_until_it_is_copied() {
             scope.spawn(move || {
                 let segment = NonNull::new(memory.as_ptr()).expect("memory");
                 // SAFETY: as above; this is the only outlet.
-                let mut outlet = unsafe { Outlet::new(layout, segment, 0) };
+                let mut producer = unsafe { Producer::new(layout, segment, 0) };
                 for round in 1..4 {
                     block.iter().for_each(|half| half.store(round, Ordering::Relaxed));
-                    let number = outlet.tell(2, &[round as u8]).expect("there is room for one");
+                    let number = producer.fill_description(2, &[round as u8]).expect("there is room for one");
                     receiver.ring();
-                    while !outlet.is_emptied(number) {
-                        Waker::default().sleep_on(sender, LONG, || outlet.is_emptied(number));
+                    while !producer.is_emptied(number) {
+                        Waker::default().sleep_on(sender, LONG, || producer.is_emptied(number));
                     }
                 }
             });
             for round in 1..4 {
                 let mut copied = 0;
                 while copied < block.len() {
-                    let took = inlet.empty(|Filled { bytes, told, .. }| {
-                        assert!(told && bytes[0] as usize == round);
+                    let took = consumer.empty(|Filled { bytes, is_description, .. }| {
+                        assert!(is_description && bytes[0] as usize == round);
                         assert_eq!(block[copied].load(Ordering::Relaxed), round);
                         copied += 1;
                         Ok::<bool, ()>(copied == block.len())
                     });
                     match took {
                         Ok(true) => sender.ring(),
-                        _ => Waker::default().sleep_on(receiver, LONG, || inlet.has_bytes()),
+                        _ => Waker::default().sleep_on(receiver, LONG, || consumer.has_bytes()),
                     }
                 }
             }

@@ -25,27 +25,27 @@ pub(super) struct Window {
 /// Where both MPIs place memory that the ranks of a node share. They allocate more than is available, and a signal ends
 /// the program when the excess is touched.
 #[cfg(target_os = "linux")]
-const PLACE: &str = "/dev/shm";
+const SHM_DIRECTORY: &str = "/dev/shm";
 /// Bytes per rank that are left there for MPI itself.
 #[cfg(target_os = "linux")]
-const SPARE: u64 = 1 << 20;
+const SPARE_BYTES: u64 = 1 << 20;
 
 /// Checks that this node has room for windows of `bytes` bytes for each of its ranks; otherwise returns the reason. If
 /// the room is unknown, the check passes. Memory that another run has been promised but has not touched yet counts as
 /// free: two runs that start together where little is left can end by that signal.
 #[cfg(target_os = "linux")]
-pub(super) fn room(ranks: usize, bytes: usize) -> Result<(), String> {
-    let Some(place) = rustix::fs::statvfs(PLACE).ok().filter(|place| place.f_blocks > 0) else { return Ok(()) };
-    let (free, needed) = (place.f_bavail * place.f_frsize, ranks as u64 * (bytes as u64 + SPARE));
+pub(super) fn check_space(ranks: usize, bytes: usize) -> Result<(), String> {
+    let Some(place) = rustix::fs::statvfs(SHM_DIRECTORY).ok().filter(|place| place.f_blocks > 0) else { return Ok(()) };
+    let (free, needed) = (place.f_bavail * place.f_frsize, ranks as u64 * (bytes as u64 + SPARE_BYTES));
     // The window of a single rank is private memory.
     match bytes == 0 || ranks < 2 || needed <= free {
         true => Ok(()),
-        false => Err(format!("{ranks} ranks need {needed} bytes in {PLACE}, which has {free}")),
+        false => Err(format!("{ranks} ranks need {needed} bytes in {SHM_DIRECTORY}, which has {free}")),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn room(_: usize, _: usize) -> Result<(), String> {
+pub(super) fn check_space(_: usize, _: usize) -> Result<(), String> {
     Ok(())
 }
 
@@ -160,9 +160,9 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn there_is_no_room_for_more_than_there_is() {
-        assert_eq!(super::room(2, 0), Ok(()));
-        if rustix::fs::statvfs(super::PLACE).is_ok_and(|place| place.f_blocks > 0) {
-            let refused = super::room(4, 1 << 56).unwrap_err();
+        assert_eq!(super::check_space(2, 0), Ok(()));
+        if rustix::fs::statvfs(super::SHM_DIRECTORY).is_ok_and(|place| place.f_blocks > 0) {
+            let refused = super::check_space(4, 1 << 56).unwrap_err();
             assert!(refused.starts_with("4 ranks need 288230376155906048 bytes in /dev/shm"), "{refused}");
         }
     }

@@ -18,10 +18,10 @@ use std::path::Path;
 const BUFFER: u64 = 256 << 10;
 
 /// Reading a shorter gap (and writing it back) costs less than another call.
-const GAP: u64 = 4096;
+const MAX_READ_GAP: u64 = 4096;
 
 /// Runs of at least this many bytes are worth a call of their own, which saves the copy.
-const LONG_RUN: usize = 32 << 10;
+const MIN_LONG_RUN: usize = 32 << 10;
 
 /// Reads a block into dense C-order memory of exactly its size.
 pub fn read_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], into: &mut [u8]) -> Result<(), NpyError> {
@@ -33,8 +33,8 @@ pub fn read_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], into
             _ => NpyError::io(path, "read")(cause),
         })
     };
-    let (inner, places) = walk.slab(GAP, BUFFER);
-    if (inner, places) == (0, 1) || walk.run >= LONG_RUN {
+    let (inner, places) = walk.slab(MAX_READ_GAP, BUFFER);
+    if (inner, places) == (0, 1) || walk.run >= MIN_LONG_RUN {
         return visit(&walk.axes, walk.start, 0, &mut |at, memory| read(&mut into[memory..memory + walk.run], at));
     }
     let mut buffer = Vec::new();
@@ -71,9 +71,9 @@ pub(super) fn write_to(
 ) -> Result<(), NpyError> {
     let Some(walk) = plan(path, header, ranges, from.len())? else { return Ok(()) };
     let write = |bytes: &[u8], at: u64| file.write_all_at(bytes, at).map_err(NpyError::io(path, "write"));
-    let gap = if writers == Writers::One { GAP } else { 0 };
+    let gap = if writers == Writers::One { MAX_READ_GAP } else { 0 };
     let (inner, places) = walk.slab(gap, BUFFER);
-    if (inner, places) == (0, 1) || walk.run >= LONG_RUN {
+    if (inner, places) == (0, 1) || walk.run >= MIN_LONG_RUN {
         return visit(&walk.axes, walk.start, 0, &mut |at, memory| write(&from[memory..memory + walk.run], at));
     }
     let mut buffer = Vec::new();

@@ -26,8 +26,8 @@ pub(super) enum Elements {
 }
 
 /// Losses in the conversion to double precision.
-const LARGE: &str = "whole numbers beyond 2^53 are rounded";
-const FINE: &str = "digits beyond double precision are lost";
+const LARGE_INTEGERS_ROUNDED: &str = "whole numbers beyond 2^53 are rounded";
+const EXTENDED_DIGITS_LOST: &str = "digits beyond double precision are lost";
 
 impl Elements {
     /// Reads one spelling; `None` if it is not known.
@@ -53,13 +53,13 @@ impl Elements {
             ('c', 8) => ("complex64".into(), Dtype::Complex64, None),
             ('c', 16) => ("complex128".into(), Dtype::Complex128, None),
             ('f', 2) => ("float16".into(), Dtype::Float32, None),
-            ('f', 16) => ("float128".into(), Dtype::Float64, Some(FINE)),
-            ('c', 32) => ("complex256".into(), Dtype::Complex128, Some(FINE)),
+            ('f', 16) => ("float128".into(), Dtype::Float64, Some(EXTENDED_DIGITS_LOST)),
+            ('c', 32) => ("complex256".into(), Dtype::Complex128, Some(EXTENDED_DIGITS_LOST)),
             ('b', 1) => ("bool".into(), Dtype::Float64, None),
             ('i', 1 | 2 | 4) => (format!("int{bits}"), Dtype::Float64, None),
             ('u', 1 | 2 | 4) => (format!("uint{bits}"), Dtype::Float64, None),
-            ('i', 8) => ("int64".into(), Dtype::Float64, Some(LARGE)),
-            ('u', 8) => ("uint64".into(), Dtype::Float64, Some(LARGE)),
+            ('i', 8) => ("int64".into(), Dtype::Float64, Some(LARGE_INTEGERS_ROUNDED)),
+            ('u', 8) => ("uint64".into(), Dtype::Float64, Some(LARGE_INTEGERS_ROUNDED)),
             ('m' | 'M', 8) => return Some(Elements::NotNumbers("dates or times")),
             ('S' | 'U' | 'a', _) => return Some(Elements::NotNumbers("strings")),
             ('O', _) => return Some(Elements::NotNumbers("Python objects")),
@@ -180,13 +180,13 @@ mod tests {
     fn other_numbers_and_no_numbers() {
         for (spellings, name, to, loss) in [
             ("e f2 half float16", "float16", Dtype::Float32, None),
-            ("g f16 longdouble float128", "float128", Dtype::Float64, Some(FINE)),
-            ("G c32 clongdouble complex256", "complex256", Dtype::Complex128, Some(FINE)),
+            ("g f16 longdouble float128", "float128", Dtype::Float64, Some(EXTENDED_DIGITS_LOST)),
+            ("G c32 clongdouble complex256", "complex256", Dtype::Complex128, Some(EXTENDED_DIGITS_LOST)),
             ("? b1 bool bool_ |b1", "bool", Dtype::Float64, None),
             ("b i1 int8 |i1 >i1", "int8", Dtype::Float64, None),
             ("B u1 uint8 ubyte", "uint8", Dtype::Float64, None),
-            ("int int_ i8 long l q n <n intp int64", "int64", Dtype::Float64, Some(LARGE)),
-            ("uint N =N uint64", "uint64", Dtype::Float64, Some(LARGE)),
+            ("int int_ i8 long l q n <n intp int64", "int64", Dtype::Float64, Some(LARGE_INTEGERS_ROUNDED)),
+            ("uint N =N uint64", "uint64", Dtype::Float64, Some(LARGE_INTEGERS_ROUNDED)),
             ("I u4 uint32 uintc", "uint32", Dtype::Float64, None),
         ] {
             for spelling in spellings.split(' ') {

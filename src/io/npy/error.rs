@@ -3,63 +3,63 @@
 //! Invariant: every message begins with the path, is one line, and gives the remedy where NumPy has one.
 
 use crate::dtype::Dtype;
-use crate::io::output::{FileError, shown, without_code};
+use crate::io::output::{FileError, display_path, without_code};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Maximum fields of a structured array that a message names.
-const LISTED: usize = 8;
+const MAX_LISTED_FIELDS: usize = 8;
 
 /// Why a file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NpyError {
-    #[error("{}: cannot {action}: {}", shown(path), without_code(cause))]
+    #[error("{}: cannot {action}: {}", display_path(path), without_code(cause))]
     Io { path: PathBuf, action: &'static str, cause: std::io::Error },
 
     /// The name is not that of a regular file, or an output cannot be written.
     #[error(transparent)]
     File(#[from] FileError),
 
-    #[error("{}: is not an .npy file: it does not begin with \\x93NUMPY", shown(path))]
+    #[error("{}: is not an .npy file: it does not begin with \\x93NUMPY", display_path(path))]
     NotNpy { path: PathBuf },
 
     #[error(
         "{}: is an .npz archive; save one of its arrays alone: np.save({}, np.load({})[\"NAME\"])",
-        shown(path),
+        display_path(path),
         python(saved),
         python(path)
     )]
     IsArchive { path: PathBuf, saved: PathBuf },
 
-    #[error("{}: has .npy version {major}.{minor}; 1.0, 2.0 and 3.0 are known", shown(path))]
+    #[error("{}: has .npy version {major}.{minor}; 1.0, 2.0 and 3.0 are known", display_path(path))]
     Version { path: PathBuf, major: u8, minor: u8 },
 
-    #[error("{}: has a damaged .npy header: {problem}", shown(path))]
+    #[error("{}: has a damaged .npy header: {problem}", display_path(path))]
     Header { path: PathBuf, problem: String },
 
     /// Numbers of a type that the engine does not support; NumPy converts them into a file of another name.
     #[error("{}: holds {found}; convert it: np.save({}, np.load({}).astype(np.{to})){}",
-        shown(path), python(saved), python(path), noted(*loss))]
+        display_path(path), python(saved), python(path), noted(*loss))]
     Convert { path: PathBuf, found: Box<str>, to: Dtype, saved: Box<Path>, loss: Option<&'static str> },
 
     #[error("{}: is a structured array of {}; save each field that is an operand: np.save({}, np.load({})[{}])",
-        shown(path), listed(fields), python(saved), python(path), quoted(fields.first().map_or("", String::as_str)))]
+        display_path(path), listed(fields), python(saved), python(path), quoted(fields.first().map_or("", String::as_str)))]
     Structured { path: PathBuf, fields: Vec<String>, saved: PathBuf },
 
-    #[error("{}: holds {found}, not numbers", shown(path))]
+    #[error("{}: holds {found}, not numbers", display_path(path))]
     NotNumbers { path: PathBuf, found: String },
 
-    #[error("{}: is truncated: {expected} bytes expected, {found} found", shown(path))]
+    #[error("{}: is truncated: {expected} bytes expected, {found} found", display_path(path))]
     Truncated { path: PathBuf, expected: u64, found: u64 },
 
-    #[error("{}: {dtype} of shape {} is larger than a file can be", shown(path), tuple(shape))]
+    #[error("{}: {dtype} of shape {} is larger than a file can be", display_path(path), tuple(shape))]
     TooLarge { path: PathBuf, dtype: String, shape: Vec<u64> },
 
     /// The caller's block does not fit the file or the buffer.
     #[error(
         "{}: block [{}] of {bytes} bytes does not fit {dtype} of shape {}",
-        shown(path),
+        display_path(path),
         intervals(ranges),
         tuple(shape)
     )]
@@ -103,8 +103,8 @@ fn escaped(text: &str) -> String {
 
 /// The names of the first fields.
 fn listed(fields: &[String]) -> String {
-    let names: Vec<String> = fields.iter().take(LISTED).map(|name| quoted(name)).collect();
-    let more = if fields.len() > LISTED { ", ..." } else { "" };
+    let names: Vec<String> = fields.iter().take(MAX_LISTED_FIELDS).map(|name| quoted(name)).collect();
+    let more = if fields.len() > MAX_LISTED_FIELDS { ", ..." } else { "" };
     format!("{}{more}", names.join(", "))
 }
 

@@ -11,31 +11,31 @@ use std::path::{Path, PathBuf};
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum FileError {
     /// The operating system refused.
-    #[error("{}: cannot {action}: {}", shown(path), without_code(cause))]
+    #[error("{}: cannot {action}: {}", display_path(path), without_code(cause))]
     Io { path: PathBuf, action: &'static str, cause: std::io::Error },
 
     /// The name is that of a directory.
-    #[error("{}: is a directory", shown(path))]
+    #[error("{}: is a directory", display_path(path))]
     IsDirectory { path: PathBuf },
 
     /// The name can only be that of a directory, and there is none.
-    #[error("{}: is the name of a directory, not of a file", shown(path))]
+    #[error("{}: is the name of a directory, not of a file", display_path(path))]
     NamesDirectory { path: PathBuf },
 
     /// The directory lets only the owner of a file replace it, as `/tmp` does.
-    #[error("{}: is another user's, in a directory where only owners may replace their files", shown(path))]
+    #[error("{}: is another user's, in a directory where only owners may replace their files", display_path(path))]
     NotOwner { path: PathBuf },
 
     /// The name is that of a device, a pipe or a socket; renaming would replace it.
-    #[error("{}: is not a regular file", shown(path))]
+    #[error("{}: is not a regular file", display_path(path))]
     NotRegular { path: PathBuf },
 
     /// The directory for the file does not exist.
-    #[error("{}: the directory {} does not exist", shown(path), shown(directory))]
+    #[error("{}: the directory {} does not exist", display_path(path), display_path(directory))]
     NoDirectory { path: PathBuf, directory: PathBuf },
 
     /// Symbolic links that form a loop, or a very long chain.
-    #[error("{}: its symbolic links lead to no file: they form a loop, or a very long chain", shown(path))]
+    #[error("{}: its symbolic links lead to no file: they form a loop, or a very long chain", display_path(path))]
     LinkLoop { path: PathBuf },
 }
 
@@ -47,7 +47,7 @@ impl FileError {
 }
 
 /// A path as messages show it: on one line, and without control characters that a terminal would obey.
-pub fn shown(path: &Path) -> impl Display {
+pub fn display_path(path: &Path) -> impl Display {
     let name = path.display().to_string();
     if !name.contains(char::is_control) {
         return name;

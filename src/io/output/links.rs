@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use super::FileError;
 
 /// Maximum links of a chain that are followed, as in Linux.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// Follows symbolic links, also to a file that does not exist yet, so that a rename replaces the file and not the link.
 pub(super) fn followed(path: &Path) -> Result<PathBuf, FileError> {
     let mut target = path.to_path_buf();
-    for _ in 0..=MOST_LINKS {
+    for _ in 0..=MAX_LINKS {
         match fs::symlink_metadata(&target) {
             Ok(found) if found.is_symlink() => {
                 let next = fs::read_link(&target).map_err(FileError::io(path, "follow its link"))?;

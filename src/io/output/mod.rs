@@ -25,9 +25,9 @@ mod registry;
 mod target;
 mod temporary;
 
-pub use error::{FileError, shown, without_code};
+pub use error::{FileError, display_path, without_code};
 pub use identity::Identity;
 pub use leftovers::{Leftover, is_leftover, remove_leftovers, would_be_removed};
 pub use registry::{Announced, Removed, remove_temporaries, try_remove_temporaries};
-pub use target::{Examined, examine};
+pub use target::{OutputCheck, examine};
 pub use temporary::Temporary;

@@ -13,7 +13,7 @@ use super::FileError;
 use super::links::directory;
 
 /// Maximum bytes of a path, not counting the final 0.
-const LONGEST_PATH: usize = 4095;
+const MAX_PATH_BYTES: usize = 4095;
 
 /// The temporary name of a target.
 pub(super) fn beside(target: &Path, tag: &str) -> Result<PathBuf, FileError> {
@@ -28,7 +28,7 @@ pub(super) fn beside(target: &Path, tag: &str) -> Result<PathBuf, FileError> {
 pub(super) fn fits(path: &Path) -> bool {
     let longest = rustix::fs::statvfs(directory(path)).map_or(255, |found| found.f_namemax);
     let name = path.file_name().map_or(0, OsStr::len);
-    name as u64 <= longest && path.as_os_str().len() <= LONGEST_PATH
+    name as u64 <= longest && path.as_os_str().len() <= MAX_PATH_BYTES
 }
 
 /// The stems of a target's temporary names: its name, or a hash where the name is too long.

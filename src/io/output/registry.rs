@@ -13,8 +13,8 @@ use std::time::Duration;
 static FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// How often, and at which interval, to try a lock that another thread holds during a system call.
-const TRIES: usize = 100;
-const PAUSE: Duration = Duration::from_millis(1);
+const MAX_ATTEMPTS: usize = 100;
+const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The lock under which temporary files come and go.
 pub(super) fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
@@ -85,7 +85,7 @@ pub fn try_remove_temporaries() {
 
 /// Takes the lock and removes the files of the list; `None` if the lock is not released in time.
 fn tried(files: &Mutex<Vec<PathBuf>>) -> Option<MutexGuard<'_, Vec<PathBuf>>> {
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         match files.try_lock() {
             Ok(files) => {
                 remove_all(&files);
@@ -95,7 +95,7 @@ fn tried(files: &Mutex<Vec<PathBuf>>) -> Option<MutexGuard<'_, Vec<PathBuf>>> {
                 remove_all(files.get_ref());
                 return Some(files.into_inner());
             }
-            Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) => thread::sleep(RETRY_INTERVAL),
         }
     }
     None

@@ -16,7 +16,7 @@ use super::{FileError, registry};
 
 /// An output that can be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Examined {
+pub struct OutputCheck {
     /// User and group of the file that is replaced, if the new file will have another owner: the system lets only the
     /// administrator give files away.
     pub loses_owner: Option<(u32, u32)>,
@@ -27,12 +27,12 @@ pub struct Examined {
 /// # Errors
 /// The name is that of a directory, a device, a pipe or a socket; links form a loop; the directory does not exist or
 /// cannot be written; the file is write-protected.
-pub fn examine(path: &Path) -> Result<Examined, FileError> {
+pub fn examine(path: &Path) -> Result<OutputCheck, FileError> {
     let target = replaceable(path)?;
     let probe = probe(path, &target)?;
     let keeps = |old: &Metadata| fchown(&probe, Some(old.uid()), Some(old.gid())).is_ok();
     let old = fs::metadata(&target).ok();
-    Ok(Examined { loses_owner: old.filter(|old| !keeps(old)).map(|old| (old.uid(), old.gid())) })
+    Ok(OutputCheck { loses_owner: old.filter(|old| !keeps(old)).map(|old| (old.uid(), old.gid())) })
 }
 
 /// Creates a file without a name in the directory of the target; where the file system has no such files, one whose

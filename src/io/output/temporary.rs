@@ -20,8 +20,8 @@ use super::{Announced, FileError, leftovers, registry};
 
 /// Attempts to create a file that a sweep of leftovers has locked; a sweep holds the lock for an instant, unless it is
 /// descheduled.
-const TRIES: usize = 50;
-const INSTANT: Duration = Duration::from_millis(10);
+const MAX_ATTEMPTS: usize = 50;
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A file that does not have its final name yet. If its creator drops it, it is removed.
 #[derive(Debug)]
@@ -128,13 +128,13 @@ impl Drop for Temporary {
 
 /// Creates the file with its lock held.
 fn created(path: &Path, mode: u32) -> Result<File, FileError> {
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path);
         let file = match file {
             // A leftover with the same tag, or a link that someone put there: never followed.
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
                 if !leftovers::remove_one(path)? {
-                    std::thread::sleep(INSTANT);
+                    std::thread::sleep(RETRY_INTERVAL);
                 }
                 continue;
             }
@@ -147,7 +147,7 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
             return Ok(file);
         }
         // A sweep of leftovers intervened.
-        std::thread::sleep(INSTANT);
+        std::thread::sleep(RETRY_INTERVAL);
     }
     Err(FileError::io(path, "create")(Error::from(ErrorKind::AlreadyExists)))
 }
@@ -164,7 +164,7 @@ mod tests {
         swept.lock().unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                std::thread::sleep(3 * INSTANT);
+                std::thread::sleep(3 * RETRY_INTERVAL);
                 fs::remove_file(&path).unwrap();
                 drop(swept);
             });

@@ -4,16 +4,16 @@ use super::super::Element;
 use super::super::micro::{Call, Kernel};
 use super::Arguments;
 use super::multiply::Own;
-use crate::local_plan::{Access, Axis, GemmPlan, OutAccess, RowLayout, Spot, Table};
+use crate::local_plan::{Access, Axis, GemmPlan, OutAccess, RowLayout, Table, TileOffsets};
 
 /// Most register tiles of a product; for larger products the cost of starting one is negligible.
-const MOST: usize = 24;
+const MAX_TILES: usize = 24;
 /// Most tiles of the products that are computed together, plus those of the product after them.
-const SPOTS: usize = 64;
+const MAX_TILE_OFFSETS: usize = 64;
 /// Most products whose tiles are computed with one call.
-const TOGETHER: usize = 16;
+const MAX_PRODUCTS_PER_CALL: usize = 16;
 /// Bytes of the products that stay in the first-level cache from one tile to the next, if products have several tiles.
-const NEAR: usize = 24 << 10;
+const L1_PRODUCT_BYTES: usize = 24 << 10;
 
 /// The register tile at one place in each product: the call for the first product, and the kernel.
 #[derive(Clone, Copy)]
@@ -24,18 +24,18 @@ struct Tile<R> {
 
 /// The register tiles of the products of a batch.
 pub(super) struct Batch<T: Element> {
-    tiles: [Option<Tile<T::Real>>; MOST],
+    tiles: [Option<Tile<T::Real>>; MAX_TILES],
     count: usize,
-    /// The offsets of the tiles, of `together` products and the one after: those of the first tile, then those of the
-    /// second, and so on.
-    spots: [Spot; SPOTS],
+    /// The offsets of the tiles, of `products_per_call` products and the one after: those of the first tile, then those
+    /// of the second, and so on.
+    tile_offsets: [TileOffsets; MAX_TILE_OFFSETS],
     /// The number of products to compute together.
-    pub together: usize,
+    pub products_per_call: usize,
 }
 
 impl<T: Element> Batch<T> {
-    /// Returns `None` if products are not read and written in place, have more than one box or [`MOST`] tiles, or are
-    /// fewer than 4, or if rows do not form vectors in out. `inner`: the strides from one product to the next.
+    /// Returns `None` if products are not read and written in place, have more than one box or [`MAX_TILES`] tiles, or
+    /// are fewer than 4, or if rows do not form vectors in out. `inner`: the strides from one product to the next.
     pub fn new(plan: &GemmPlan, own: &mut Own<T>, arguments: Arguments<T>, inner: [isize; 3]) -> Option<Self> {
         let in_place = plan.access == [Access::InPlace; 2] && plan.out == OutAccess::Direct && plan.slab.size == 1;
         let one_box = [&plan.rows, &plan.cols, &plan.depth].iter().all(|axis| axis.boxes() == 1);
@@ -45,18 +45,23 @@ impl<T: Element> Batch<T> {
         let [cols, depth] = [&plan.cols, &plan.depth].map(|axis| &axis.tables()[0]);
         let (tiles, col_panels) = (plan.row_tiles(0), plan.col_panels(0));
         let count = tiles.panels.len() * col_panels.len();
-        if count == 0 || count > MOST || tiles.groups.iter().any(|g| g.lie == RowLayout::Scattered) {
+        if count == 0 || count > MAX_TILES || tiles.groups.iter().any(|g| g.layout == RowLayout::Scattered) {
             return None;
         }
         let [m, n, k] = [&plan.rows, &plan.cols, &plan.depth].map(Axis::longest);
         let bytes = (m * k + k * n + m * n) * size_of::<T>();
-        let near = if count == 1 { TOGETHER } else { NEAR / bytes };
-        let together = near.clamp(1, TOGETHER.min(SPOTS / count - 1));
-        let mut batch = Batch { tiles: [None; MOST], count: 0, spots: [Spot::default(); SPOTS], together };
+        let in_cache = if count == 1 { MAX_PRODUCTS_PER_CALL } else { L1_PRODUCT_BYTES / bytes };
+        let products_per_call = in_cache.clamp(1, MAX_PRODUCTS_PER_CALL.min(MAX_TILE_OFFSETS / count - 1));
+        let mut batch = Batch {
+            tiles: [None; MAX_TILES],
+            count: 0,
+            tile_offsets: [TileOffsets::default(); MAX_TILE_OFFSETS],
+            products_per_call,
+        };
         let parts = T::PARTS as isize;
         let step = |table: &Table, tensor: usize| table.run(tensor, 0, 2).1 * parts;
         for col in col_panels {
-            for (row, spot) in tiles.panels.iter().zip(&tiles.spots) {
+            for (row, tile_offset) in tiles.panels.iter().zip(&tiles.tile_offsets) {
                 let call = Call {
                     depth: depth.len(),
                     left: arguments.operands[0].at(0).cast(),
@@ -76,10 +81,14 @@ impl<T: Element> Batch<T> {
                     alpha: arguments.alpha.parts(),
                     beta: arguments.beta.parts(),
                 };
-                for product in 0..=together {
+                for product in 0..=products_per_call {
                     let [left, right, out] = inner.map(|stride| product as isize * stride * parts);
-                    batch.spots[batch.count * (together + 1) + product] =
-                        Spot { left: spot.left + left, right, out: spot.out + out, vectors: spot.vectors };
+                    batch.tile_offsets[batch.count * (products_per_call + 1) + product] = TileOffsets {
+                        left: tile_offset.left + left,
+                        right,
+                        out: tile_offset.out + out,
+                        vectors: tile_offset.vectors,
+                    };
                 }
                 batch.tiles[batch.count] = Some(Tile { call, kernel: own.get(&call, col.len) });
                 batch.count += 1;
@@ -93,24 +102,24 @@ impl<T: Element> Batch<T> {
     ///
     /// # Safety
     /// The offsets are those of one of the plan's products, and the other `count - 1` products follow it at the inner
-    /// strides; `count` is at most [`Batch::together`].
+    /// strides; `count` is at most [`Batch::products_per_call`].
     #[inline(always)]
     pub unsafe fn run(&mut self, [left, right, out]: [isize; 3], count: usize) {
         let parts = T::PARTS as isize;
-        let spots = self.spots.chunks_exact(self.together + 1);
-        for (tile, spots) in self.tiles[..self.count].iter().flatten().zip(spots) {
+        let tile_offsets = self.tile_offsets.chunks_exact(self.products_per_call + 1);
+        for (tile, tile_offsets) in self.tiles[..self.count].iter().flatten().zip(tile_offsets) {
             let right = tile.call.right.wrapping_offset(right * parts);
             let call = Call {
                 left: tile.call.left.wrapping_offset(left * parts),
                 right,
                 // Prefetches the next product's right operand.
-                next: right.wrapping_offset(spots[1].right),
+                next: right.wrapping_offset(tile_offsets[1].right),
                 out: tile.call.out.wrapping_offset(out * parts),
                 ..tile.call
             };
             // SAFETY: the caller's promise, as the call for the first product is offset to the others; the plan
             // outlives the batch.
-            unsafe { (tile.kernel)(&call, &spots[..count]) };
+            unsafe { (tile.kernel)(&call, &tile_offsets[..count]) };
         }
     }
 }

@@ -13,18 +13,18 @@ use super::super::xsmm::Tile;
 type Shape = ([usize; 3], [usize; 3], bool);
 
 /// A shape, and its code, if LIBXSMM has any.
-type Kept<R> = (Shape, Option<Tile<R>>);
+type CachedTile<R> = (Shape, Option<Tile<R>>);
 
 /// A cache of the code for the most recent shapes.
 pub(super) struct Generated<T: Element> {
     packed: bool,
-    kept: [Option<Kept<T::Real>>; 4],
+    cached: [Option<CachedTile<T::Real>>; 4],
     next: usize,
 }
 
 impl<T: Element> Generated<T> {
     pub fn new(packed: bool) -> Self {
-        Generated { packed, kept: [None; 4], next: 0 }
+        Generated { packed, cached: [None; 4], next: 0 }
     }
 
     /// The code for a call whose columns of out are `lead` apart.
@@ -42,14 +42,14 @@ impl<T: Element> Generated<T> {
         let left = if call.depth == 1 { call.rows as isize } else { call.left_step };
         let (left, right) = (usize::try_from(left).ok()?, usize::try_from(right).ok()?);
         let shape: Shape = ([call.rows, columns, call.depth], [left, right, lead], by_rows);
-        for (kept, tile) in self.kept.iter().flatten() {
-            if *kept == shape {
+        for (cached, tile) in self.cached.iter().flatten() {
+            if *cached == shape {
                 return *tile;
             }
         }
         let tile = Tile::get(shape.0, shape.1, by_rows);
-        self.kept[self.next] = Some((shape, tile));
-        self.next = (self.next + 1) % self.kept.len();
+        self.cached[self.next] = Some((shape, tile));
+        self.next = (self.next + 1) % self.cached.len();
         tile
     }
 

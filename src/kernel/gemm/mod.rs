@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use super::Element;
 use super::permute::{Factors, permute};
 use super::pointer::{Const, Mut};
-use crate::local_plan::{Family, GemmPlan, Isa};
+use crate::local_plan::{GemmPlan, Isa, KernelFamily};
 use share::GemmShare;
 
 /// The tensors and factors of one run, in the plan's order: rows' operand, columns' operand, out.
@@ -39,7 +39,7 @@ pub(super) struct Arguments<T> {
 pub(super) unsafe fn run<T: Element>(
     plan: &GemmPlan,
     isa: Isa,
-    family: Family,
+    family: KernelFamily,
     arguments: Arguments<T>,
     workspace: &mut [T],
 ) {
@@ -57,7 +57,7 @@ pub(super) unsafe fn run<T: Element>(
 struct Deep<'a, T: Element> {
     plan: &'a GemmPlan,
     isa: Isa,
-    family: Family,
+    family: KernelFamily,
     arguments: Arguments<T>,
     partials: Mut<T>,
 }

@@ -2,7 +2,7 @@
 
 use super::super::Element;
 use super::super::micro::{Call, Kernel};
-use crate::local_plan::{Family, Isa, Spot};
+use crate::local_plan::{Isa, KernelFamily, TileOffsets};
 
 /// The code for register tiles, cached by their size.
 pub(super) enum Multiply<T: Element> {
@@ -14,10 +14,10 @@ pub(super) enum Multiply<T: Element> {
 impl<T: Element> Multiply<T> {
     /// Selects the code for tiles of at most `vectors` by `columns`. `packed`: whether the columns of right are
     /// contiguous.
-    pub fn new(isa: Isa, family: Family, packed: bool, [vectors, columns]: [usize; 2]) -> Self {
+    pub fn new(isa: Isa, family: KernelFamily, packed: bool, [vectors, columns]: [usize; 2]) -> Self {
         match family {
             #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
-            Family::Xsmm => Multiply::Xsmm(super::generated::Generated::new(packed)),
+            KernelFamily::Xsmm => Multiply::Xsmm(super::generated::Generated::new(packed)),
             _ => Multiply::Own(Own::new(isa, packed, [vectors, columns])),
         }
     }
@@ -27,10 +27,10 @@ impl<T: Element> Multiply<T> {
     /// # Safety
     /// As for [`Call`], with `columns` columns.
     #[inline(always)]
-    pub unsafe fn spots(&mut self, call: &Call<T::Real>, columns: usize, spots: &[Spot]) -> bool {
+    pub unsafe fn compute_tiles(&mut self, call: &Call<T::Real>, columns: usize, tile_offsets: &[TileOffsets]) -> bool {
         match self {
             // SAFETY: the caller's promise.
-            Multiply::Own(own) => unsafe { own.call(call, columns, spots) },
+            Multiply::Own(own) => unsafe { own.call(call, columns, tile_offsets) },
             #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
             Multiply::Xsmm(_) => return false,
         }
@@ -64,7 +64,7 @@ impl<T: Element> Multiply<T> {
             // SAFETY: the caller's promise.
             Multiply::Own(own) => unsafe {
                 let _ = lead;
-                own.call(call, columns, &[Spot::dense(own.lanes)]);
+                own.call(call, columns, &[TileOffsets::dense(own.lanes)]);
             },
             #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
             // SAFETY: the caller's promise.
@@ -99,10 +99,10 @@ impl<T: Element> Own<T> {
     /// # Safety
     /// As for [`Call`], with `columns` columns.
     #[inline(always)]
-    unsafe fn call(&mut self, call: &Call<T::Real>, columns: usize, spots: &[Spot]) {
+    unsafe fn call(&mut self, call: &Call<T::Real>, columns: usize, tile_offsets: &[TileOffsets]) {
         let kernel = self.get(call, columns);
         // SAFETY: the caller's promise; the kernel has the vectors and columns of the call.
-        unsafe { kernel(call, spots) }
+        unsafe { kernel(call, tile_offsets) }
     }
 
     /// The kernel with the vectors and columns of a call.

@@ -121,7 +121,7 @@ impl<T: Element> Pack<'_, T> {
     /// As for `run`, with `panels` whole panels whose rows are contiguous.
     #[inline(always)]
     unsafe fn panels_of_rows<S: Both>(&self, steps: &[isize], from: *const T, to: *mut T, panels: usize) {
-        let apart = steps.len() * self.panel;
+        let distance = steps.len() * self.panel;
         // Constant lengths become vector moves.
         macro_rules! copy {
             ($copy:path, $len:expr) => {
@@ -133,7 +133,7 @@ impl<T: Element> Pack<'_, T> {
                         for line in (0..self.panel).step_by(CACHE_LINE / size_of::<T>()) {
                             prefetch(from.wrapping_offset(ahead).wrapping_add(line));
                         }
-                        $copy(from, to.add(panel * apart + step * self.panel), $len);
+                        $copy(from, to.add(panel * distance + step * self.panel), $len);
                     }
                 }
             };
@@ -202,11 +202,11 @@ impl<T: Element> Pack<'_, T> {
     /// As for `run`, with one slab.
     #[inline(always)]
     unsafe fn depth<S: Both>(self) {
-        let Some((apart, neighbours)) = self.depth.unit[self.operand] else { return };
+        let Some((distance, neighbours)) = self.depth.unit[self.operand] else { return };
         let steps = &self.depth.offsets[self.operand];
         // Each tile has `neighbours` contiguous steps, of which `begin` is the first.
         let tiles = self.depth.len() / neighbours;
-        let begin = |tile: usize| tile / apart * apart * neighbours + tile % apart;
+        let begin = |tile: usize| tile / distance * distance * neighbours + tile % distance;
         let mut next = 0;
         while next < self.rows.len() {
             let row = next;
@@ -236,7 +236,7 @@ impl<T: Element> Pack<'_, T> {
                 // SAFETY: the caller's promise: rows and steps of the box.
                 unsafe {
                     let (from, to) = (from.wrapping_offset(steps[step]), self.to.add(self.place(row, step)));
-                    transpose_tile::<S, T>(from, stride, to, (apart * self.panel) as isize, len, neighbours);
+                    transpose_tile::<S, T>(from, stride, to, (distance * self.panel) as isize, len, neighbours);
                 }
             }
         }
@@ -247,19 +247,19 @@ impl<T: Element> Pack<'_, T> {
     #[inline(always)]
     unsafe fn across<S: Both>(self) {
         const SIDE: usize = 16;
-        let Some((apart, neighbours)) = self.rows.unit[0] else { return };
+        let Some((distance, neighbours)) = self.rows.unit[0] else { return };
         let steps = &self.depth.offsets[self.operand];
         // Neighbours have the same lane: they are whole runs apart, or whole panels of the only run.
         let one_run = self.rows.run == self.rows.len();
-        let whole_panels = apart.is_multiple_of(self.rows.run) || (one_run && apart.is_multiple_of(self.panel));
+        let whole_panels = distance.is_multiple_of(self.rows.run) || (one_run && distance.is_multiple_of(self.panel));
         let mut tile = [T::ZERO; SIDE * SIDE];
-        for outer in (0..self.rows.len()).step_by(apart * neighbours) {
+        for outer in (0..self.rows.len()).step_by(distance * neighbours) {
             let mut row = outer;
-            while row < outer + apart {
+            while row < outer + distance {
                 let (panel, lane) = self.rows.panel_of(row, self.panel);
-                let most = (outer + apart - row).min(panel.len - lane).min(SIDE);
+                let most = (outer + distance - row).min(panel.len - lane).min(SIDE);
                 let (len, stride) = self.rows.run(0, row, most);
-                let next = if neighbours > 1 { self.place(row + apart, 0) - self.place(row, 0) } else { 0 };
+                let next = if neighbours > 1 { self.place(row + distance, 0) - self.place(row, 0) } else { 0 };
                 let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
                 for (step, &offset) in steps.iter().enumerate() {
                     let from = from.wrapping_offset(offset);
@@ -275,7 +275,7 @@ impl<T: Element> Pack<'_, T> {
                             let to = tile.as_mut_ptr();
                             transpose_tile::<S, T>(from.wrapping_add(first), stride, to, SIDE as isize, len, count);
                             for i in 0..count {
-                                let row = row + (first + i) * apart;
+                                let row = row + (first + i) * distance;
                                 let (panel, lane) = self.rows.panel_of(row, self.panel);
                                 let here = len.min(panel.len - lane);
                                 let line = tile.as_ptr().add(i * SIDE);

@@ -15,11 +15,11 @@ use super::multiply::Multiply;
 use super::pack::Pack;
 use super::store::Store;
 use crate::local_plan::{
-    Access, BoxAt, CACHE_LINE, Family, GemmPlan, Group, Isa, MOST_COLUMNS, OutAccess, Panel, RowLayout, Table,
+    Access, BoxAt, CACHE_LINE, GemmPlan, Group, Isa, KernelFamily, MAX_COLUMNS, OutAccess, Panel, RowLayout, Table,
 };
 
 /// The prefetch distance, in steps, of an operand that is read in place, as its steps may be far apart.
-const AHEAD: isize = 8;
+const PREFETCH_STEPS: isize = 8;
 
 /// The location of one operand of a box, and its strides in elements.
 #[derive(Clone, Copy)]
@@ -54,11 +54,17 @@ pub(super) struct GemmShare<'a, T: Element> {
     /// Whether out is written past the caches.
     streams: bool,
     /// Offsets of the columns of the register tile, and of the copy of out.
-    columns: [[isize; MOST_COLUMNS]; 2],
+    columns: [[isize; MAX_COLUMNS]; 2],
 }
 
 impl<'a, T: Element> GemmShare<'a, T> {
-    pub fn new(plan: &'a GemmPlan, isa: Isa, family: Family, arguments: Arguments<T>, workspace: &'a mut [T]) -> Self {
+    pub fn new(
+        plan: &'a GemmPlan,
+        isa: Isa,
+        family: KernelFamily,
+        arguments: Arguments<T>,
+        workspace: &'a mut [T],
+    ) -> Self {
         let mut rest = workspace;
         let parts = plan.share_elements().map(|elements| {
             let (part, tail) = std::mem::take(&mut rest).split_at_mut(elements);
@@ -70,7 +76,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         let columns = [plan.panel_rows(), plan.buffer_rows()];
         let columns = columns.map(|lead| std::array::from_fn(|i| (i * lead) as isize));
         let aligned = (arguments.out.at(0) as usize).is_multiple_of(CACHE_LINE);
-        let streams = plan.streams && family == Family::Own && arguments.beta == T::ZERO && aligned;
+        let streams = plan.streams && family == KernelFamily::Own && arguments.beta == T::ZERO && aligned;
         GemmShare { plan, isa, arguments, parts, held: None, multiply, streams, columns }
     }
 
@@ -89,7 +95,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         {
             let mut batch = batches.start;
             while batch < batches.end {
-                let count = products.together.min(extent - batch % extent).min(batches.end - batch);
+                let count = products.products_per_call.min(extent - batch % extent).min(batches.end - batch);
                 // SAFETY: these are the offsets of a batch; the others follow it in the same loop.
                 unsafe { products.run(self.batch(batch).0, count) };
                 batch += count;
@@ -262,7 +268,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             columns: std::ptr::null(),
             rows: 0,
             next: std::ptr::null(),
-            ahead: if in_place { AHEAD * left.step * parts } else { 0 },
+            ahead: if in_place { PREFETCH_STEPS * left.step * parts } else { 0 },
             left_padded: !in_place,
             streams: self.streams,
             asks_for_out: true,
@@ -311,23 +317,23 @@ impl<'a, T: Element> GemmShare<'a, T> {
             call.out = call.out.wrapping_add(col.first * plan.buffer_rows() * T::PARTS);
         }
         let tiles = plan.row_tiles(product.boxes[0].shape);
-        let spots = &tiles.spots[group.first..group.first + group.count];
+        let tile_offsets = &tiles.tile_offsets[group.first..group.first + group.count];
         // SAFETY: the caller's promise; the register tile has room for a panel's rows and columns.
         unsafe {
-            if group.lie != RowLayout::Scattered && self.multiply.spots(&call, col.len, spots) {
+            if group.layout != RowLayout::Scattered && self.multiply.compute_tiles(&call, col.len, tile_offsets) {
                 return;
             }
             // The call is modified in place: a copy would stall on the stores into it just before.
             let (left, out, columns_of_out) = (call.left, call.out, call.columns);
-            for (at, spot) in spots.iter().enumerate() {
-                call.left = left.wrapping_offset(at as isize * call.left_next + spot.left);
-                call.out = out.wrapping_offset(spot.out);
+            for (at, tile_offset) in tile_offsets.iter().enumerate() {
+                call.left = left.wrapping_offset(at as isize * call.left_next + tile_offset.left);
+                call.out = out.wrapping_offset(tile_offset.out);
                 if at > 0 {
                     call.next = call.right;
                 }
                 if buffered {
                     self.multiply.tile(&call, col.len, plan.buffer_rows());
-                } else if group.lie != RowLayout::Dense || !self.multiply.direct(&call, col.len) {
+                } else if group.layout != RowLayout::Dense || !self.multiply.direct(&call, col.len) {
                     let tile = self.parts[3];
                     let panel_rows = plan.panel_rows();
                     (call.out, call.columns) = (tile.cast(), self.columns[0].as_ptr());

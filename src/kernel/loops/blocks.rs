@@ -17,7 +17,7 @@ pub(super) struct Sum<'a, T> {
     pub isa: Isa,
     pub operands: [*const T; 2],
     /// The workspace, in which the share has its buffers.
-    pub room: *mut T,
+    pub scratch: *mut T,
 }
 
 impl<T: Element> Sum<'_, T> {
@@ -34,7 +34,7 @@ impl<T: Element> Sum<'_, T> {
     }
 
     fn buffer(&self, level: usize) -> *mut T {
-        self.room.wrapping_add(self.blocks.at + level * self.blocks.sums.step)
+        self.scratch.wrapping_add(self.blocks.at + level * self.blocks.sums.step)
     }
 
     /// Sums a range of blocks into the buffer of a level. Buffers of later levels may be overwritten.

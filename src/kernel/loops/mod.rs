@@ -13,12 +13,12 @@
 //! and with beta 0 out is not read; old values of out are added to finished sums only, but by [`Dots`], which add up to
 //! 16 parts of a sum; partial results are added in the order of the shares. Nothing here allocates.
 
-mod any;
 mod blocks;
 mod buffer;
 mod dots;
 mod lanes;
 mod line;
+mod strided;
 #[cfg(test)]
 mod tests;
 mod update;
@@ -67,39 +67,39 @@ pub(super) unsafe fn run<T: Element>(
     let [first, second] = if plan.swapped { [right, left] } else { [left, right] };
     let (first, second) = (Const(first), Const(second));
     let workspace = &mut workspace[..plan.workspace_elements()];
-    let room = Mut(workspace.as_mut_ptr());
+    let scratch = Mut(workspace.as_mut_ptr());
     let Some(partials) = &plan.partials else {
         let factors = Factors { alpha, beta };
         // SAFETY: the caller's promise; shares visit disjoint elements of out.
-        return unsafe { shares(&plan.shares, isa, factors, (first, second, Mut(out)), room) };
+        return unsafe { shares(&plan.shares, isa, factors, (first, second, Mut(out)), scratch) };
     };
     let factors = Factors::sum();
     // SAFETY: each share writes its own part of the workspace, whose length was checked above; the rest as above.
-    unsafe { shares(&plan.shares, isa, factors, (first, second, room), room) };
+    unsafe { shares(&plan.shares, isa, factors, (first, second, scratch), scratch) };
     let results = &workspace[..plan.shares.len() * partials.step];
     // SAFETY: the partial results are written; the caller's promise for out.
     unsafe { add(partials, results, Factors { alpha, beta }, out) };
 }
 
 /// # Safety
-/// As for [`run`]; the shares' loops visit disjoint elements of out, and the shares' buffers are in `room`.
+/// As for [`run`]; the shares' loops visit disjoint elements of out, and the shares' buffers are in `scratch`.
 unsafe fn shares<T: Element>(
     list: &[ThreadShare],
     isa: Isa,
     factors: Factors<T>,
     tensors: (Const<T>, Const<T>, Mut<T>),
-    room: Mut<T>,
+    scratch: Mut<T>,
 ) {
     match list {
         // SAFETY: the caller's promise.
-        [one] => unsafe { share(one, isa, factors, tensors, room) },
+        [one] => unsafe { share(one, isa, factors, tensors, scratch) },
         list => {
             let (head, tail) = list.split_at(list.len() / 2);
             // SAFETY: the caller's promise; the halves are disjoint as all shares are.
             rayon::join(
-                || unsafe { shares(head, isa, factors, tensors, room) },
+                || unsafe { shares(head, isa, factors, tensors, scratch) },
                 || unsafe {
-                    shares(tail, isa, factors, tensors, room);
+                    shares(tail, isa, factors, tensors, scratch);
                 },
             );
         }
@@ -113,7 +113,7 @@ unsafe fn share<T: Element>(
     isa: Isa,
     factors: Factors<T>,
     (first, second, out): (Const<T>, Const<T>, Mut<T>),
-    room: Mut<T>,
+    scratch: Mut<T>,
 ) {
     let [at_first, at_second, at_out] = share.start;
     let (first, second, out) = (first.at(at_first), second.at(at_second), out.at(at_out));
@@ -122,7 +122,8 @@ unsafe fn share<T: Element>(
         match &share.blocks {
             None => nest(&share.nest, isa, factors, [first, second], out),
             Some(blocks) => {
-                let sum = blocks::Sum { blocks, nest: &share.nest, isa, operands: [first, second], room: room.at(0) };
+                let sum =
+                    blocks::Sum { blocks, nest: &share.nest, isa, operands: [first, second], scratch: scratch.at(0) };
                 sum.run(factors, out);
             }
         }
@@ -142,7 +143,7 @@ unsafe fn nest<T: Element>(nest: &Nest, isa: Isa, factors: Factors<T>, [first, s
 fn revisits(nest: &Nest, dtype: Dtype) -> bool {
     match nest {
         Nest::Line(line) => line::revisits(line, dtype),
-        Nest::Any(any) => any::revisits(any),
+        Nest::Strided(nest) => strided::revisits(nest),
         Nest::Dots(_) => false,
     }
 }
@@ -165,7 +166,7 @@ impl<T: Element> Task<'_, T, Nest> {
         // SAFETY: the caller's promise; T is the type that its dtype names, as Element is sealed.
         unsafe {
             match (self.nest, T::DTYPE) {
-                (Nest::Any(nest), _) => any::run(&self.of::<T, _>(nest)),
+                (Nest::Strided(nest), _) => strided::run(&self.of::<T, _>(nest)),
                 (Nest::Line(nest), Dtype::Float32) => dispatch(isa, self.of::<f32, _>(nest)),
                 (Nest::Line(nest), Dtype::Float64) => dispatch(isa, self.of::<f64, _>(nest)),
                 (Nest::Line(nest), Dtype::Complex64) => dispatch(isa, self.of::<Complex<f32>, _>(nest)),

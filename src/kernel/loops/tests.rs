@@ -156,8 +156,8 @@ impl Case {
             (Nest::Line(_), true) => "line, split sum",
             (Nest::Dots(_), false) => "dots",
             (Nest::Dots(_), true) => "dots, split sum",
-            (Nest::Any(_), false) => "any",
-            (Nest::Any(_), true) => "any, split sum",
+            (Nest::Strided(_), false) => "any",
+            (Nest::Strided(_), true) => "any, split sum",
         }
     }
 }

@@ -3,19 +3,19 @@
 use crate::local_plan::Dim;
 
 /// More loops than any run can finish: with at least two indices each, 64 loops have 2^64 iterations.
-const MOST: usize = 64;
+const MAX_LOOPS: usize = 64;
 
 /// A position in nested loops, which starts at their beginning. No loop has extent 0, and only a few have extent 1.
 #[derive(Debug)]
 pub(super) struct Walk<const N: usize> {
-    index: [usize; MOST],
+    index: [usize; MAX_LOOPS],
     at: [isize; N],
 }
 
 impl<const N: usize> Walk<N> {
     #[inline(always)]
     pub fn new() -> Self {
-        Walk { index: [0; MOST], at: [0; N] }
+        Walk { index: [0; MAX_LOOPS], at: [0; N] }
     }
 
     #[inline(always)]

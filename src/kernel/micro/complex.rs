@@ -6,7 +6,7 @@
 
 use super::super::simd::{Real, Simd};
 use super::{Call, columns};
-use crate::local_plan::Spot;
+use crate::local_plan::TileOffsets;
 
 /// Real numbers in an element.
 pub(super) const PARTS: usize = 2;
@@ -23,14 +23,14 @@ pub(super) type Sums<Vector, const V: usize, const N: usize> = [[[Vector; V]; 2]
 #[inline(always)]
 pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
     call: &Call<R>,
-    spot: &Spot,
+    tile_offset: &TileOffsets,
     at: usize,
 ) {
     // SAFETY: all reads and writes are those that `Call` promises.
     unsafe {
         let column = if PACKED { 2 } else { call.right_column };
-        let mut left = call.left_of(spot, at);
-        let mut right = columns(call.right_of(spot), column);
+        let mut left = call.left_of(tile_offset, at);
+        let mut right = columns(call.right_of(tile_offset), column);
         let last = call.rows - (V - 1) * S::LANES;
         let last_read = if call.left_padded { S::LANES } else { last };
         let mut sums = [[[S::zero(); V]; 2]; N];
@@ -51,7 +51,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
             left = left.wrapping_offset(call.left_step);
             right = right.map(|r| r.wrapping_offset(call.right_step));
         }
-        put::<S, R, V, N>(call, spot, &sums);
+        put::<S, R, V, N>(call, tile_offset, &sums);
     }
 }
 
@@ -63,14 +63,14 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
 #[inline(always)]
 pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
     call: &Call<R>,
-    spot: &Spot,
+    tile_offset: &TileOffsets,
     sums: &Sums<S::Vector, V, N>,
 ) {
     let last = call.rows - (V - 1) * S::LANES;
     let whole = last == S::LANES;
     // SAFETY: the caller's promise.
     unsafe {
-        let out = call.out.wrapping_offset(spot.out);
+        let out = call.out.wrapping_offset(tile_offset.out);
         let (alpha, beta) = (Scale::<S::Vector>::new::<S, R>(call.alpha), Scale::<S::Vector>::new::<S, R>(call.beta));
         let scales = call.alpha != [R::ONE, R::ZERO];
         let reads = call.beta != [R::ZERO; 2];
@@ -80,7 +80,7 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
             for n in 0..N {
                 let to = out.offset(2 * *call.columns.add(n));
                 for v in 0..V {
-                    let to = to.offset(spot.vectors[v]);
+                    let to = to.offset(tile_offset.vectors[v]);
                     let sum = S::sub_add(sums[n][0][v], S::swap_pairs(sums[n][1][v]));
                     if call.streams {
                         S::stream(to, sum);
@@ -96,7 +96,7 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
         for n in 0..N {
             let to = out.offset(2 * *call.columns.add(n));
             for v in 0..V {
-                let to = to.offset(spot.vectors[v]);
+                let to = to.offset(tile_offset.vectors[v]);
                 let sum = S::sub_add(sums[n][0][v], S::swap_pairs(sums[n][1][v]));
                 let value = if scales { alpha.times::<S, R>(sum) } else { sum };
                 if call.streams {

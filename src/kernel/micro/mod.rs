@@ -18,10 +18,10 @@ use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512};
 use super::simd::{Generic, Real, Simd, Store, Sum, TileDestination, prefetch as ask};
-use crate::local_plan::{CACHE_LINE, Isa, Spot};
+use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 
 /// The arguments of a micro-kernel, except for the offsets of the tiles that it computes one after the other, which are
-/// its [`Spot`]s. Counts and strides are in real numbers: a complex element is two.
+/// its [`TileOffsets`]s. Counts and strides are in real numbers: a complex element is two.
 ///
 /// The caller promises, with each spot's offsets added: at each of `depth` steps, `rows` numbers from `left` on (with
 /// `left_padded`, as many as fill the vectors) and one element of `right` per column may be read; `rows` numbers of
@@ -76,27 +76,27 @@ impl<R: Real> Call<R> {
 impl<R> Call<R> {
     /// The first row of left for tile number `at` of the call.
     #[inline(always)]
-    fn left_of(&self, spot: &Spot, at: usize) -> *const R {
-        self.left.wrapping_offset(at as isize * self.left_next + spot.left)
+    fn left_of(&self, tile_offset: &TileOffsets, at: usize) -> *const R {
+        self.left.wrapping_offset(at as isize * self.left_next + tile_offset.left)
     }
 
     #[inline(always)]
-    fn right_of(&self, spot: &Spot) -> *const R {
-        self.right.wrapping_offset(spot.right)
+    fn right_of(&self, tile_offset: &TileOffsets) -> *const R {
+        self.right.wrapping_offset(tile_offset.right)
     }
 
     /// The address from which the tile prefetches. If tiles share a panel of right, the first one uses the call's
     /// `next`, and the others use their panel, which is already in the cache. Tiles of a batch have panels of their
     /// own, and each prefetches that of the next product.
     #[inline(always)]
-    fn next_of(&self, spot: &Spot, at: usize) -> *const R {
-        if at == 0 || spot.right != 0 { self.next.wrapping_offset(spot.right) } else { self.right }
+    fn next_of(&self, tile_offset: &TileOffsets, at: usize) -> *const R {
+        if at == 0 || tile_offset.right != 0 { self.next.wrapping_offset(tile_offset.right) } else { self.right }
     }
 }
 
 /// # Safety
 /// As for [`Call`]; the kernel's instructions are available.
-pub type Kernel<R> = unsafe fn(&Call<R>, &[Spot]);
+pub type Kernel<R> = unsafe fn(&Call<R>, &[TileOffsets]);
 
 /// Element types as vectors of real numbers.
 pub trait Vectorized: Copy {
@@ -140,13 +140,13 @@ enum Rest {
 #[inline(always)]
 unsafe fn quick<S: Simd<R>, R: Real, const V: usize, const N: usize, const PARTS: usize, const PACKED: bool>(
     call: &Call<R>,
-    spot: &Spot,
+    tile_offset: &TileOffsets,
     at: usize,
     store: Option<Store>,
     sums: *mut R,
 ) -> Rest {
-    const { assert!(N * PARTS <= MOST_SUMS) };
-    prefetch::<R, V, N>(call, spot, PARTS as isize);
+    const { assert!(N * PARTS <= MAX_SUMS) };
+    prefetch::<R, V, N>(call, tile_offset, PARTS as isize);
     let whole = call.rows == V * S::LANES;
     if !whole && !call.left_padded {
         return Rest::All;
@@ -154,8 +154,8 @@ unsafe fn quick<S: Simd<R>, R: Real, const V: usize, const N: usize, const PARTS
     let store = if whole { store } else { None };
     let place = match store {
         Some(store) => {
-            let [_, second, third] = spot.vectors;
-            let out = call.out.wrapping_offset(spot.out);
+            let [_, second, third] = tile_offset.vectors;
+            let out = call.out.wrapping_offset(tile_offset.out);
             TileDestination { out, columns: call.columns, vectors: [second, third], store }
         }
         None => {
@@ -166,7 +166,7 @@ unsafe fn quick<S: Simd<R>, R: Real, const V: usize, const N: usize, const PARTS
     };
     let column = if PACKED { PARTS as isize } else { call.right_column };
     // SAFETY: vectors are whole, or may be read whole and go to sums, which has room for them.
-    match unsafe { S::sums::<V, N, PARTS>(&sum(call, spot, at, column), &place) } {
+    match unsafe { S::sums::<V, N, PARTS>(&sum(call, tile_offset, at, column), &place) } {
         false => Rest::All,
         true if store.is_some() => Rest::Nothing,
         true => Rest::Write,
@@ -175,28 +175,28 @@ unsafe fn quick<S: Simd<R>, R: Real, const V: usize, const N: usize, const PARTS
 
 /// The sum that a call computes for one of its tiles. `column`: from one column of right to the next.
 #[inline(always)]
-fn sum<R>(call: &Call<R>, spot: &Spot, at: usize, column: isize) -> Sum<R> {
+fn sum<R>(call: &Call<R>, tile_offset: &TileOffsets, at: usize, column: isize) -> Sum<R> {
     let bytes = |reals: isize| reals * size_of::<R>() as isize;
     Sum {
         depth: call.depth,
-        left: call.left_of(spot, at),
+        left: call.left_of(tile_offset, at),
         left_step: bytes(call.left_step),
         ahead: bytes(call.ahead),
-        right: call.right_of(spot),
+        right: call.right_of(tile_offset),
         right_step: bytes(call.right_step),
         column: bytes(column),
-        next: call.next_of(spot, at),
+        next: call.next_of(tile_offset, at),
     }
 }
 
 /// Most columns of sums; a complex column counts as two.
-const MOST_SUMS: usize = 24;
+const MAX_SUMS: usize = 24;
 
 /// The offsets of contiguous columns of `reals` real numbers each.
-const fn columns_of(reals: usize) -> [isize; MOST_SUMS] {
-    let mut columns = [0; MOST_SUMS];
+const fn columns_of(reals: usize) -> [isize; MAX_SUMS] {
+    let mut columns = [0; MAX_SUMS];
     let mut n = 1;
-    while n < MOST_SUMS {
+    while n < MAX_SUMS {
         columns[n] = columns[n - 1] + reals as isize;
         n += 1;
     }
@@ -205,15 +205,15 @@ const fn columns_of(reals: usize) -> [isize; MOST_SUMS] {
 
 /// Prefetches the tile of out, which is needed after the sum.
 #[inline(always)]
-fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, spot: &Spot, parts: isize) {
+fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: &TileOffsets, parts: isize) {
     if call.streams || !call.asks_for_out {
         return;
     }
-    let out = call.out.wrapping_offset(spot.out);
+    let out = call.out.wrapping_offset(tile_offset.out);
     for n in 0..N {
         // SAFETY: there are as many offsets as columns.
         let to = out.wrapping_offset(parts * unsafe { *call.columns.add(n) });
-        (0..V).for_each(|v| ask(to.wrapping_offset(spot.vectors[v])));
+        (0..V).for_each(|v| ask(to.wrapping_offset(tile_offset.vectors[v])));
     }
 }
 
@@ -246,7 +246,7 @@ macro_rules! kernels {
         /// # Safety
         /// As for [`Call`]; the instructions are available.
         $(#[$feature])?
-        unsafe fn $kernel<R: Real, const V: usize, const N: usize, const P: bool>(call: &Call<R>, spots: &[Spot])
+        unsafe fn $kernel<R: Real, const V: usize, const N: usize, const P: bool>(call: &Call<R>, tile_offsets: &[TileOffsets])
         where
             $isa: Simd<R>,
         {
@@ -256,7 +256,7 @@ macro_rules! kernels {
             #[inline(never)]
             unsafe fn rest<R: Real, const V: usize, const N: usize, const P: bool>(
                 call: &Call<R>,
-                spot: &Spot,
+                tile_offset: &TileOffsets,
                 at: usize,
                 sums: Option<&$parts::Sums<<$isa as Simd<R>>::Vector, V, N>>,
             ) where
@@ -265,8 +265,8 @@ macro_rules! kernels {
                 // SAFETY: the caller's promise.
                 unsafe {
                     match sums {
-                        Some(sums) => $parts::put::<$isa, R, V, N>(call, spot, sums),
-                        None => $parts::tile::<$isa, R, V, N, P>(call, spot, at),
+                        Some(sums) => $parts::put::<$isa, R, V, N>(call, tile_offset, sums),
+                        None => $parts::tile::<$isa, R, V, N, P>(call, tile_offset, at),
                     }
                 }
             }
@@ -274,14 +274,14 @@ macro_rules! kernels {
             let mut sums = MaybeUninit::<$parts::Sums<<$isa as Simd<R>>::Vector, V, N>>::uninit();
             // Complex sums must be combined before they are written.
             let store = if $parts::PARTS == 1 { call.store() } else { None };
-            for (at, spot) in spots.iter().enumerate() {
+            for (at, tile_offset) in tile_offsets.iter().enumerate() {
                 // SAFETY: the caller's promise.
                 unsafe {
                     let room = sums.as_mut_ptr().cast();
-                    match quick::<$isa, R, V, N, { $parts::PARTS }, P>(call, spot, at, store, room) {
+                    match quick::<$isa, R, V, N, { $parts::PARTS }, P>(call, tile_offset, at, store, room) {
                         Rest::Nothing => (),
-                        Rest::Write => rest::<R, V, N, P>(call, spot, at, Some(sums.assume_init_ref())),
-                        Rest::All => rest::<R, V, N, P>(call, spot, at, None),
+                        Rest::Write => rest::<R, V, N, P>(call, tile_offset, at, Some(sums.assume_init_ref())),
+                        Rest::All => rest::<R, V, N, P>(call, tile_offset, at, None),
                     }
                 }
             }

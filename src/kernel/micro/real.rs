@@ -3,7 +3,7 @@
 
 use super::super::simd::{Real, Simd};
 use super::{CACHE_LINE, Call, Columns, ask, columns};
-use crate::local_plan::Spot;
+use crate::local_plan::TileOffsets;
 
 /// Repeats a block for every column as straight-line code: the compiler does not unroll a loop of 16, and an index that
 /// is not a constant keeps the sums in memory.
@@ -33,15 +33,15 @@ pub(super) type Sums<Vector, const V: usize, const N: usize> = [[Vector; V]; N];
 #[inline(always)]
 pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
     call: &Call<R>,
-    spot: &Spot,
+    tile_offset: &TileOffsets,
     at: usize,
 ) {
     // SAFETY: all reads and writes are those that `Call` promises.
     unsafe {
         let column = if PACKED { 1 } else { call.right_column };
-        let mut left = call.left_of(spot, at);
-        let mut right = columns(call.right_of(spot), column);
-        let mut next = call.next_of(spot, at);
+        let mut left = call.left_of(tile_offset, at);
+        let mut right = columns(call.right_of(tile_offset), column);
+        let mut next = call.next_of(tile_offset, at);
         let last = call.rows - (V - 1) * S::LANES;
         let readable = if call.left_padded { S::LANES } else { last };
         let ahead = call.ahead;
@@ -73,7 +73,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
             left = left.wrapping_offset(call.left_step);
             right = right.map(|r| r.wrapping_offset(call.right_step));
         }
-        put::<S, R, V, N>(call, spot, &sums);
+        put::<S, R, V, N>(call, tile_offset, &sums);
     }
 }
 
@@ -85,21 +85,21 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
 #[inline(always)]
 pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
     call: &Call<R>,
-    spot: &Spot,
+    tile_offset: &TileOffsets,
     sums: &Sums<S::Vector, V, N>,
 ) {
     let last = call.rows - (V - 1) * S::LANES;
     let whole = last == S::LANES;
     // SAFETY: the caller's promise.
     unsafe {
-        let out = call.out.wrapping_offset(spot.out);
+        let out = call.out.wrapping_offset(tile_offset.out);
         let plain = call.alpha[0] == R::ONE;
         let reads = call.beta[0] != R::ZERO;
         let (alpha, beta) = (S::splat(call.alpha[0]), S::splat(call.beta[0]));
         each_column!(n in N, {
             let to = out.offset(*call.columns.add(n));
             for v in 0..V {
-                let to = to.offset(spot.vectors[v]);
+                let to = to.offset(tile_offset.vectors[v]);
                 let value = if plain { sums[n][v] } else { S::mul(sums[n][v], alpha) };
                 if call.streams {
                     S::stream(to, value);

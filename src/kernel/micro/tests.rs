@@ -5,7 +5,7 @@ use num_complex::Complex;
 
 use super::super::{Element, available};
 use super::Call;
-use crate::local_plan::{Family, Isa, Spot, register_tiles};
+use crate::local_plan::{Isa, KernelFamily, TileOffsets, register_tiles};
 
 /// The layout of the columns' operand: strides of the terms and of the columns, in elements.
 #[derive(Debug, Clone, Copy)]
@@ -117,18 +117,24 @@ fn check<T: Element>(case: Case) {
     };
     let lanes = bytes / size_of::<T::Real>();
     // SAFETY: the slices have room for all accesses of the call, and the instruction set is available.
-    unsafe { T::kernel(isa, vectors, columns, right.packed)(&call, &[Spot::dense(lanes)]) };
+    unsafe { T::kernel(isa, vectors, columns, right.packed)(&call, &[TileOffsets::dense(lanes)]) };
     assert_eq!(room, want, "{} {case:?}", std::any::type_name::<T>());
 }
 
 fn all<T: Element>(isa: Isa) {
     let lanes = isa.vector_bytes() / size_of::<T>();
-    for &(vectors, most) in register_tiles(isa, Family::Own, T::PARTS == 2) {
+    for &(vectors, most) in register_tiles(isa, KernelFamily::Own, T::PARTS == 2) {
         for columns in 1..=most {
             let wide = columns as isize + 2;
-            let lies = |step, column| Right { step, column, packed: false };
-            let mut rights =
-                vec![lies(wide, 1), lies(-wide, 1), lies(1, 11), lies(1, -13), lies(2 * wide, 2), lies(17, 19)];
+            let right_at = |step, column| Right { step, column, packed: false };
+            let mut rights = vec![
+                right_at(wide, 1),
+                right_at(-wide, 1),
+                right_at(1, 11),
+                right_at(1, -13),
+                right_at(2 * wide, 2),
+                right_at(17, 19),
+            ];
             if columns == most {
                 rights.push(Right { step: most as isize, column: 1, packed: true });
             }

@@ -5,15 +5,15 @@
 
 use super::super::simd::{Merge, Real, RealBody, Simd, fence};
 use super::{PermuteShare, Tensors, walk};
-use crate::local_plan::{CACHE_LINE, Moves};
+use crate::local_plan::{CACHE_LINE, CopyKind};
 
 /// # Safety
 /// As for [`super::permute`], with one share.
 pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M) {
     let parts = share.parts();
     let (past_caches, spread) = match share.plan.body() {
-        Moves::Lines { past_caches } => (past_caches, false),
-        body => (false, body == Moves::Spread),
+        CopyKind::Lines { past_caches } => (past_caches, false),
+        body => (false, body == CopyKind::Spread),
     };
     let [from, to] = share.plan.blocks().rows.loops[0].strides.map(|stride| stride * parts as isize);
     walk::blocks(share.plan, share.share, |offset, [cols, rows]| {

@@ -22,7 +22,7 @@ use super::Element;
 use super::pointer::{Const, Mut};
 use super::simd::{Blend, Factor, Merge, Plus, Put, Real};
 use crate::dtype::Dtype;
-use crate::local_plan::{Isa, Moves, Permute};
+use crate::local_plan::{CopyKind, Isa, Permute};
 
 /// The factors of a copy: `to = alpha from + beta to`.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +52,7 @@ pub(super) unsafe fn permute<T: Element>(plan: &Permute, isa: Isa, from: *const 
     // SAFETY: the caller's promise for one share; shares have different blocks, and blocks have different elements.
     let run = |share: usize| unsafe {
         let share = PermuteShare { plan, share, isa, tensors: Tensors { from: from.at(0), to: to.at(0) } };
-        if plan.body() == Moves::Elements { elements::share(share, factors) } else { share.run(factors) }
+        if plan.body() == CopyKind::Elements { elements::share(share, factors) } else { share.run(factors) }
     };
     match plan.shares() {
         0 => {}
@@ -131,7 +131,7 @@ impl<R: Real> PermuteShare<'_, R> {
         // SAFETY: the caller's promise.
         unsafe {
             match self.plan.body() {
-                Moves::Tiles { .. } => tiles::share(self, merge),
+                CopyKind::Tiles { .. } => tiles::share(self, merge),
                 _ => lines::share(self, merge),
             }
         }

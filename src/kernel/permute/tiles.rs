@@ -2,18 +2,18 @@
 //!
 //! A block goes straight to the destination, or into a buffer that is then merged with the destination line by line.
 //!
-//! Invariants: the buffer is written before it is read; a block of a plan has at most [`LONGEST`] columns and rows, and
-//! fits into [`BUFFER_BYTES`].
+//! Invariants: the buffer is written before it is read; a block of a plan has at most [`MAX_BLOCK_SIDE`] columns and
+//! rows, and fits into [`BUFFER_BYTES`].
 
 use std::mem::MaybeUninit;
 
 use super::super::simd::{Merge, Real, RealBody, Simd, Size, fence, prefetch, transpose_square};
 use super::lines::{Lines, Starts};
 use super::{PermuteShare, Tensors, walk};
-use crate::local_plan::{BUFFER_BYTES, LONGEST, Moves};
+use crate::local_plan::{BUFFER_BYTES, CopyKind, MAX_BLOCK_SIDE};
 
 /// Bytes of padding between columns in the buffer: a cache line, so that columns do not compete for the same ones.
-const GAP: usize = 64;
+const COLUMN_PADDING_BYTES: usize = 64;
 
 #[repr(align(64))]
 struct Buffer(MaybeUninit<[u8; BUFFER_BYTES]>);
@@ -21,7 +21,7 @@ struct Buffer(MaybeUninit<[u8; BUFFER_BYTES]>);
 /// # Safety
 /// As for [`super::permute`], with one share.
 pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M) {
-    let buffered = share.plan.body() == Moves::Tiles { buffered: true };
+    let buffered = share.plan.body() == CopyKind::Tiles { buffered: true };
     // SAFETY: the caller's promise.
     unsafe { if buffered || !M::PUTS { through_buffer(share, merge, buffered) } else { direct(share) } }
 }
@@ -30,7 +30,7 @@ pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: 
 /// As for [`share`], if nothing is merged.
 unsafe fn direct<R: Real>(share: PermuteShare<R>) {
     let words = Words::new(&share);
-    let cols_to: [isize; LONGEST] = walk::offsets(&share.plan.blocks().cols, 1, words.parts);
+    let cols_to: [isize; MAX_BLOCK_SIDE] = walk::offsets(&share.plan.blocks().cols, 1, words.parts);
     walk::blocks(share.plan, share.share, |offset, [cols, rows]| {
         let at = share.tensors.at(offset.map(|o| o * share.parts() as isize));
         // SAFETY: a block of the caller's share.
@@ -44,8 +44,8 @@ unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M,
     let parts = share.parts();
     let (cols, rows) = (&share.plan.blocks().cols, &share.plan.blocks().rows);
     let words = Words { ahead: past_caches, ..Words::new(&share) };
-    let cols_to: [isize; LONGEST] = walk::offsets(cols, 1, parts);
-    let lead = (rows.inner * rows.block() * parts * size_of::<R>()).next_multiple_of(64) + GAP;
+    let cols_to: [isize; MAX_BLOCK_SIDE] = walk::offsets(cols, 1, parts);
+    let lead = (rows.inner * rows.block() * parts * size_of::<R>()).next_multiple_of(64) + COLUMN_PADDING_BYTES;
     assert!(cols.inner * cols.block() * lead <= BUFFER_BYTES, "a block larger than the buffer");
     let mut buffer = Buffer(MaybeUninit::uninit());
     let buffer = buffer.0.as_mut_ptr().cast::<u8>();
@@ -78,7 +78,7 @@ struct Words {
     isa: crate::local_plan::Isa,
     /// Words in an element.
     parts: usize,
-    rows_from: [isize; LONGEST],
+    rows_from: [isize; MAX_BLOCK_SIDE],
     /// Whether to prefetch the next rows of the source.
     ahead: bool,
 }
@@ -108,7 +108,7 @@ impl Words {
 /// One block of elements of `P` words.
 struct Block<'a, const P: usize> {
     from: *const f32,
-    rows_from: &'a [isize; LONGEST],
+    rows_from: &'a [isize; MAX_BLOCK_SIDE],
     to: *mut f32,
     cols_to: Starts<'a>,
     size: Size,

@@ -4,7 +4,7 @@ use crate::local_plan::{Permute, Side};
 
 /// More loops than a plan can have: the loops of at least two indices for which an address space has room, and the two
 /// that step through blocks.
-const MOST_LOOPS: usize = 66;
+const MAX_LOOPS: usize = 66;
 
 /// Visits the blocks of a share. `visit` gets the offsets of a block's first element, counted in elements as the plan
 /// moves them, and the numbers of columns and rows.
@@ -12,8 +12,8 @@ const MOST_LOOPS: usize = 66;
 pub(super) fn blocks(plan: &Permute, share: usize, mut visit: impl FnMut([isize; 2], [usize; 2])) {
     let blocks = plan.blocks();
     let (outer, range) = (&blocks.outer[..], plan.share(share));
-    assert!(outer.len() <= MOST_LOOPS, "{} loops over distinct elements", outer.len());
-    let mut index = [0usize; MOST_LOOPS];
+    assert!(outer.len() <= MAX_LOOPS, "{} loops over distinct elements", outer.len());
+    let mut index = [0usize; MAX_LOOPS];
     let mut offset = [0isize; 2];
     let mut rest = range.start;
     for (at, dim) in outer.iter().enumerate().rev() {
@@ -35,14 +35,14 @@ pub(super) fn blocks(plan: &Permute, share: usize, mut visit: impl FnMut([isize;
     }
 }
 
-/// The offsets in one tensor of the columns or rows of a block, at most `MOST`, times `parts`, innermost loop first.
+/// The offsets in one tensor of the columns or rows of a block, at most `LEN`, times `parts`, innermost loop first.
 #[inline(always)]
-pub(super) fn offsets<const MOST: usize>(side: &Side, tensor: usize, parts: usize) -> [isize; MOST] {
-    let mut table = [0; MOST];
+pub(super) fn offsets<const LEN: usize>(side: &Side, tensor: usize, parts: usize) -> [isize; LEN] {
+    let mut table = [0; LEN];
     let mut count = 1;
     for dim in side.loops.iter() {
         let stride = dim.strides[tensor] * parts as isize;
-        for at in count..(count * dim.extent).min(MOST) {
+        for at in count..(count * dim.extent).min(LEN) {
             table[at] = table[at - count] + stride;
         }
         count *= dim.extent;

@@ -12,19 +12,21 @@ use super::{Both, Real, Simd};
 use crate::dtype::Dtype;
 
 /// Most vectors in a tile.
-const MOST: usize = 16;
+const MAX_TILE_VECTORS: usize = 16;
 
 /// The columns of a full tile. `from`: the address of each of its rows.
 ///
 /// # Safety
 /// The instructions are available; the tile may be read.
 #[inline(always)]
-unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(from: impl Fn(usize) -> *const R) -> [S::Vector; MOST] {
+unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(
+    from: impl Fn(usize) -> *const R,
+) -> [S::Vector; MAX_TILE_VECTORS] {
     let in_piece = 16 / size_of::<R>();
     let pieces = S::LANES / in_piece;
     // SAFETY: piece `q` of rows below the side of the tile is inside the tile; the instructions are available.
     unsafe {
-        let mut out = [S::zero(); MOST];
+        let mut out = [S::zero(); MAX_TILE_VECTORS];
         for q in 0..pieces {
             // The addresses of piece q in rows r, r + step, and so on, in as many rows as a vector has pieces. Closures
             // only compute addresses: they are not compiled for the instruction set.
@@ -72,13 +74,15 @@ unsafe fn quad<S: Simd<R>, R: Real>([a, b, c, d]: [S::Vector; 4]) -> [S::Vector;
 /// # Safety
 /// The instructions are available.
 #[inline(always)]
-unsafe fn transpose<S: Simd<R>, R: Real, const P: usize>(rows: [S::Vector; MOST]) -> [S::Vector; MOST] {
+unsafe fn transpose<S: Simd<R>, R: Real, const P: usize>(
+    rows: [S::Vector; MAX_TILE_VECTORS],
+) -> [S::Vector; MAX_TILE_VECTORS] {
     let pieces = S::LANES * size_of::<R>() / 16;
     let words = 16 / (size_of::<R>() * P);
     // SAFETY: the caller's promise; indices are below the side of the tile, `pieces * words`, except for those of
     // vectors that `exchange` does not change.
     unsafe {
-        let mut out = [S::zero(); MOST];
+        let mut out = [S::zero(); MAX_TILE_VECTORS];
         // After the first loop, piece p of vector `words * g + w` has column `words * p + w` of row group g.
         let mut inside = rows;
         for g in 0..pieces {
@@ -137,7 +141,7 @@ pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: us
             }
             return;
         }
-        let mut rows = [S::zero(); MOST];
+        let mut rows = [S::zero(); MAX_TILE_VECTORS];
         for (i, row) in rows.iter_mut().enumerate().take(side) {
             if i < size.rows {
                 *row = S::load_first(from(i), size.cols * P);

@@ -237,17 +237,17 @@ pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, (unit, in_
         }
         let others: usize = dims.iter().enumerate().filter(|&(j, _)| j != i).map(|(_, d)| d.tile).product();
         let before: usize = dims[..i].iter().map(|d| d.tile).product();
-        let room = most / others;
+        let available = most / others;
         let dim = &mut dims[i];
-        if room >= dim.extent {
+        if available >= dim.extent {
             dim.tile = dim.extent;
             continue;
         }
-        if room > dim.tile {
-            let even = dim.extent.div_ceil(dim.extent.div_ceil(room));
+        if available > dim.tile {
+            let even = dim.extent.div_ceil(dim.extent.div_ceil(available));
             let rounded = if i < in_run { even.next_multiple_of(unit / gcd(unit, before)) } else { even };
             // Whole register tiles are worth a little more room.
-            let most = (room + room / 10).max(if i == 0 { unit } else { 0 });
+            let most = (available + available / 10).max(if i == 0 { unit } else { 0 });
             dim.tile = if rounded <= most { rounded.min(dim.extent) } else { even };
         }
         break;

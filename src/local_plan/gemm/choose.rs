@@ -12,8 +12,8 @@ use crate::local_plan::{Dim, Price, Target};
 pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Price {
     let (nanoseconds, candidate, _) = cheapest(dims, dtype, target);
     let in_runs = |access: &Access| matches!(access, Access::InPlace | Access::Packed(PackBy::Runs | PackBy::Depth));
-    let sure = candidate.access.iter().all(in_runs) && matches!(candidate.out, OutAccess::Direct);
-    Price { nanoseconds, sure }
+    let reliable = candidate.access.iter().all(in_runs) && matches!(candidate.out, OutAccess::Direct);
+    Price { nanoseconds, reliable }
 }
 
 /// The cheapest candidate, cut for threads, with its price and its grid.

@@ -22,21 +22,21 @@ const CALL: f64 = 14.0;
 /// Packing one element, in nanoseconds: copied in vectors, transposed in registers, or alone.
 const COPIED: f64 = 0.04;
 const TRANSPOSED: f64 = 0.14;
-const ALONE: f64 = 0.9;
+const GATHERED: f64 = 0.9;
 /// Transposing an element that is in no cache, with each row on a page of its own.
-const FAR_TRANSPOSED: f64 = 0.5;
+const UNCACHED_TRANSPOSED: f64 = 0.5;
 /// Most lines of a cache set that columns may occupy: half of the ways that a first-level cache has at least.
-const CROWD: usize = 4;
+const MAX_LINES_PER_SET: usize = 4;
 /// Writing an element from a register tile in memory to its place in a run.
 const SCATTERED: f64 = 0.15;
 /// Writing to a different page than before, in nanoseconds.
 const NEW_PAGE: f64 = 3.0;
 /// Reading uncached data from a different page than before, in nanoseconds: it has not been prefetched.
-const FAR_PAGE: f64 = 30.0;
+const UNCACHED_PAGE: f64 = 30.0;
 /// The fraction of that which remains for a packed operand, as packing prefetches some of it.
 const PACKED_AHEAD: f64 = 0.6;
 /// Writing from a copy to a different place than before that is in no cache.
-const FAR_WRITE: f64 = 10.0;
+const UNCACHED_WRITE: f64 = 10.0;
 /// The overhead of each run of a copy.
 const RUN: f64 = 1.2;
 
@@ -192,7 +192,7 @@ impl<'a> Estimate<'a> {
                 Access::InPlace => (&footprint, 1.0),
                 Access::Packed(_) => (&footprint, passes * PACKED_AHEAD),
             };
-            reads * FAR_PAGE * ahead / footprint.on_one_page(self.dtype.size())
+            reads * UNCACHED_PAGE * ahead / footprint.on_one_page(self.dtype.size())
         };
         let packing = match access[operand] {
             Access::InPlace => {
@@ -220,8 +220,8 @@ impl<'a> Estimate<'a> {
         match by {
             PackBy::Runs if operand == 0 => COPIED * self.word + RUN / run.min(self.mr as f64),
             PackBy::Runs => COPIED * self.word + 2.0 * RUN / run.min(16.0),
-            PackBy::Elements => ALONE * self.word,
-            PackBy::Across if !self.cached && far_rows => FAR_TRANSPOSED * self.word,
+            PackBy::Elements => GATHERED * self.word,
+            PackBy::Across if !self.cached && far_rows => UNCACHED_TRANSPOSED * self.word,
             _ => TRANSPOSED * self.word * (16.0 / neighbours).max(1.0) * (8.0 / run).max(1.0),
         }
     }
@@ -239,19 +239,19 @@ impl<'a> Estimate<'a> {
         let each = match access {
             OutAccess::Direct if dense => 0.0,
             OutAccess::Direct if run >= 2.0 => SCATTERED * self.word + 2.0 * RUN / run,
-            OutAccess::Direct => ALONE * self.word,
+            OutAccess::Direct => GATHERED * self.word,
             OutAccess::Buffered => (COPIED + TRANSPOSED) * self.word,
         };
         let size = self.dtype.size();
         let footprint = Footprint::new([rows, cols], [1, 1]).and(slab, 2);
-        let together = footprint.together();
+        let contiguous = footprint.contiguous();
         let column = cols.first().map_or(0, |d| if d.extent > 1 { d.strides[1].unsigned_abs() } else { 0 });
         let piece = if *access == OutAccess::Direct && column * size >= PAGE {
             // The columns of a tile are on pages of their own.
             NEW_PAGE / run.min(self.mr as f64)
-        } else if !self.cached && together * size < PAGE {
-            let each = if *access == OutAccess::Direct { NEW_PAGE } else { FAR_WRITE };
-            each / together as f64
+        } else if !self.cached && contiguous * size < PAGE {
+            let each = if *access == OutAccess::Direct { NEW_PAGE } else { UNCACHED_WRITE };
+            each / contiguous as f64
         } else {
             0.0
         };
@@ -287,14 +287,14 @@ fn strided(candidate: &Candidate, operand: usize, element: usize) -> f64 {
 /// of a line in its page determines its set, on every machine with pages of 4 KB and a common first-level cache.
 fn crowded(stride: usize, lines: usize) -> bool {
     let sets = (0..lines).fold(0u64, |sets, i| sets | 1 << (i * stride % PAGE / CACHE_LINE));
-    stride > 0 && lines.div_ceil(sets.count_ones().max(1) as usize) > CROWD
+    stride > 0 && lines.div_ceil(sets.count_ones().max(1) as usize) > MAX_LINES_PER_SET
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Slab;
     use super::*;
-    use crate::local_plan::{Caches, Dim, Family, Isa};
+    use crate::local_plan::{Caches, Dim, Isa, KernelFamily};
 
     #[test]
     fn lines_a_page_apart_crowd_a_set() {
@@ -325,7 +325,7 @@ mod tests {
             columns_inside: false,
         };
         let caches = Caches { l2: 1 << 20, ..Caches::default() };
-        let target = Target { isa: Isa::Avx512, family: Family::Own, caches, threads: 1 };
+        let target = Target { isa: Isa::Avx512, family: KernelFamily::Own, caches, threads: 1 };
         let [cut, whole] = [5, 32].map(|tile| cost(&of(tile), Dtype::Float32, &target).total());
         assert!(cut > 1.15 * whole, "{cut} over {whole}");
     }

@@ -42,29 +42,29 @@ impl Footprint {
     }
 
     /// The number of contiguous elements of the box.
-    pub fn together(&self) -> usize {
-        let (mut together, mut whole) = (1, true);
-        while whole && let Some(side) = self.0.iter().find(|side| side.stride == together) {
-            together *= side.tile;
+    pub fn contiguous(&self) -> usize {
+        let (mut contiguous, mut whole) = (1, true);
+        while whole && let Some(side) = self.0.iter().find(|side| side.stride == contiguous) {
+            contiguous *= side.tile;
             whole = side.tile == side.extent;
         }
-        together
+        contiguous
     }
 
     /// The volume that moves for all boxes, where 1 means each element once. The first and last cache line of each
     /// contiguous stretch move for other boxes too, unless all boxes consist of whole lines; in a tensor with gaps, the
     /// gaps move too. `line`: elements of a cache line.
     pub fn moved(&self, line: usize) -> f64 {
-        let together = self.together();
-        let mut apart = self.0.iter().map(|side| side.stride).filter(|&stride| stride >= together);
-        let whole = together.is_multiple_of(line) && apart.all(|stride| stride.is_multiple_of(line));
+        let contiguous = self.contiguous();
+        let mut outer_strides = self.0.iter().map(|side| side.stride).filter(|&stride| stride >= contiguous);
+        let whole = contiguous.is_multiple_of(line) && outer_strides.all(|stride| stride.is_multiple_of(line));
         let closest = self.0.iter().map(|side| side.stride).min().unwrap_or(1);
         if whole {
             1.0
         } else if closest > 1 {
             closest.min(line) as f64
         } else {
-            1.0 + line as f64 / together as f64
+            1.0 + line as f64 / contiguous as f64
         }
     }
 
@@ -88,10 +88,10 @@ mod tests {
 
     #[test]
     fn neighbours_go_on_through_whole_dimensions() {
-        assert_eq!(of(&[(8, 8, 1), (5, 2, 8), (9, 9, 40)]).together(), 16);
-        assert_eq!(of(&[(8, 4, 1), (5, 5, 8)]).together(), 4);
-        assert_eq!(of(&[(5, 5, 8), (8, 8, -1), (1, 1, 1)]).together(), 40);
-        assert_eq!(of(&[]).together(), 1);
+        assert_eq!(of(&[(8, 8, 1), (5, 2, 8), (9, 9, 40)]).contiguous(), 16);
+        assert_eq!(of(&[(8, 4, 1), (5, 5, 8)]).contiguous(), 4);
+        assert_eq!(of(&[(5, 5, 8), (8, 8, -1), (1, 1, 1)]).contiguous(), 40);
+        assert_eq!(of(&[]).contiguous(), 1);
     }
 
     #[test]

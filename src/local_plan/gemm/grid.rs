@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::AxisDim;
 use super::candidate::Candidate;
-use crate::local_plan::target::WORTH_THREADS;
+use crate::local_plan::target::MIN_PARALLEL_MULTIPLY_ADDS;
 
 /// The number of parts into which batches, row boxes, column boxes and depth boxes are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_
     let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent as f64).product::<f64>();
     let (rows, cols, depth) = (size(&candidate.rows), size(&candidate.cols), size(&candidate.depth));
     let one = Grid { parts: [1; 4] };
-    if threads <= 1 || candidate.batches * rows * cols * depth < WORTH_THREADS {
+    if threads <= 1 || candidate.batches * rows * cols * depth < MIN_PARALLEL_MULTIPLY_ADDS {
         return (one, candidate);
     }
     let batches = (candidate.batches / candidate.slab.size as f64).ceil();

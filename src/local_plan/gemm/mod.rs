@@ -23,12 +23,12 @@ mod tile_offsets;
 pub use axis::{Axis, AxisDim, BoxAt, Panel, Table};
 pub use grid::Grid;
 pub use partial::Partial;
-pub use tile::{MOST_COLUMNS, register_tiles};
-pub use tile_offsets::{Group, RowLayout, RowTiles, Spot};
+pub use tile::{MAX_COLUMNS, register_tiles};
+pub use tile_offsets::{Group, RowLayout, RowTiles, TileOffsets};
 
 pub(super) use choose::{plan_gemm, price_gemm};
 
-use super::{CACHE_LINE, Dim, FAR_BYTES, Permute};
+use super::{CACHE_LINE, Dim, MIN_STREAMED_OUT_BYTES, Permute};
 use crate::dtype::Dtype;
 use tile::cycles_of_step;
 
@@ -173,7 +173,9 @@ impl GemmPlan {
         let all = |axis: &Axis| axis.dims().iter().map(|d| d.extent).product::<usize>();
         let batches = self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent;
         let elements = all(&self.rows).saturating_mul(all(&self.cols)).saturating_mul(batches);
-        self.out == OutAccess::Direct && self.depth.boxes() == 1 && elements.saturating_mul(element_bytes) >= FAR_BYTES
+        self.out == OutAccess::Direct
+            && self.depth.boxes() == 1
+            && elements.saturating_mul(element_bytes) >= MIN_STREAMED_OUT_BYTES
     }
 
     /// Whether every tile consists of whole cache lines of out, of `line` elements each, if out starts with one.
@@ -184,9 +186,14 @@ impl GemmPlan {
         let groups = self.row_tiles.iter().flat_map(|tiles| &tiles.groups);
         // Each cache line is filled by neighbouring vectors of one tile.
         strides.chain(loops).all(|(extent, stride)| extent == 1 || stride == 1 || aligned(stride))
-            && self.rows.tables().iter().all(|t| t.unit[1].is_some_and(|(apart, len)| apart == 1 && len % line == 0))
+            && self
+                .rows
+                .tables()
+                .iter()
+                .all(|t| t.unit[1].is_some_and(|(distance, len)| distance == 1 && len % line == 0))
             && groups.into_iter().all(|group| {
-                let dense = group.lie == RowLayout::Dense || (self.lanes == line && group.lie == RowLayout::Vectors);
+                let dense =
+                    group.layout == RowLayout::Dense || (self.lanes == line && group.layout == RowLayout::Vectors);
                 dense && group.rows.is_multiple_of(line)
             })
     }

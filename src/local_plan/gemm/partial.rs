@@ -13,9 +13,9 @@ use crate::local_plan::{Dim, Target};
 /// Most depth boxes that a part of the depth adds to out one after the other: if there is room for partial sums, and if
 /// there is none.
 const BOXES: usize = 32;
-const MOST_BOXES: usize = 128;
+const MAX_BOXES: usize = 128;
 /// The fraction of the operands' memory that partial sums of halves may have is one over this.
-const SHARE: usize = 16;
+const OPERANDS_PER_PARTIAL: usize = 16;
 
 /// The range of memory that out spans, in elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,11 +48,11 @@ impl Partial {
         dtype: Dtype,
         target: &Target,
     ) -> (usize, usize) {
-        let room = (target.threads * COLUMN_BYTES / dtype.size()).max(operands / SHARE);
+        let budget = (target.threads * COLUMN_BYTES / dtype.size()).max(operands / OPERANDS_PER_PARTIAL);
         let mut levels = 0;
         let more = |levels: usize| match boxes.div_ceil(1 << levels).div_ceil(parts) {
             boxes if boxes <= BOXES => false,
-            boxes if boxes <= MOST_BOXES => (levels + 1).saturating_mul(self.len) <= room,
+            boxes if boxes <= MAX_BOXES => (levels + 1).saturating_mul(self.len) <= budget,
             _ => true,
         };
         while more(levels) {
@@ -80,9 +80,13 @@ mod tests {
 
     #[test]
     fn deep_sums_are_halved_where_there_is_room() {
-        use crate::local_plan::{Caches, Family, Isa};
-        let target =
-            Target { isa: Isa::Generic, family: Family::Own, caches: Caches { l1: 32 << 10, l2: 1 << 20 }, threads: 1 };
+        use crate::local_plan::{Caches, Isa, KernelFamily};
+        let target = Target {
+            isa: Isa::Generic,
+            family: KernelFamily::Own,
+            caches: Caches { l1: 32 << 10, l2: 1 << 20 },
+            threads: 1,
+        };
         let halves = |len, boxes| Partial { first: 0, len }.halves(boxes, 1, 0, Dtype::Float32, &target);
         assert_eq!(halves(64, 20), (20, 0));
         assert_eq!(halves(64, 33), (17, 1));

@@ -1,17 +1,17 @@
 //! The sizes of micro-kernels.
 
-use crate::local_plan::{Family, Isa};
+use crate::local_plan::{Isa, KernelFamily};
 
 /// The most columns of any tile.
-pub const MOST_COLUMNS: usize = 48;
+pub const MAX_COLUMNS: usize = 48;
 
 /// Tiles of out that fit the registers, as vectors (along rows) by columns; kernels with fewer columns exist too.
 ///
 /// LIBXSMM divides its products into register tiles itself, and is best at products of up to about 64 in every
 /// direction.
-pub const fn register_tiles(isa: Isa, family: Family, complex: bool) -> &'static [(usize, usize)] {
-    if matches!(family, Family::Xsmm) {
-        return &[(1, MOST_COLUMNS), (2, MOST_COLUMNS), (3, MOST_COLUMNS), (4, MOST_COLUMNS)];
+pub const fn register_tiles(isa: Isa, family: KernelFamily, complex: bool) -> &'static [(usize, usize)] {
+    if matches!(family, KernelFamily::Xsmm) {
+        return &[(1, MAX_COLUMNS), (2, MAX_COLUMNS), (3, MAX_COLUMNS), (4, MAX_COLUMNS)];
     }
     match (isa, complex) {
         (Isa::Avx512, false) => &[(1, 16), (2, 12), (3, 8)],

@@ -7,7 +7,7 @@ use super::{Panel, Table};
 
 /// The offsets of one tile, in real numbers: a complex element is two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Spot {
+pub struct TileOffsets {
     /// In the rows' operand, if that is read in place.
     pub left: isize,
     /// In the columns' operand.
@@ -19,10 +19,10 @@ pub struct Spot {
     pub vectors: [isize; 3],
 }
 
-impl Spot {
+impl TileOffsets {
     /// A tile at offset 0, with contiguous vectors of `lanes` real numbers.
-    pub fn dense(lanes: usize) -> Spot {
-        Spot { vectors: [0, 1, 2].map(|vector| vector * lanes as isize), ..Spot::default() }
+    pub fn dense(lanes: usize) -> TileOffsets {
+        TileOffsets { vectors: [0, 1, 2].map(|vector| vector * lanes as isize), ..TileOffsets::default() }
     }
 }
 
@@ -45,14 +45,14 @@ pub struct Group {
     pub count: usize,
     /// Rows of each, in elements.
     pub rows: usize,
-    pub lie: RowLayout,
+    pub layout: RowLayout,
 }
 
 /// The panels of a box of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowTiles {
     pub panels: Vec<Panel>,
-    pub spots: Vec<Spot>,
+    pub tile_offsets: Vec<TileOffsets>,
     pub groups: Vec<Group>,
 }
 
@@ -67,30 +67,36 @@ impl RowTiles {
         buffered: bool,
     ) -> RowTiles {
         let panels = rows.panels(lanes * vectors);
-        let mut tiles = RowTiles { panels, spots: Vec::new(), groups: Vec::new() };
+        let mut tiles = RowTiles { panels, tile_offsets: Vec::new(), groups: Vec::new() };
         for panel in &tiles.panels {
-            let (lie, vectors) = if buffered { (RowLayout::Dense, dense(lanes)) } else { lie(rows, *panel, lanes) };
+            let (layout, vectors) =
+                if buffered { (RowLayout::Dense, dense(lanes)) } else { layout(rows, *panel, lanes) };
             let out = if buffered { panel.first as isize } else { rows.offsets[1][panel.first] };
             let left = if in_place { rows.offsets[0][panel.first] } else { 0 };
             let reals = |offset: isize| offset * parts as isize;
-            tiles.spots.push(Spot { left: reals(left), right: 0, out: reals(out), vectors: vectors.map(reals) });
+            tiles.tile_offsets.push(TileOffsets {
+                left: reals(left),
+                right: 0,
+                out: reals(out),
+                vectors: vectors.map(reals),
+            });
             match tiles.groups.last_mut() {
-                Some(group) if (group.rows, group.lie) == (panel.len, lie) => group.count += 1,
-                _ => tiles.groups.push(Group { first: panel.number, count: 1, rows: panel.len, lie }),
+                Some(group) if (group.rows, group.layout) == (panel.len, layout) => group.count += 1,
+                _ => tiles.groups.push(Group { first: panel.number, count: 1, rows: panel.len, layout }),
             }
         }
-        tiles.spots.shrink_to_fit();
+        tiles.tile_offsets.shrink_to_fit();
         tiles.groups.shrink_to_fit();
         tiles
     }
 }
 
 fn dense(lanes: usize) -> [isize; 3] {
-    Spot::dense(lanes).vectors
+    TileOffsets::dense(lanes).vectors
 }
 
 /// The layout of a panel's rows in out, and the offsets of its vectors, in elements.
-fn lie(rows: &Table, panel: Panel, lanes: usize) -> (RowLayout, [isize; 3]) {
+fn layout(rows: &Table, panel: Panel, lanes: usize) -> (RowLayout, [isize; 3]) {
     if rows.is_dense(1, panel.first, panel.len) {
         return (RowLayout::Dense, dense(lanes));
     }
@@ -118,14 +124,14 @@ mod tests {
         let dim = |extent, out| AxisDim { extent, tile: extent, strides: [1, out] };
         let axis = Axis::new(vec![dim(4, 1), dim(3, 10)], [false; 2]);
         let of = |vectors, lanes| RowTiles::new(&axis.tables()[0], [lanes, vectors], 1, true, false);
-        let spot = |left, out, vectors| Spot { left, right: 0, out, vectors };
-        let group = |first, rows, lie| Group { first, count: 1, rows, lie };
+        let tile_offset = |left, out, vectors| TileOffsets { left, right: 0, out, vectors };
+        let group = |first, rows, layout| Group { first, count: 1, rows, layout };
         let tiles = of(2, 4);
-        assert_eq!(tiles.spots, [spot(0, 0, [0, 10, 0]), spot(2, 20, [0, 4, 8])]);
+        assert_eq!(tiles.tile_offsets, [tile_offset(0, 0, [0, 10, 0]), tile_offset(2, 20, [0, 4, 8])]);
         assert_eq!(tiles.groups, [group(0, 8, RowLayout::Vectors), group(1, 4, RowLayout::Dense)]);
         let tiles = of(3, 2);
-        assert_eq!(tiles.spots, [spot(0, 0, [0, 2, 10]), spot(3, 12, [0, 8, 10])]);
-        assert_eq!(tiles.groups, [Group { first: 0, count: 2, rows: 6, lie: RowLayout::Vectors }]);
-        assert_eq!(of(2, 3).groups, [Group { first: 0, count: 2, rows: 6, lie: RowLayout::Scattered }]);
+        assert_eq!(tiles.tile_offsets, [tile_offset(0, 0, [0, 2, 10]), tile_offset(3, 12, [0, 8, 10])]);
+        assert_eq!(tiles.groups, [Group { first: 0, count: 2, rows: 6, layout: RowLayout::Vectors }]);
+        assert_eq!(of(2, 3).groups, [Group { first: 0, count: 2, rows: 6, layout: RowLayout::Scattered }]);
     }
 }

@@ -11,13 +11,13 @@ use crate::dtype::Dtype;
 use crate::local_plan::Dim;
 
 /// Most terms in a block of a line, up to 8 of which are added to out at once.
-const LINE: usize = 512;
+const MAX_LINE_TERMS: usize = 512;
 /// Most vectors in a block of dot products: 128 sums, which are added one after the other, of 64 vectors each. And the
 /// bytes of the shortest vector of any instruction set.
 const DOTS_VECTORS: usize = 64 * 128;
-const SHORTEST_VECTOR: usize = 16;
+const MIN_VECTOR_BYTES: usize = 16;
 /// Most terms in a block of single elements.
-const ANY: usize = 256;
+const MAX_STRIDED_TERMS: usize = 256;
 
 /// Blocks longer than this begin at multiples of it.
 const GRAIN: usize = 64;
@@ -47,7 +47,7 @@ impl SumBlocks {
         let inner = match *choice {
             Choice::Line { terms, .. } => terms,
             Choice::Dots { lanes, .. } => Some(lanes),
-            Choice::Any => None,
+            Choice::Strided => None,
         };
         let nearest = (0..loops.len()).rev().filter(|&i| loops[i].sum && Some(i) != inner);
         let order: Vec<usize> = inner.into_iter().chain(nearest).collect();
@@ -62,9 +62,9 @@ impl SumBlocks {
         outer.reverse();
         order[cut + 1..].iter().for_each(|&i| loops[i].dim.extent = 1);
         let whole = loops[order[cut]].dim;
-        let room = (most / inside).max(1);
-        let even = whole.extent.div_ceil(whole.extent.div_ceil(room));
-        let tile = if even > GRAIN { even.next_multiple_of(GRAIN).min(room) } else { even };
+        let max_terms = (most / inside).max(1);
+        let even = whole.extent.div_ceil(whole.extent.div_ceil(max_terms));
+        let tile = if even > GRAIN { even.next_multiple_of(GRAIN).min(max_terms) } else { even };
         let rest = whole.extent % tile;
         let last = (rest > 0).then(|| {
             loops[order[cut]].dim.extent = rest;
@@ -106,15 +106,15 @@ impl SumBlocks {
 /// Most terms of a block.
 fn terms_of_block(loops: &[Loop], choice: &Choice, dtype: Dtype) -> usize {
     match choice {
-        Choice::Line { .. } => LINE,
+        Choice::Line { .. } => MAX_LINE_TERMS,
         Choice::Dots { lanes, .. } => {
             // The rest of a line after its whole vectors costs an addition as well.
             let line = loops[*lanes].dim.extent;
-            DOTS_VECTORS.saturating_mul(line) / line.div_ceil(SHORTEST_VECTOR / dtype.size()).max(1)
+            DOTS_VECTORS.saturating_mul(line) / line.div_ceil(MIN_VECTOR_BYTES / dtype.size()).max(1)
         }
-        Choice::Any if loops.iter().any(|l| !l.sum && l.dim.extent > 1) => ANY,
+        Choice::Strided if loops.iter().any(|l| !l.sum && l.dim.extent > 1) => MAX_STRIDED_TERMS,
         // The result is one number, and the nest has blocks of its own.
-        Choice::Any => usize::MAX,
+        Choice::Strided => usize::MAX,
     }
 }
 

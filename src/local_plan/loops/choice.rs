@@ -4,22 +4,22 @@
 //! Invariant: the nest of a choice depends on the loops and the size of an element only. Deliberately absent: which
 //! choices there are, and their prices.
 
-use super::{Any, Dots, Line, NO_LOOP, Nest, OUT};
-use crate::local_plan::{Dim, FAR_BYTES};
+use super::{Dots, Line, NO_LOOP, Nest, OUT, StridedNest};
+use crate::local_plan::{Dim, MIN_STREAMED_OUT_BYTES};
 
 /// Terms of a sum that a line adds at once.
 pub(super) const TERMS: usize = 8;
 /// The same if several rows are computed at once, and the number of these rows.
 pub(super) const TILE: usize = 4;
 /// Bytes of a block that shares a first-level cache with other blocks of this size.
-const NEAR: usize = 16 << 10;
+const L1_BLOCK_BYTES: usize = 16 << 10;
 /// Lines of fewer bytes are not written past the caches, as their ends are not whole cache lines.
-const SHORTEST: usize = 1 << 10;
+const MIN_STREAMED_LINE_BYTES: usize = 1 << 10;
 /// Extents of a block that is traversed against the layout of some tensor. No larger, as strides that are powers of two
 /// map to few cache sets.
 const BLOCK: [usize; 3] = [16; 3];
 /// Longest block of the only loop, which is traversed in order.
-const LONGEST: usize = 256;
+const MAX_ONLY_LOOP_BLOCK: usize = 256;
 
 /// One loop of the contraction.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ pub(super) struct Loop {
 pub(super) enum Choice {
     Line { swapped: bool, lanes: usize, rows: Option<usize>, terms: Option<usize> },
     Dots { swapped: bool, lanes: usize, rows: Option<usize>, cols: Option<usize> },
-    Any,
+    Strided,
 }
 
 impl Choice {
@@ -68,12 +68,12 @@ impl Choice {
                 let used = [Some(lanes), rows, cols];
                 let (rows, cols, lanes) = (dim(rows), dim(cols), loops[lanes].dim);
                 let once = rows.strides[1] != 0 || (rows.extent <= TILE && cols.extent == 1);
-                let near = if cols.extent == 1 { NEAR } else { NEAR / 2 };
+                let near = if cols.extent == 1 { L1_BLOCK_BYTES } else { L1_BLOCK_BYTES / 2 };
                 let chunk = if once { lanes.extent } else { near / element_bytes };
                 let chunk = chunk.min(lanes.extent);
                 Nest::Dots(Dots { outer: rest(false, used), sum: rest(true, used), rows, cols, lanes, chunk })
             }
-            Choice::Any => Nest::Any(any(loops)),
+            Choice::Strided => Nest::Strided(strided(loops)),
         }
     }
 }
@@ -88,21 +88,21 @@ impl Line {
         if !once {
             // Out is touched several times: a block of it stays in the cache, and so do the terms that all its rows
             // share.
-            let bytes = if rows > 1 { NEAR / 4 } else { NEAR };
+            let bytes = if rows > 1 { L1_BLOCK_BYTES / 4 } else { L1_BLOCK_BYTES };
             self.chunk = lanes.min(bytes / element_bytes);
-            self.row_block = rows.min((2 * NEAR / (self.chunk * element_bytes)).max(TILE));
+            self.row_block = rows.min((2 * L1_BLOCK_BYTES / (self.chunk * element_bytes)).max(TILE));
         } else {
             if shares_first {
-                self.chunk = lanes.min(NEAR / terms / element_bytes);
+                self.chunk = lanes.min(L1_BLOCK_BYTES / terms / element_bytes);
             }
             let outer: usize = self.outer.iter().map(|d| d.extent).product();
             let bytes = outer.saturating_mul(rows).saturating_mul(lanes).saturating_mul(element_bytes);
-            self.streams = bytes >= FAR_BYTES && self.chunk * element_bytes >= SHORTEST;
+            self.streams = bytes >= MIN_STREAMED_OUT_BYTES && self.chunk * element_bytes >= MIN_STREAMED_LINE_BYTES;
         }
     }
 }
 
-fn any(loops: &[Loop]) -> Any {
+fn strided(loops: &[Loop]) -> StridedNest {
     let nearest = |t: usize| {
         let moving = (0..loops.len()).filter(move |&i| loops[i].dim.strides[t] != 0 && loops[i].dim.extent > 1);
         moving.min_by_key(|&i| loops[i].dim.strides[t].unsigned_abs())
@@ -129,11 +129,11 @@ fn any(loops: &[Loop]) -> Any {
         *to = full(from);
     }
     if picked.len() == 1 {
-        sizes[2] = blocked[2].extent.min(LONGEST);
+        sizes[2] = blocked[2].extent.min(MAX_ONLY_LOOP_BLOCK);
     }
     let rest = |sum: bool| -> Vec<Dim<4>> {
         let unused = |&i: &usize| loops[i].sum == sum && !picked.contains(&i) && loops[i].dim.extent > 1;
         (0..loops.len()).filter(unused).map(full).collect()
     };
-    Any { outer: rest(false), sum: rest(true), blocked, sizes }
+    StridedNest { outer: rest(false), sum: rest(true), blocked, sizes }
 }

@@ -7,7 +7,7 @@ use crate::dtype::Dtype;
 use crate::local_plan::Dim;
 
 /// Returns the start offsets and all loops, each in the direction in which most of its strides are positive.
-pub(super) fn upright(dims: &[Vec<Dim<3>>; 4]) -> ([isize; 3], Vec<Loop>) {
+pub(super) fn oriented(dims: &[Vec<Dim<3>>; 4]) -> ([isize; 3], Vec<Loop>) {
     let mut start = [0; 3];
     let mut loops = Vec::with_capacity(dims.iter().map(Vec::len).sum());
     for (kind, dims) in dims.iter().enumerate() {
@@ -22,17 +22,17 @@ pub(super) fn upright(dims: &[Vec<Dim<3>>; 4]) -> ([isize; 3], Vec<Loop>) {
         }
     }
     // Outermost is the loop of largest stride in out; among loops of the sum, in the operands.
-    loops.sort_by_key(|l| std::cmp::Reverse((!l.sum, l.dim.strides[OUT].unsigned_abs(), apart(l))));
+    loops.sort_by_key(|l| std::cmp::Reverse((!l.sum, l.dim.strides[OUT].unsigned_abs(), operand_strides(l))));
     (start, loops)
 }
 
-fn apart(l: &Loop) -> usize {
+fn operand_strides(l: &Loop) -> usize {
     l.dim.strides[0].unsigned_abs().saturating_add(l.dim.strides[1].unsigned_abs())
 }
 
 /// The cheapest choice, and its price on one thread in nanoseconds.
 pub(super) fn best(loops: &[Loop], dtype: Dtype) -> (Choice, f64) {
-    let mut best = (Choice::Any, price::nest(loops, &Choice::Any, dtype));
+    let mut best = (Choice::Strided, price::nest(loops, &Choice::Strided, dtype));
     for (at, l) in loops.iter().enumerate() {
         let choice = match (l.sum, l.dim.strides) {
             (false, [1, 0 | 1, 1]) => line(loops, at, false),

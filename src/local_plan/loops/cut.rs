@@ -3,11 +3,11 @@
 use super::choice::{Choice, Loop, TILE};
 
 /// The grain of lanes, so that those of each share begin on a cache line for every element type.
-const LANES: usize = 64;
+const LANE_GRAIN: usize = 64;
 /// Least fraction of the time that a cut of out must keep the threads busy; below it, the sum may be cut instead.
-const EVEN: f64 = 0.8;
+const MIN_BUSY_FRACTION: f64 = 0.8;
 /// Multiply-adds per element of a partial result from which on writing and adding it is negligible.
-const WORTH_ADDING: usize = 64;
+const MIN_MULTIPLY_ADDS_PER_PARTIAL: usize = 64;
 
 /// One loop, cut into even parts at multiples of a grain.
 #[derive(Debug)]
@@ -32,12 +32,12 @@ pub(super) fn cut(loops: &[Loop], choice: &Choice, threads: usize) -> Option<Cut
     }
     let (lanes, rows) = match *choice {
         Choice::Line { lanes, rows, .. } | Choice::Dots { lanes, rows, .. } => (Some(lanes), rows),
-        Choice::Any => (None, None),
+        Choice::Strided => (None, None),
     };
     let candidate = |axis: usize| {
         let extent = loops[axis].dim.extent;
         let wanted = match Some(axis) {
-            at if at == lanes => LANES,
+            at if at == lanes => LANE_GRAIN,
             at if at == rows => TILE,
             _ => 1,
         };
@@ -56,6 +56,8 @@ pub(super) fn cut(loops: &[Loop], choice: &Choice, threads: usize) -> Option<Cut
     let terms = loops.iter().filter(|l| l.sum).fold(1usize, |all, l| all.saturating_mul(l.dim.extent));
     let kept = pick(false);
     let even = kept.as_ref().map_or(0.0, |(even, _)| *even);
-    let sum = pick(true).filter(|(sum, cut)| even < EVEN && *sum > even && terms / cut.parts >= WORTH_ADDING);
+    let sum = pick(true).filter(|(sum, cut)| {
+        even < MIN_BUSY_FRACTION && *sum > even && terms / cut.parts >= MIN_MULTIPLY_ADDS_PER_PARTIAL
+    });
     sum.or(kept).map(|(_, cut)| cut).filter(|cut| cut.parts > 1)
 }

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | [`Line`] | a loop of out, of stride 1 there and in one operand, and 0 or 1 in the other | `i,j->ij`, `ij,ij->ij`, `km,k->m`, `ij,ij->j` |
 //! | [`Dots`] | a loop of the sum, of stride 1 in both operands | `i,i->`, `mk,k->m`, `mk,nk->mn`, `ij,ij->i` |
-//! | [`Any`] | any loop, blocked so that cache lines are reused before they are evicted | `cij,cji->ijc`, gaps |
+//! | [`StridedNest`] | any loop, blocked so that cache lines are reused before they are evicted | `cij,cji->ijc`, gaps |
 //!
 //! Invariants: shares visit each index once; shares that split the sum write to distinct partial results, which are
 //! added in order, and blocks of a long sum ([`SumBlocks`]) are added in pairs; so the same plan gives bitwise
@@ -70,7 +70,7 @@ pub struct Partials {
 pub enum Nest {
     Line(Line),
     Dots(Dots),
-    Any(Any),
+    Strided(StridedNest),
 }
 
 /// The innermost loop is a loop of out. Its stride is 1 in the first operand, 0 or 1 in the second, and 1 in out.
@@ -107,7 +107,7 @@ pub struct Dots {
 /// Loops with any strides. The fourth stride is 1 for loops of the sum and 0 for loops of out, so offset 0 marks the
 /// first visit of an element.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Any {
+pub struct StridedNest {
     /// Loops of out around loops of the sum around the blocks.
     pub outer: Vec<Dim<4>>,
     pub sum: Vec<Dim<4>>,
@@ -118,14 +118,14 @@ pub struct Any {
 
 /// Plans loops over dimensions by kind (c, m, n, k), which are folded and not empty.
 pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> LoopPlan {
-    let (mut start, mut loops) = choose::upright(dims);
+    let (mut start, mut loops) = choose::oriented(dims);
     let (choice, price) = choose::best(&loops, dtype);
     let swapped = choice.swapped();
     if swapped {
         start.swap(0, 1);
         loops.iter_mut().for_each(|l| l.dim.strides.swap(0, 1));
     }
-    let cut = cut::cut(&loops, &choice, price::worth(price, threads));
+    let cut = cut::cut(&loops, &choice, price::useful_threads(price, threads));
     let parts = cut.as_ref().map_or(1, |cut| cut.parts);
     let splits_sum = cut.as_ref().is_some_and(|cut| loops[cut.axis].sum);
     let partials = splits_sum.then(|| dense(&mut loops, start[OUT]));
@@ -205,7 +205,7 @@ mod tests {
             matches!(&plan_loops(&product, Dtype::Complex128, 1).shares[0].nest, Nest::Line(l) if l.lanes.extent == 9000)
         );
         let transposed = [vec![dim(90, [90, 1, 90]), dim(90, [1, 90, 1])], none(), none(), none()];
-        assert!(matches!(&plan_loops(&transposed, Dtype::Float64, 1).shares[0].nest, Nest::Any(_)));
+        assert!(matches!(&plan_loops(&transposed, Dtype::Float64, 1).shares[0].nest, Nest::Strided(_)));
     }
 
     #[test]

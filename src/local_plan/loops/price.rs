@@ -22,20 +22,20 @@ const STEP: f64 = 0.6;
 /// The call itself.
 const CALL: f64 = 15.0;
 /// Moving a byte from or to the second-level cache, and from or to memory.
-const BYTE_NEAR: f64 = 0.02;
-const BYTE_FAR: f64 = 0.09;
-const NEAR: f64 = 32.0 * 1024.0;
-const FAR: f64 = 1024.0 * 1024.0;
+const L2_BYTE: f64 = 0.02;
+const MEMORY_BYTE: f64 = 0.09;
+const L1_BYTES: f64 = 32.0 * 1024.0;
+const L2_BYTES: f64 = 1024.0 * 1024.0;
 /// Waking another thread and waiting for it.
 const THREAD: f64 = 4_000.0;
 /// The least work that is worth a thread.
-const WORTH_A_THREAD: f64 = 12_000.0;
+const MIN_NANOSECONDS_PER_THREAD: f64 = 12_000.0;
 /// Adding an element of a partial result.
 const ADDING: f64 = 1.0;
 
 /// The number of `threads` that are worth using for work of this price.
-pub(super) fn worth(price: f64, threads: usize) -> usize {
-    threads.min((price / WORTH_A_THREAD) as usize).max(1)
+pub(super) fn useful_threads(price: f64, threads: usize) -> usize {
+    threads.min((price / MIN_NANOSECONDS_PER_THREAD) as usize).max(1)
 }
 
 /// The price on `threads` threads, with `added` elements in all partial results.
@@ -79,9 +79,9 @@ pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> f64 {
             let ends = chunks * (START + rows * cols * ACROSS) + product(&dots.sum) * START;
             (dots.outer, tiles * (ends + steps * each))
         }
-        Nest::Any(any) => {
+        Nest::Strided(nest) => {
             let steps: f64 = loops.iter().map(|l| l.dim.extent as f64).product();
-            let inner = any.blocked[2].extent.min(any.sizes[2]) as f64;
+            let inner = nest.blocked[2].extent.min(nest.sizes[2]) as f64;
             (Vec::new(), steps * (STEP + 3.0 * START / inner))
         }
     };
@@ -98,13 +98,13 @@ fn memory(loops: &[Loop], outer: &[Dim<3>], element_bytes: usize) -> f64 {
         let whole = elements * (element_bytes * step.min((CACHE_LINE / element_bytes).max(1))) as f64;
         let moving_outer: f64 = outer.iter().filter(|d| d.strides[t] != 0).map(|d| d.extent as f64).product();
         let again: f64 = outer.iter().filter(|d| d.strides[t] == 0).map(|d| d.extent as f64).product();
-        let again = if whole / moving_outer > FAR { again } else { 1.0 };
+        let again = if whole / moving_outer > L2_BYTES { again } else { 1.0 };
         whole * again * if t == OUT { 2.0 } else { 1.0 }
     };
     let bytes: f64 = (0..3).map(bytes).sum();
     match bytes {
-        near if near <= NEAR => 0.0,
-        middle if middle <= FAR => middle * BYTE_NEAR,
-        far => far * BYTE_FAR,
+        near if near <= L1_BYTES => 0.0,
+        middle if middle <= L2_BYTES => middle * L2_BYTE,
+        far => far * MEMORY_BYTE,
     }
 }

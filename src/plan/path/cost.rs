@@ -43,13 +43,13 @@ pub fn log2_products(network: &Network, order: &Order) -> f64 {
 
 /// The distinct labels, in order.
 pub fn distinct(labels: &[Label]) -> Vec<Label> {
-    let mut once: Vec<Label> = Vec::with_capacity(labels.len());
+    let mut distinct: Vec<Label> = Vec::with_capacity(labels.len());
     for &label in labels {
-        if !once.contains(&label) {
-            once.push(label);
+        if !distinct.contains(&label) {
+            distinct.push(label);
         }
     }
-    once
+    distinct
 }
 
 /// log2 of the product of extents.

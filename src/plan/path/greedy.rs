@@ -1,9 +1,9 @@
 //! Greedy search: the pair with the smallest result first, among pairs with a common label.
 //!
 //! Invariants: the same network and ties give the same order; steps are in depth-first order, so that few results wait
-//! to be used; for each label, a tensor is paired with only [`NEAR`] others, as all pairs of thousands would take
-//! minutes. Deliberately absent: randomness. The greedy search of `omeco` breaks ties by the order of a hash map, and
-//! then no two ranks have the same plan.
+//! to be used; for each label, a tensor is paired with only [`PARTNERS_PER_LABEL`] others, as all pairs of thousands
+//! would take minutes. Deliberately absent: randomness. The greedy search of `omeco` breaks ties by the order of a hash
+//! map, and then no two ranks have the same plan.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,7 +14,7 @@ use crate::tree::Order;
 
 /// The parameters of a greedy search.
 #[derive(Debug, Clone, Copy)]
-pub struct Taste {
+pub struct GreedyParameters {
     /// A pair scores the elements of its result, minus this factor times the elements of the pair itself; less is
     /// better.
     pub weight: f64,
@@ -24,18 +24,18 @@ pub struct Taste {
 }
 
 /// For each label, a tensor is paired with this many other tensors that have it: the ones that follow it, cyclically.
-const NEAR: usize = 32;
+const PARTNERS_PER_LABEL: usize = 32;
 
 /// Computes a contraction order. `log2` returns log2 of the extent of a label; labels of `output` are never summed.
 ///
-/// Cost: about p log p for p pairs with a common label, times the labels of a tensor; p is at most 2 [`NEAR`] per label
-/// of a tensor.
-pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, taste: Taste) -> Order {
+/// Cost: about p log p for p pairs with a common label, times the labels of a tensor; p is at most 2
+/// [`PARTNERS_PER_LABEL`] per label of a tensor.
+pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, parameters: GreedyParameters) -> Order {
     let mut network = Network::new(tensors, output, log2);
     let mut pairs = BinaryHeap::new();
     for left in 0..tensors.len() {
         let neighbours = network.neighbours(left).into_iter().filter(|&right| right > left);
-        pairs.extend(neighbours.map(|right| Reverse(network.ranked(left, right, taste))));
+        pairs.extend(neighbours.map(|right| Reverse(network.ranked(left, right, parameters))));
     }
     let mut steps: Vec<[usize; 2]> = Vec::with_capacity(tensors.len());
     while let Some(Reverse((_, _, [left, right]))) = pairs.pop() {
@@ -45,7 +45,7 @@ pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, t
         let result = network.contract(left, right);
         steps.push([left, right]);
         let neighbours = network.neighbours(result).into_iter();
-        pairs.extend(neighbours.map(|other| Reverse(network.ranked(other, result, taste))));
+        pairs.extend(neighbours.map(|other| Reverse(network.ranked(other, result, parameters))));
     }
     // Tensors without common labels are multiplied at the end, the smallest first.
     let left_over = (0..network.labels.len()).filter(|&tensor| network.has(tensor));
@@ -116,7 +116,7 @@ impl<'a> Network<'a> {
     fn neighbours(&self, tensor: usize) -> Vec<usize> {
         let near = |&label: &u32| {
             let (before, after) = self.holders[label as usize].split_at(self.place(label, tensor));
-            after[1..].iter().chain(before).copied().filter(|&other| other != OUTPUT).take(NEAR)
+            after[1..].iter().chain(before).copied().filter(|&other| other != OUTPUT).take(PARTNERS_PER_LABEL)
         };
         let mut others: Vec<usize> = self.labels(tensor).iter().flat_map(near).collect();
         others.sort_unstable();
@@ -142,13 +142,13 @@ impl<'a> Network<'a> {
     }
 
     /// A pair, with its sort key in front.
-    fn ranked(&self, left: usize, right: usize, taste: Taste) -> (Size, u64, [usize; 2]) {
+    fn ranked(&self, left: usize, right: usize, parameters: GreedyParameters) -> (Size, u64, [usize; 2]) {
         let pair = [left, right];
         let numbers = pair.map(|tensor| (tensor as u64).to_le_bytes());
-        (self.worth(left, right, taste.weight), xxh3_64_with_seed(numbers.as_flattened(), taste.ties), pair)
+        (self.score(left, right, parameters.weight), xxh3_64_with_seed(numbers.as_flattened(), parameters.ties), pair)
     }
 
-    fn worth(&self, left: usize, right: usize, weight: f64) -> Size {
+    fn score(&self, left: usize, right: usize, weight: f64) -> Size {
         let result = self.elements(self.result(left, right));
         if weight == 0.0 || result.is_infinite() {
             return Size(result);
@@ -222,7 +222,7 @@ mod tests {
 
     fn order(tensors: &[&[u32]], output: &[u32], log2: &dyn Fn(u32) -> f64, ties: u64) -> Order {
         let tensors: Vec<Vec<u32>> = tensors.iter().map(|labels| labels.to_vec()).collect();
-        greedy(&tensors, output, log2, Taste { weight: 0.0, ties })
+        greedy(&tensors, output, log2, GreedyParameters { weight: 0.0, ties })
     }
 
     #[test]

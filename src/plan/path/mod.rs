@@ -37,13 +37,13 @@ use crate::machine::Machine;
 use crate::tree::{Network, Order, left_to_right};
 
 /// Maximum tensors for which `auto` searches; more are contracted as written, since searches take seconds.
-const MOST_TENSORS: usize = 20_000;
+const MAX_SEARCHED_TENSORS: usize = 20_000;
 
 /// Maximum seconds of a search, as a share of the seconds that the best order so far takes.
-const WORTH: f64 = 0.1;
+const MAX_SEARCH_SHARE: f64 = 0.1;
 
 /// Maximum seconds that `auto` searches.
-const LONGEST_SEARCH: f64 = 2.0;
+const MAX_SEARCH_SECONDS: f64 = 2.0;
 
 /// Maximum seconds of the search for the optimal order, unless the options set it.
 const OPTIMAL_SECONDS: f64 = 10.0;
@@ -52,7 +52,7 @@ const OPTIMAL_SECONDS: f64 = 10.0;
 const OPTIMAL_SHARE: f64 = 0.25;
 
 /// Step limit of the optimal search if examining all orders fits into the budget.
-const FEW_TENSORS: u64 = 100_000_000;
+const OPTIMAL_STEPS: u64 = 100_000_000;
 
 /// The contraction order of one einsum, and the limit that ended its search early, if any.
 ///
@@ -103,14 +103,14 @@ fn optimal(search: &search::PathSearch, tensors: usize, seconds: f64) -> (Order,
 }
 
 fn anneal(search: &search::PathSearch, tensors: usize, seconds: Option<f64>) -> (Order, Option<SearchLimit>) {
-    if tensors > search::MOST_ANNEALED {
+    if tensors > search::MAX_ANNEALED_TENSORS {
         let greedy = search.greedy(search::patient_ties(tensors));
-        return (greedy, Some(SearchLimit::TooMany { tensors, most: search::MOST_ANNEALED }));
+        return (greedy, Some(SearchLimit::TooMany { tensors, most: search::MAX_ANNEALED_TENSORS }));
     }
-    let Some(seconds) = seconds else { return (search.anneal(search::PATIENT), None) };
-    let of = search::PATIENT.each;
+    let Some(seconds) = seconds else { return (search.anneal(search::LONG_SWEEPS), None) };
+    let of = search::LONG_SWEEPS.each;
     match search::sweeps(tensors, seconds) {
-        Some(sweeps) if sweeps == search::PATIENT => (search.anneal(sweeps), None),
+        Some(sweeps) if sweeps == search::LONG_SWEEPS => (search.anneal(sweeps), None),
         Some(sweeps) => (search.anneal(sweeps), Some(SearchLimit::Anneal { seconds, sweeps: sweeps.each, of })),
         None => (search.greedy(0..1), Some(SearchLimit::Anneal { seconds, sweeps: 0, of })),
     }
@@ -122,7 +122,7 @@ fn auto(network: &Network, search: &search::PathSearch, machine: &Machine, optio
     let tensors = network.tensors.len();
     let price = |order: Order| (cost::log2_products(network, &order), order);
     let mut best = price(left_to_right(tensors));
-    if tensors > MOST_TENSORS {
+    if tensors > MAX_SEARCHED_TENSORS {
         return best.1;
     }
     let mut consider = |order: Order| {
@@ -131,13 +131,13 @@ fn auto(network: &Network, search: &search::PathSearch, machine: &Machine, optio
             best = (products, order);
         }
         let rate = machine.flops * machine.workers as f64 / options.dtype.flops_per_multiply_add() as f64;
-        WORTH * (best.0 - rate.log2()).exp2()
+        MAX_SEARCH_SHARE * (best.0 - rate.log2()).exp2()
     };
     let greedy = search.greedy(0..1);
-    let worth = consider(greedy.clone()).min(LONGEST_SEARCH);
-    let budget = options.path_seconds.unwrap_or(worth);
-    let few = search::exhaustive_seconds(tensors) <= budget.max(search::UNNOTICED);
-    let steps = if few { FEW_TENSORS } else { search::steps_within(OPTIMAL_SHARE * budget) };
+    let default_budget = consider(greedy.clone()).min(MAX_SEARCH_SECONDS);
+    let budget = options.path_seconds.unwrap_or(default_budget);
+    let few = search::exhaustive_seconds(tensors) <= budget.max(search::UNNOTICED_SECONDS);
+    let steps = if few { OPTIMAL_STEPS } else { search::steps_within(OPTIMAL_SHARE * budget) };
     let (found, proof) = search.optimal(&greedy, steps);
     found.map(&mut consider);
     if matches!(proof, Proof::Optimal | Proof::OptimalConnected) {
@@ -145,7 +145,7 @@ fn auto(network: &Network, search: &search::PathSearch, machine: &Machine, optio
     }
     if let Some(sweeps) = search::sweeps(tensors, budget) {
         consider(search.anneal(sweeps));
-    } else if let Some(ties) = search::more_ties(tensors, budget.max(search::UNNOTICED)) {
+    } else if let Some(ties) = search::more_ties(tensors, budget.max(search::UNNOTICED_SECONDS)) {
         consider(search.greedy(ties));
     }
     best.1

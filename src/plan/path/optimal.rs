@@ -19,16 +19,16 @@ use super::greedy::{depth_first, multiply};
 use crate::tree::Order;
 
 /// Steps that evaluating a pair of sets costs, beyond one for examining it.
-const EVALUATE: u64 = 8;
+const EVALUATION_STEPS: u64 = 8;
 
 /// Maximum number of sets that are kept; they occupy a few hundred megabytes.
-const MOST_SETS: usize = 2_000_000;
+const MAX_SETS: usize = 2_000_000;
 
 /// Factor by which the cap grows from one round to the next.
-const GROWTH: f64 = 4.0;
+const CAP_GROWTH: f64 = 4.0;
 
 /// Relative tolerance of costs, which are sums of rounded numbers.
-const ROUNDING: f64 = 1e-9;
+const COST_TOLERANCE: f64 = 1e-9;
 
 /// Step limit of the pass that also multiplies tensors without a common label.
 const OUTER_STEPS: u64 = 300_000_000;
@@ -94,7 +94,7 @@ fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Opti
     // Anything better than that.
     let mut sets = Sets::<W>::new(network, (0..count).collect(), connected);
     let mut left = left.min(OUTER_STEPS);
-    match sets.round(1.0 - ROUNDING, true, &mut left) {
+    match sets.round(1.0 - COST_TOLERANCE, true, &mut left) {
         Ok(root) => {
             if let Some(root) = root {
                 steps.clear();
@@ -229,15 +229,15 @@ impl<const W: usize> Sets<W> {
     fn connected(&mut self, left: &mut u64) -> Result<usize, Proof> {
         // With several tensors, each takes part in a contraction.
         let largest = self.all.iter().map(|set| set.log2).fold(0.0, f64::max);
-        let mut cap = (largest - self.known).exp2().max(f64::MIN_POSITIVE) * GROWTH;
+        let mut cap = (largest - self.known).exp2().max(f64::MIN_POSITIVE) * CAP_GROWTH;
         loop {
             // Rounding must not exclude the known order.
-            let last = cap >= 1.0 + ROUNDING;
-            match self.round(cap.min(1.0 + ROUNDING), false, left)? {
+            let last = cap >= 1.0 + COST_TOLERANCE;
+            match self.round(cap.min(1.0 + COST_TOLERANCE), false, left)? {
                 Some(root) => return Ok(root),
                 // Nothing is as good as the known order, which has other pairs.
                 None if last => return Err(Proof::OptimalConnected),
-                None => cap *= GROWTH,
+                None => cap *= CAP_GROWTH,
             }
         }
     }
@@ -291,8 +291,8 @@ impl<const W: usize> Sets<W> {
             }
             // Checked once per row: a row may be long, but a few more sets do not matter.
             let words = W.div_ceil(4) as u64;
-            *left = left.checked_sub(1 + words * (seen + EVALUATE * evaluated)).ok_or(Proof::Steps)?;
-            if self.all.len() > MOST_SETS / W {
+            *left = left.checked_sub(1 + words * (seen + EVALUATION_STEPS * evaluated)).ok_or(Proof::Steps)?;
+            if self.all.len() > MAX_SETS / W {
                 return Err(Proof::Sets);
             }
         }

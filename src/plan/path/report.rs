@@ -10,7 +10,7 @@ use crate::dims::Label;
 use crate::plan::{Plan, Source, Value};
 
 /// Number of steps that are printed.
-const PRINTED: usize = 24;
+const MAX_PRINTED_STEPS: usize = 24;
 
 /// The gain of a plan's contraction order.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,8 +57,8 @@ fn dimensions(value: &Value) -> Option<Vec<Label>> {
 
 impl fmt::Display for PathReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let steps = self.path.iter().take(PRINTED).map(|[left, right]| format!("({left},{right})"));
-        let more = self.path.len().saturating_sub(PRINTED);
+        let steps = self.path.iter().take(MAX_PRINTED_STEPS).map(|[left, right]| format!("({left},{right})"));
+        let more = self.path.len().saturating_sub(MAX_PRINTED_STEPS);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         writeln!(f, "path      {}{more}", steps.collect::<Vec<_>>().join(","))?;
         let [naive, most] = self.scaling;

@@ -10,22 +10,22 @@ use omeco::treesa::Initializer;
 use omeco::{EinCode, NestedEinsum, ScoreFunction, TreeSA, optimize_treesa};
 
 use super::cost::{distinct, log2_products};
-use super::greedy::{Taste, greedy};
+use super::greedy::{GreedyParameters, greedy};
 use super::optimal::{self, Labelled, Proof};
 use crate::dims::Label;
 use crate::tree::{Network, Order};
 
 /// Seconds that users do not notice.
-pub const UNNOTICED: f64 = 5e-3;
+pub const UNNOTICED_SECONDS: f64 = 5e-3;
 
 /// Maximum tensors that are annealed: annealing recurses as deep as a tree may be.
-pub const MOST_ANNEALED: usize = 2_000;
+pub const MAX_ANNEALED_TENSORS: usize = 2_000;
 
 /// Maximum tensors of a greedy search with several weights and orders of ties; more are searched once.
-const MANY: usize = 3_000;
+const MAX_VARIED_TENSORS: usize = 3_000;
 
 /// Maximum orders of ties that are tried.
-pub const MOST_TIES: u64 = 16;
+pub const MAX_TIE_ORDERS: u64 = 16;
 
 /// Steps of the optimal search per second on one core; measured as 5.5 to 7.5 times 10^8, on networks of 20 to 125
 /// tensors.
@@ -42,17 +42,17 @@ pub struct Sweeps {
 }
 
 /// The sweeps if the user chose annealing.
-pub const PATIENT: Sweeps = Sweeps { temperatures: 100, each: 50 };
+pub const LONG_SWEEPS: Sweeps = Sweeps { temperatures: 100, each: 50 };
 
 /// The orders of ties of a greedy search if the user chose it.
 pub fn patient_ties(tensors: usize) -> Range<u64> {
-    0..if tensors > MANY { 1 } else { MOST_TIES }
+    0..if tensors > MAX_VARIED_TENSORS { 1 } else { MAX_TIE_ORDERS }
 }
 
 /// Further orders of ties that a greedy search can try in `seconds`, if any.
 pub fn more_ties(tensors: usize, seconds: f64) -> Option<Range<u64>> {
     let more = ties_within(tensors, seconds);
-    (more > 0).then_some(1..MOST_TIES.min(1 + more))
+    (more > 0).then_some(1..MAX_TIE_ORDERS.min(1 + more))
 }
 
 /// Number of orders of ties that a greedy search can try in `seconds`.
@@ -68,9 +68,9 @@ pub fn steps_within(seconds: f64) -> u64 {
 /// The sweeps that annealing can do in `seconds`; `None` if they are too few, or if there are too many tensors.
 pub fn sweeps(tensors: usize, seconds: f64) -> Option<Sweeps> {
     const SECONDS_PER_TENSOR: f64 = 1.5e-6;
-    let temperatures = PATIENT.temperatures;
+    let temperatures = LONG_SWEEPS.temperatures;
     let each = (seconds / (SECONDS_PER_TENSOR * (tensors * temperatures) as f64)) as usize;
-    (each >= 2 && tensors <= MOST_ANNEALED).then_some(Sweeps { temperatures, each: each.min(PATIENT.each) })
+    (each >= 2 && tensors <= MAX_ANNEALED_TENSORS).then_some(Sweeps { temperatures, each: each.min(LONG_SWEEPS.each) })
 }
 
 /// An upper estimate of the seconds for examining all orders.
@@ -106,10 +106,13 @@ impl<'a> PathSearch<'a> {
 
     /// The cheapest of greedy orders with several weights of the operands' sizes and several orders of ties.
     pub fn greedy(&self, ties: Range<u64>) -> Order {
-        let weights: &[f64] = if self.tensors.len() > MANY { &[0.0] } else { &[0.0, 0.5, 1.0] };
+        let weights: &[f64] = if self.tensors.len() > MAX_VARIED_TENSORS { &[0.0] } else { &[0.0, 0.5, 1.0] };
         let log2: Vec<f64> = (0..self.network.extents.len() as u32).map(|label| self.log2(label)).collect();
-        let tastes = ties.flat_map(|ties| weights.iter().map(move |&weight| Taste { weight, ties }));
-        self.cheapest(tastes.map(|taste| greedy(&self.tensors, &self.output, &|label| log2[label as usize], taste)))
+        let parameter_sets = ties.flat_map(|ties| weights.iter().map(move |&weight| GreedyParameters { weight, ties }));
+        self.cheapest(
+            parameter_sets
+                .map(|parameters| greedy(&self.tensors, &self.output, &|label| log2[label as usize], parameters)),
+        )
     }
 
     /// The order with the fewest operations if it is found in `steps` and cheaper than `known`, and what is proved of

@@ -51,12 +51,12 @@ impl Parts {
 /// When `parts` lacks a list for a part that passes through this rank.
 pub fn append(
     builder: &mut Builder,
-    (collective, way): (Collective, CollectiveAlgorithm),
+    (collective, algorithm): (Collective, CollectiveAlgorithm),
     group: &Group,
     parts: &Parts,
     pieces: usize,
 ) {
-    let pattern = Pattern::new(collective, way, group.ranks().len());
+    let pattern = Pattern::new(collective, algorithm, group.ranks().len());
     let (me, rank) = (group.me(), |member: usize| group.ranks()[member]);
     if pattern.reduces() {
         for (input, out) in parts.summands[me].iter().zip(&parts.at[me]).filter(|(_, out)| out.elements() > 0) {

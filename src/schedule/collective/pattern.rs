@@ -21,20 +21,20 @@ use super::{Collective, CollectiveAlgorithm};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pattern {
     collective: Collective,
-    way: CollectiveAlgorithm,
+    algorithm: CollectiveAlgorithm,
     members: usize,
 }
 
 impl Pattern {
     /// # Panics
     /// When there is no member, or the root is not a member.
-    pub fn new(collective: Collective, way: CollectiveAlgorithm, members: usize) -> Pattern {
+    pub fn new(collective: Collective, algorithm: CollectiveAlgorithm, members: usize) -> Pattern {
         let root = match collective {
             Collective::Broadcast { root } | Collective::Scatter { root } | Collective::Gather { root } => root,
             Collective::AllGather | Collective::ReduceScatter | Collective::AllReduce => 0,
         };
         assert!(root < members, "the root is a member");
-        Pattern { collective, way, members }
+        Pattern { collective, algorithm, members }
     }
 
     pub fn members(&self) -> usize {
@@ -53,26 +53,28 @@ impl Pattern {
 
     /// The number of rounds; in a tree, some may be empty.
     pub fn rounds(&self) -> usize {
-        let all = rounds(self.collective, self.way, self.members);
+        let all = rounds(self.collective, self.algorithm, self.members);
         if self.collective == Collective::AllReduce { 2 * all } else { all }
     }
 
     /// The messages of a member in a round.
     pub fn step(&self, member: usize, round: usize) -> Step {
-        let Pattern { collective, way, members } = *self;
-        let once = rounds(collective, way, members);
+        let Pattern { collective, algorithm, members } = *self;
+        let one_phase = rounds(collective, algorithm, members);
         if round >= self.rounds() {
             return Step::default();
         }
         match collective {
-            Collective::Broadcast { root } => spread(way, members, root, false, member, round),
-            Collective::Scatter { root } => spread(way, members, root, true, member, round),
-            Collective::Gather { root } => spread(way, members, root, true, member, once - 1 - round).back(false),
-            Collective::ReduceScatter | Collective::AllReduce if round < once => {
-                exchange(way, members, member, once - 1 - round).back(true)
+            Collective::Broadcast { root } => spread(algorithm, members, root, false, member, round),
+            Collective::Scatter { root } => spread(algorithm, members, root, true, member, round),
+            Collective::Gather { root } => {
+                spread(algorithm, members, root, true, member, one_phase - 1 - round).back(false)
             }
-            Collective::AllReduce => exchange(way, members, member, round - once),
-            Collective::AllGather | Collective::ReduceScatter => exchange(way, members, member, round),
+            Collective::ReduceScatter | Collective::AllReduce if round < one_phase => {
+                exchange(algorithm, members, member, one_phase - 1 - round).back(true)
+            }
+            Collective::AllReduce => exchange(algorithm, members, member, round - one_phase),
+            Collective::AllGather | Collective::ReduceScatter => exchange(algorithm, members, member, round),
         }
     }
 

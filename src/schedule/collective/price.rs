@@ -60,15 +60,15 @@ const BYTES_MOVED: f64 = 3.0;
 /// When there is not one size for each part.
 pub fn price(pattern: &Pattern, sizes: &[usize], pieces: usize, rates: Rates) -> Price {
     assert_eq!(sizes.len(), pattern.parts(), "one size for each part");
-    let mut play = Play::new(pattern, sizes, pieces, rates);
+    let mut simulation = Simulation::new(pattern, sizes, pieces, rates);
     for round in 0..pattern.rounds() {
         let messages: Vec<Message> = pattern.round(round).collect();
         for piece in 0..pieces {
-            messages.iter().for_each(|message| play.transfer(message, piece));
+            messages.iter().for_each(|message| simulation.transfer(message, piece));
         }
     }
-    let received = play.members.iter().map(|member| member.received).max().unwrap_or(0);
-    Price { seconds: play.end, received, carried: play.carried }
+    let received = simulation.members.iter().map(|member| member.received).max().unwrap_or(0);
+    Price { seconds: simulation.end, received, carried: simulation.carried }
 }
 
 /// The lanes of one member: the times at which they become free.
@@ -84,7 +84,7 @@ struct Member {
     since: Vec<f64>,
 }
 
-struct Play<'a> {
+struct Simulation<'a> {
     sizes: &'a [usize],
     pieces: usize,
     rates: Rates,
@@ -93,22 +93,23 @@ struct Play<'a> {
     end: f64,
 }
 
-impl<'a> Play<'a> {
-    fn new(pattern: &Pattern, sizes: &'a [usize], pieces: usize, rates: Rates) -> Play<'a> {
+impl<'a> Simulation<'a> {
+    fn new(pattern: &Pattern, sizes: &'a [usize], pieces: usize, rates: Rates) -> Simulation<'a> {
         let since = vec![0.0; sizes.len() * pieces];
         let idle = Member { send: 0.0, receive: 0.0, work: 0.0, slots: [0.0; 2], received: 0, since };
-        let mut play = Play { sizes, pieces, rates, members: vec![idle; pattern.members()], carried: 0, end: 0.0 };
+        let mut simulation =
+            Simulation { sizes, pieces, rates, members: vec![idle; pattern.members()], carried: 0, end: 0.0 };
         // A member first copies its own summand to the place of its sum.
         if pattern.reduces() {
             for (number, &size) in sizes.iter().enumerate() {
-                let seconds = play.work(size);
-                let member = &mut play.members[number];
+                let seconds = simulation.work(size);
+                let member = &mut simulation.members[number];
                 member.work = seconds;
                 member.since[number * pieces..(number + 1) * pieces].fill(seconds);
-                play.end = play.end.max(seconds);
+                simulation.end = simulation.end.max(seconds);
             }
         }
-        play
+        simulation
     }
 
     fn work(&self, bytes: usize) -> f64 {
@@ -144,8 +145,8 @@ impl<'a> Play<'a> {
         for &part in &parts {
             to.since[part * self.pieces + piece] = there;
         }
-        let apart = message.from.abs_diff(message.to);
-        self.carried += bytes * apart.min(members - apart);
+        let distance = message.from.abs_diff(message.to);
+        self.carried += bytes * distance.min(members - distance);
         self.end = self.end.max(there);
     }
 }

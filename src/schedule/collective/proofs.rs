@@ -4,7 +4,7 @@
 use super::{Collective, CollectiveAlgorithm, Group, Parts, Pattern, append, listed};
 use crate::dims::Label;
 use crate::distribution::{Axis, Cut, Distribution, Intervals, Owners, Region, Role};
-use crate::schedule::verify::{self, Facts, Fault, Order, Origin, Summand, Value, VerifyError};
+use crate::schedule::verify::{self, Fault, Order, Origin, Spec, Summand, Value, VerifyError};
 use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Factor, Home, Schedule, View, Work};
 
 const COLUMNS: usize = 3;
@@ -13,7 +13,7 @@ const LABELS: [Label; 2] = [Label(0), Label(1)];
 /// A collective on some of the ranks of a run. Its tensor is cut by rows; `rows` has the number of rows of each part.
 struct Case {
     collective: Collective,
-    way: CollectiveAlgorithm,
+    algorithm: CollectiveAlgorithm,
     /// The members.
     ranks: Vec<usize>,
     rows: Vec<usize>,
@@ -27,7 +27,7 @@ impl Case {
     }
 
     fn pattern(&self) -> Pattern {
-        Pattern::new(self.collective, self.way, self.ranks.len())
+        Pattern::new(self.collective, self.algorithm, self.ranks.len())
     }
 
     /// A part in a buffer that holds the whole tensor.
@@ -59,9 +59,9 @@ impl Case {
         }
     }
 
-    /// The facts for the verifier; sums are promised in the order of `way`.
-    fn facts(&self, way: CollectiveAlgorithm) -> Facts {
-        let pattern = Pattern::new(self.collective, way, self.ranks.len());
+    /// The facts for the verifier; sums are promised in the order of `algorithm`.
+    fn spec(&self, algorithm: CollectiveAlgorithm) -> Spec {
+        let pattern = Pattern::new(self.collective, algorithm, self.ranks.len());
         let mut order = vec![Vec::new(); self.all_ranks()];
         for (member, sums) in pattern.sums().iter().enumerate() {
             let one = |member: usize| Region::from(vec![Intervals::from(member..member + 1)]);
@@ -74,7 +74,7 @@ impl Case {
             let (labels, order) = (LABELS.to_vec(), Order::Listed(order.clone()));
             Value { labels, shape: self.shape(), distribution, origin, order }
         });
-        Facts { values: values.collect(), output: 1, accumulate: self.onto }
+        Spec { values: values.collect(), output: 1, accumulate: self.onto }
     }
 
     /// One more than there are members, so that one is idle.
@@ -86,16 +86,16 @@ impl Case {
         let mut builder = Builder::new(rank, self.all_ranks(), 4);
         let homes = [Home::Operand(0), Home::Output];
         let [operand, out] = [0, 1].map(|node| {
-            let lies = &self.distributions()[node];
-            let region = lies.block(&self.shape(), rank)?;
-            let summand = (lies.summand(rank)?, lies.summands());
+            let distribution = &self.distributions()[node];
+            let region = distribution.block(&self.shape(), rank)?;
+            let summand = (distribution.summand(rank)?, distribution.summands());
             let (extents, labels) = (region.extents(), LABELS.to_vec());
             let (within, place) = (extents.clone(), Some(BufferPlacement { region, summand }));
             Some(builder.declare(Buffer { node, labels, extents, within, home: homes[node], place }))
         });
         let Some(group) = Group::new(self.ranks.clone(), rank) else { return builder.finish() };
         let parts = self.parts(&mut builder, group.me(), operand, out);
-        append(&mut builder, (self.collective, self.way), &group, &parts, self.pieces);
+        append(&mut builder, (self.collective, self.algorithm), &group, &parts, self.pieces);
         if let (Some(out), false) = (out, self.pattern().reduces()) {
             let out = all(&builder, out);
             work(&mut builder, &out, |out| Work::Scale { out, factor: Factor::Alpha });
@@ -154,12 +154,12 @@ impl Case {
 
     fn verify(&self, order: CollectiveAlgorithm) -> Result<(), VerifyError> {
         let schedules: Vec<Schedule> = (0..self.all_ranks()).map(|rank| self.schedule(rank)).collect();
-        verify::whole(&schedules, &self.facts(order), None)
+        verify::whole(&schedules, &self.spec(order), None)
     }
 
     fn check(&self) {
-        let what = || format!("{:?} {:?} on {:?}, {:?} rows", self.collective, self.way, self.ranks, self.rows);
-        if let Err(error) = self.verify(self.way) {
+        let what = || format!("{:?} {:?} on {:?}, {:?} rows", self.collective, self.algorithm, self.ranks, self.rows);
+        if let Err(error) = self.verify(self.algorithm) {
             panic!("{error}: {}\n{:#?}", what(), self.schedule(error.rank));
         }
         // The bytes moved are those of the pattern's messages.
@@ -208,10 +208,10 @@ fn every_collective_verifies() {
         let all = [Collective::AllGather, Collective::ReduceScatter, Collective::AllReduce];
         for (number, collective) in roots.chain(all).enumerate() {
             for (which, rows) in sizes.iter().enumerate() {
-                for way in CollectiveAlgorithm::ALL {
+                for algorithm in CollectiveAlgorithm::ALL {
                     let (ranks, rows, pieces) = (some_ranks(members), rows.clone(), 1 + (number + which) % 4);
                     let onto = [Collective::ReduceScatter, Collective::AllReduce].contains(&collective) && which < 2;
-                    let case = Case { collective, way, ranks, rows, pieces, onto: false };
+                    let case = Case { collective, algorithm, ranks, rows, pieces, onto: false };
                     case.check();
                     if onto {
                         Case { onto, ..case }.check();
@@ -228,9 +228,9 @@ fn larger_groups_verify() {
         let rooted = [Collective::Broadcast { root: 5 }, Collective::Scatter { root: 12 }];
         let all = [Collective::Gather { root: 4 }, Collective::AllGather, Collective::AllReduce];
         for collective in rooted.into_iter().chain(all) {
-            for way in CollectiveAlgorithm::ALL {
+            for algorithm in CollectiveAlgorithm::ALL {
                 let rows = (0..members).map(|part| 5 * part % 4).collect();
-                Case { collective, way, ranks: some_ranks(members), rows, pieces: 2, onto: false }.check();
+                Case { collective, algorithm, ranks: some_ranks(members), rows, pieces: 2, onto: false }.check();
             }
         }
     }
@@ -240,11 +240,11 @@ fn larger_groups_verify() {
 #[test]
 fn another_order_is_refused() {
     for collective in [Collective::ReduceScatter, Collective::AllReduce] {
-        for way in CollectiveAlgorithm::ALL {
-            let case = Case { collective, way, ranks: some_ranks(5), rows: vec![2; 5], pieces: 1, onto: false };
-            for other in CollectiveAlgorithm::ALL.into_iter().filter(|&other| other != way) {
+        for algorithm in CollectiveAlgorithm::ALL {
+            let case = Case { collective, algorithm, ranks: some_ranks(5), rows: vec![2; 5], pieces: 1, onto: false };
+            for other in CollectiveAlgorithm::ALL.into_iter().filter(|&other| other != algorithm) {
                 let fault = case.verify(other).map_err(|error| error.fault);
-                assert_eq!(fault, Err(Fault::Order), "{way:?} for {other:?}");
+                assert_eq!(fault, Err(Fault::Order), "{algorithm:?} for {other:?}");
             }
         }
     }

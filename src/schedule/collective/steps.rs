@@ -18,8 +18,8 @@ fn levels(members: usize) -> usize {
 }
 
 /// The number of rounds of a collective; for an all-reduce, of one of its two halves.
-pub fn rounds(collective: Collective, way: CollectiveAlgorithm, members: usize) -> usize {
-    match (way, collective) {
+pub fn rounds(collective: Collective, algorithm: CollectiveAlgorithm, members: usize) -> usize {
+    match (algorithm, collective) {
         (CollectiveAlgorithm::Ring | CollectiveAlgorithm::Direct, _) => members - 1,
         (
             CollectiveAlgorithm::Tree,
@@ -38,7 +38,7 @@ fn step(member: usize, from: usize, to: usize, parts: Numbers) -> Step {
 
 /// From the root to all members: one part for all, or to each its own (`scatter`).
 pub fn spread(
-    way: CollectiveAlgorithm,
+    algorithm: CollectiveAlgorithm,
     members: usize,
     root: usize,
     scatter: bool,
@@ -46,7 +46,7 @@ pub fn spread(
     round: usize,
 ) -> Step {
     let parts = |own: Numbers| if scatter { own } else { Numbers::one(0) };
-    match way {
+    match algorithm {
         CollectiveAlgorithm::Direct => {
             let to = (root + round + 1) % members;
             step(member, root, to, parts(Numbers::one(to)))
@@ -88,10 +88,10 @@ pub fn spread(
 }
 
 /// The part of each member to all others.
-pub fn exchange(way: CollectiveAlgorithm, members: usize, member: usize, round: usize) -> Step {
+pub fn exchange(algorithm: CollectiveAlgorithm, members: usize, member: usize, round: usize) -> Step {
     let copy = |from: usize, to: usize, parts: Numbers| Some(Message { from, to, parts, reduce: false });
     let [next, previous] = [1, members - 1].map(|distance| (member + distance) % members);
-    match way {
+    match algorithm {
         CollectiveAlgorithm::Ring => {
             let part = |of: usize| Numbers::one((of + members - round) % members);
             Step { sent: copy(member, next, part(member)), received: copy(previous, member, part(previous)) }
@@ -104,16 +104,16 @@ pub fn exchange(way: CollectiveAlgorithm, members: usize, member: usize, round: 
         }
         CollectiveAlgorithm::Tree => {
             let level = levels(members) - 1 - round / 2;
-            // Members of a group: `first`, then every `apart`-th, `count` of them; this one is number `at`.
-            let (mut first, mut apart, mut count, mut at) = (0, 1, members, member);
+            // Members of a group: `first`, then every `stride`-th, `count` of them; this one is number `at`.
+            let (mut first, mut stride, mut count, mut at) = (0, 1, members, member);
             for _ in 0..level {
                 let odd = at % 2;
-                (first, count) = (first + odd * apart, (count + 1 - odd) / 2);
-                (apart, at) = (2 * apart, at / 2);
+                (first, count) = (first + odd * stride, (count + 1 - odd) / 2);
+                (stride, at) = (2 * stride, at / 2);
             }
             let half =
-                |odd: usize| Numbers { first: first + odd * apart, step: 2 * apart, count: (count + 1 - odd) / 2 };
-            let number = |at: usize| first + at * apart;
+                |odd: usize| Numbers { first: first + odd * stride, step: 2 * stride, count: (count + 1 - odd) / 2 };
+            let number = |at: usize| first + at * stride;
             if round.is_multiple_of(2) {
                 let partner = at ^ 1;
                 if partner >= count {

@@ -32,9 +32,9 @@ fn is_due(collective: Collective, member: usize, part: usize) -> bool {
     }
 }
 
-fn play(collective: Collective, way: CollectiveAlgorithm, members: usize) {
-    let what = format!("{collective:?} {way:?} of {members}");
-    let pattern = Pattern::new(collective, way, members);
+fn simulate(collective: Collective, algorithm: CollectiveAlgorithm, members: usize) {
+    let what = format!("{collective:?} {algorithm:?} of {members}");
+    let pattern = Pattern::new(collective, algorithm, members);
     let mut held = at_first(collective, members);
     let all: Vec<usize> = (0..members).collect();
     for round in 0..pattern.rounds() {
@@ -87,15 +87,15 @@ fn play(collective: Collective, way: CollectiveAlgorithm, members: usize) {
 fn everybody_gets_what_it_should() {
     for members in 1..=17 {
         for collective in collectives(members) {
-            CollectiveAlgorithm::ALL.into_iter().for_each(|way| play(collective, way, members));
+            CollectiveAlgorithm::ALL.into_iter().for_each(|algorithm| simulate(collective, algorithm, members));
         }
     }
 }
 
 /// By member, the words that it receives, for parts of these sizes.
-fn received(collective: Collective, way: CollectiveAlgorithm, sizes: &[usize]) -> Vec<usize> {
+fn received(collective: Collective, algorithm: CollectiveAlgorithm, sizes: &[usize]) -> Vec<usize> {
     let mut received = vec![0; sizes.len()];
-    let pattern = Pattern::new(collective, way, sizes.len());
+    let pattern = Pattern::new(collective, algorithm, sizes.len());
     for message in pattern.messages() {
         received[message.to] += message.parts.iter().map(|part| sizes[part]).sum::<usize>();
     }
@@ -110,15 +110,15 @@ fn words_of_exchanges() {
         let but = |without: &dyn Fn(usize) -> usize| -> Vec<usize> {
             (0..members).map(|member| whole - sizes[without(member)]).collect()
         };
-        for way in CollectiveAlgorithm::ALL {
+        for algorithm in CollectiveAlgorithm::ALL {
             // Each part once, whatever the algorithm.
-            assert_eq!(received(Collective::AllGather, way, &sizes), but(&|member| member));
-            let all: usize = received(Collective::ReduceScatter, way, &sizes).iter().sum();
-            assert_eq!(all, (members - 1) * whole, "{way:?}");
-            let even = received(Collective::ReduceScatter, way, &vec![3; members]);
-            if way != CollectiveAlgorithm::Tree || members.is_power_of_two() {
+            assert_eq!(received(Collective::AllGather, algorithm, &sizes), but(&|member| member));
+            let all: usize = received(Collective::ReduceScatter, algorithm, &sizes).iter().sum();
+            assert_eq!(all, (members - 1) * whole, "{algorithm:?}");
+            let even = received(Collective::ReduceScatter, algorithm, &vec![3; members]);
+            if algorithm != CollectiveAlgorithm::Tree || members.is_power_of_two() {
                 // (s - 1) / s of the whole.
-                assert_eq!(even, vec![3 * (members - 1); members], "{way:?}");
+                assert_eq!(even, vec![3 * (members - 1); members], "{algorithm:?}");
             }
         }
         let own = sizes.iter().map(|size| size * (members - 1)).collect::<Vec<_>>();
@@ -147,11 +147,11 @@ fn words_from_and_to_a_root() {
     assert_eq!(received(gather, CollectiveAlgorithm::Direct, &sizes), [0, 61, 0, 0, 0, 0]);
     assert_eq!(received(gather, CollectiveAlgorithm::Ring, &sizes), [0, 61, 57, 49, 33, 1]);
     assert_eq!(received(gather, CollectiveAlgorithm::Tree, &sizes), [0, 61, 0, 48, 0, 0]);
-    for way in CollectiveAlgorithm::ALL {
-        let pattern = Pattern::new(Collective::Broadcast { root: 4 }, way, 6);
+    for algorithm in CollectiveAlgorithm::ALL {
+        let pattern = Pattern::new(Collective::Broadcast { root: 4 }, algorithm, 6);
         let mut to: Vec<usize> = pattern.messages().map(|message| message.to).collect();
         to.sort_unstable();
-        assert_eq!(to, [0, 1, 2, 3, 5], "{way:?}");
+        assert_eq!(to, [0, 1, 2, 3, 5], "{algorithm:?}");
     }
 }
 
@@ -189,7 +189,7 @@ fn trees_go_the_least_distance() {
             assert!(message.parts.count * message.parts.step < members + message.parts.step);
         }
     }
-    let carried = |way| price(&Pattern::new(Collective::AllGather, way, 8), &[1; 8], 1, RATES).carried;
+    let carried = |algorithm| price(&Pattern::new(Collective::AllGather, algorithm, 8), &[1; 8], 1, RATES).carried;
     // 8 (1 4 + 2 2 + 4 1); 8 (1 + 2 + 3 + 4 + 3 + 2 + 1); 8 7.
     assert_eq!(
         [CollectiveAlgorithm::Tree, CollectiveAlgorithm::Direct, CollectiveAlgorithm::Ring].map(carried),
@@ -202,7 +202,8 @@ const RATES: Rates = Rates { latency: 1.0, bandwidth: 3.0, memory: 18.0 };
 
 fn seconds(collective: Collective, sizes: &[usize], pieces: usize) -> [f64; 3] {
     let members = if matches!(collective, Collective::Broadcast { .. }) { 3 } else { sizes.len() };
-    CollectiveAlgorithm::ALL.map(|way| price(&Pattern::new(collective, way, members), sizes, pieces, RATES).seconds)
+    CollectiveAlgorithm::ALL
+        .map(|algorithm| price(&Pattern::new(collective, algorithm, members), sizes, pieces, RATES).seconds)
 }
 
 #[test]

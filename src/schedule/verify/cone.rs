@@ -14,24 +14,24 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use super::{Facts, Fault, VerifyError, run};
+use super::{Fault, Spec, VerifyError, run};
 use crate::schedule::{Action, Schedule, Task, TaskId};
 
 /// Proves the result blocks of the ranks in `chosen` (ascending). Returns the number of ranks in their cone.
 ///
 /// # Errors
 /// The first fault found, with its rank and task.
-pub fn follow(schedule: &dyn Fn(usize) -> Schedule, facts: &Facts, chosen: &[usize]) -> Result<usize, VerifyError> {
+pub fn follow(schedule: &dyn Fn(usize) -> Schedule, spec: &Spec, chosen: &[usize]) -> Result<usize, VerifyError> {
     let mut cone = Cone { make: schedule, ranks: BTreeMap::new() };
     cone.mark(chosen)?;
     cone.matched()?;
-    let parts: Vec<Schedule> = cone.ranks.values().map(|known| cone.part(known)).collect();
-    run::of_some(&parts.iter().collect::<Vec<_>>(), facts, chosen)?;
+    let parts: Vec<Schedule> = cone.ranks.values().map(|rank_cone| cone.part(rank_cone)).collect();
+    run::of_some(&parts.iter().collect::<Vec<_>>(), spec, chosen)?;
     Ok(parts.len())
 }
 
 /// A rank's schedule, and which of its tasks are followed.
-struct Known {
+struct RankCone {
     schedule: Schedule,
     followed: Vec<bool>,
     /// By peer, in order.
@@ -41,8 +41,8 @@ struct Known {
     writers: Vec<Vec<TaskId>>,
 }
 
-impl Known {
-    fn new(schedule: Schedule) -> Known {
+impl RankCone {
+    fn new(schedule: Schedule) -> RankCone {
         let (mut sends, mut recvs) = (BTreeMap::<usize, Vec<TaskId>>::new(), BTreeMap::<usize, Vec<TaskId>>::new());
         let mut writers = vec![Vec::new(); schedule.buffers.len()];
         for (id, task) in schedule.tasks.iter().enumerate() {
@@ -57,7 +57,7 @@ impl Known {
                 }
             }
         }
-        Known { followed: vec![false; schedule.tasks.len()], schedule, sends, recvs, writers }
+        RankCone { followed: vec![false; schedule.tasks.len()], schedule, sends, recvs, writers }
     }
 
     /// The tasks that wrote the boxes that a task reads: for each box, back to one that wrote all of it.
@@ -114,14 +114,14 @@ impl Known {
 
 struct Cone<'a> {
     make: &'a dyn Fn(usize) -> Schedule,
-    ranks: BTreeMap<usize, Known>,
+    ranks: BTreeMap<usize, RankCone>,
 }
 
 impl Cone<'_> {
-    fn know(&mut self, rank: usize) -> &mut Known {
+    fn rank_cone(&mut self, rank: usize) -> &mut RankCone {
         match self.ranks.entry(rank) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => place.insert(Known::new((self.make)(rank))),
+            Entry::Occupied(rank_cone) => rank_cone.into_mut(),
+            Entry::Vacant(place) => place.insert(RankCone::new((self.make)(rank))),
         }
     }
 
@@ -129,18 +129,18 @@ impl Cone<'_> {
     fn mark(&mut self, chosen: &[usize]) -> Result<(), VerifyError> {
         let mut open: Vec<(usize, TaskId)> = Vec::new();
         for &rank in chosen {
-            let tasks = self.know(rank).schedule.tasks.len();
+            let tasks = self.rank_cone(rank).schedule.tasks.len();
             open.extend((0..tasks).map(|id| (rank, id)));
         }
         while let Some((rank, id)) = open.pop() {
-            let known = self.know(rank);
-            if std::mem::replace(&mut known.followed[id], true) {
+            let rank_cone = self.rank_cone(rank);
+            if std::mem::replace(&mut rank_cone.followed[id], true) {
                 continue;
             }
-            open.extend(known.sources(id).into_iter().map(|source| (rank, source)));
-            if let Action::Recv { peer, .. } = known.schedule.tasks[id].action {
-                let number = known.recvs[&peer].partition_point(|&other| other < id);
-                let sent = self.know(peer).sends.get(&rank).and_then(|sends| sends.get(number)).copied();
+            open.extend(rank_cone.sources(id).into_iter().map(|source| (rank, source)));
+            if let Action::Recv { peer, .. } = rank_cone.schedule.tasks[id].action {
+                let number = rank_cone.recvs[&peer].partition_point(|&other| other < id);
+                let sent = self.rank_cone(peer).sends.get(&rank).and_then(|sends| sends.get(number)).copied();
                 let lacking = VerifyError { rank, task: Some(id), fault: Fault::Mismatch { peer } };
                 open.push((peer, sent.ok_or(lacking)?));
             }
@@ -149,9 +149,9 @@ impl Cone<'_> {
     }
 
     fn matched(&self) -> Result<(), VerifyError> {
-        for (&rank, known) in &self.ranks {
-            for (&peer, sends) in &known.sends {
-                let received = |there: &Known| there.recvs.get(&rank).map_or(0, Vec::len);
+        for (&rank, rank_cone) in &self.ranks {
+            for (&peer, sends) in &rank_cone.sends {
+                let received = |there: &RankCone| there.recvs.get(&rank).map_or(0, Vec::len);
                 if self.ranks.get(&peer).is_some_and(|there| received(there) != sends.len()) {
                     return Err(VerifyError { rank, task: sends.last().copied(), fault: Fault::Mismatch { peer } });
                 }
@@ -161,17 +161,17 @@ impl Cone<'_> {
     }
 
     /// The followed tasks of a rank, without sends whose receives are not followed.
-    fn part(&self, known: &Known) -> Schedule {
-        let Schedule { rank, ranks, element, ref buffers, .. } = known.schedule;
+    fn part(&self, rank_cone: &RankCone) -> Schedule {
+        let Schedule { rank, ranks, element, ref buffers, .. } = rank_cone.schedule;
         let received = |id: TaskId, peer: usize| {
-            let number = known.sends[&peer].partition_point(|&other| other < id);
+            let number = rank_cone.sends[&peer].partition_point(|&other| other < id);
             self.ranks.get(&peer).is_some_and(|there| {
                 there.recvs.get(&rank).and_then(|recvs| recvs.get(number)).is_some_and(|&recv| there.followed[recv])
             })
         };
-        let tasks = known.kept(|id, task| match task.action {
-            Action::Send { peer, .. } => known.followed[id] && received(id, peer),
-            _ => known.followed[id],
+        let tasks = rank_cone.kept(|id, task| match task.action {
+            Action::Send { peer, .. } => rank_cone.followed[id] && received(id, peer),
+            _ => rank_cone.followed[id],
         });
         let (buffers, offsets, sections, lasting) = (buffers.clone(), Vec::new(), Vec::new(), Vec::new());
         Schedule { rank, ranks, element, buffers, tasks, offsets, arena_bytes: 0, sections, lasting }

@@ -4,15 +4,15 @@
 
 use super::clock::Clock;
 use super::sharing::Sharing;
-use super::{Facts, Fault, Origin, VerifyError};
+use super::{Fault, Origin, Spec, VerifyError};
 use crate::distribution::Region;
 use crate::schedule::uses::{Use, Uses};
 use crate::schedule::{Action, BufferPlacement, Home, Lane, ReuseScope, Schedule, Task, TaskId, View, Work};
 
-pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
+pub fn check(schedule: &Schedule, spec: &Spec) -> Result<(), VerifyError> {
     let at = |task: Option<TaskId>, fault| VerifyError { rank: schedule.rank, task, fault };
     for (id, _) in schedule.buffers.iter().enumerate() {
-        buffer(schedule, facts, id).map_err(|fault| at(None, fault))?;
+        buffer(schedule, spec, id).map_err(|fault| at(None, fault))?;
     }
     if !schedule.sections_are_sound() {
         return Err(at(None, Fault::Section));
@@ -20,21 +20,21 @@ pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
     if let Some(task) = schedule.outlasts() {
         return Err(at(Some(task), Fault::Outlasts));
     }
-    lasting(schedule, facts).map_err(|fault| at(None, fault))?;
+    lasting(schedule, spec).map_err(|fault| at(None, fault))?;
     let mut sharing = Sharing::new(schedule).map_err(|fault| at(None, fault))?;
     let mut clocks: Vec<Clock> = Vec::with_capacity(schedule.tasks.len());
     let mut places: Vec<usize> = Vec::with_capacity(schedule.tasks.len());
     let mut lanes: [(usize, Clock); 3] = Default::default();
     let mut live: Vec<Uses> = schedule.buffers.iter().map(|_| Uses::default()).collect();
     for (id, task) in schedule.tasks.iter().enumerate() {
-        bounds(schedule, facts, task).map_err(|fault| at(Some(id), fault))?;
+        bounds(schedule, spec, task).map_err(|fault| at(Some(id), fault))?;
         let lane = task.action.lane() as usize;
         let mut clock = lanes[lane].1;
         if lane == Lane::Work as usize {
             clock[lane] = lanes[lane].0;
         }
         for &earlier in &task.after {
-            if earlier >= id || schedule.apart(earlier, id) {
+            if earlier >= id || schedule.may_overlap(earlier, id) {
                 return Err(at(Some(id), Fault::Edge(earlier)));
             }
             let done = clocks[earlier];
@@ -52,25 +52,25 @@ pub fn check(schedule: &Schedule, facts: &Facts) -> Result<(), VerifyError> {
             let live = &mut live[view.buffer];
             let ordered = |used: &Use| {
                 let complete = clock[used.lane as usize] > places[used.task];
-                used.task == id || complete && !schedule.apart(used.task, id)
+                used.task == id || complete && !schedule.may_overlap(used.task, id)
             };
             let clash = live.overlapping(view).find(|used| (used.write || write) && !ordered(used));
             if let Some(used) = clash {
                 return Err(at(Some(id), Fault::Hazard { other: used.task, buffer: view.buffer }));
             }
-            let apart = |used| schedule.apart(used, id);
-            live.insert(view, Use { task: id, lane: task.action.lane(), write }, apart);
+            let may_overlap = |used| schedule.may_overlap(used, id);
+            live.insert(view, Use { task: id, lane: task.action.lane(), write }, may_overlap);
         }
     }
     Ok(())
 }
 
 /// Checks that no tensor stays valid for longer than its inputs, and tensors scaled by alpha only for one slice.
-fn lasting(schedule: &Schedule, facts: &Facts) -> Result<(), Fault> {
-    for (id, value) in facts.values.iter().enumerate() {
+fn lasting(schedule: &Schedule, spec: &Spec) -> Result<(), Fault> {
+    for (id, value) in spec.values.iter().enumerate() {
         let longest = match value.origin {
             Origin::Operand(_) => continue,
-            _ if facts.is_result(id) => ReuseScope::Slice,
+            _ if spec.is_result(id) => ReuseScope::Slice,
             Origin::Contract { left, right } => schedule.lasts(left).min(schedule.lasts(right)),
             Origin::Unary { input } | Origin::Same { input } => schedule.lasts(input),
         };
@@ -81,9 +81,9 @@ fn lasting(schedule: &Schedule, facts: &Facts) -> Result<(), Fault> {
     Ok(())
 }
 
-fn buffer(schedule: &Schedule, facts: &Facts, id: usize) -> Result<(), Fault> {
+fn buffer(schedule: &Schedule, spec: &Spec, id: usize) -> Result<(), Fault> {
     let buffer = &schedule.buffers[id];
-    let value = facts.values.get(buffer.node).ok_or(Fault::Buffer(id))?;
+    let value = spec.values.get(buffer.node).ok_or(Fault::Buffer(id))?;
     let expected = || {
         let region: Region = value.distribution.block(&value.shape, schedule.rank)?;
         let summand = (value.distribution.summand(schedule.rank)?, value.distribution.summands());
@@ -97,7 +97,7 @@ fn buffer(schedule: &Schedule, facts: &Facts, id: usize) -> Result<(), Fault> {
     if fits && placed { Ok(()) } else { Err(Fault::Buffer(id)) }
 }
 
-fn bounds(schedule: &Schedule, facts: &Facts, task: &Task) -> Result<(), Fault> {
+fn bounds(schedule: &Schedule, spec: &Spec, task: &Task) -> Result<(), Fault> {
     let (reads, writes) = (task.action.reads(), task.action.writes());
     for view in reads.iter().chain(&writes) {
         let buffer = schedule.buffers.get(view.buffer).ok_or(Fault::NoBuffer(view.buffer))?;
@@ -107,7 +107,7 @@ fn bounds(schedule: &Schedule, facts: &Facts, task: &Task) -> Result<(), Fault> 
             return Err(Fault::Outside(view.buffer));
         }
     }
-    if task.node >= facts.values.len() {
+    if task.node >= spec.values.len() {
         return Err(Fault::Shape);
     }
     if let Some(view) = writes.iter().find(|v| matches!(schedule.buffers[v.buffer].home, Home::Operand(_))) {

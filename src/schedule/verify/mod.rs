@@ -23,7 +23,7 @@ mod spec;
 
 pub use cone::follow;
 pub use error::{Fault, VerifyError};
-pub use spec::{Facts, Order, Origin, Summand, Value};
+pub use spec::{Order, Origin, Spec, Summand, Value};
 
 use super::Schedule;
 
@@ -41,8 +41,8 @@ impl Verified {
 ///
 /// # Errors
 /// The first fault found, with its rank and task.
-pub fn own(schedule: Schedule, facts: &Facts) -> Result<Verified, VerifyError> {
-    hazard::check(&schedule, facts)?;
+pub fn own(schedule: Schedule, spec: &Spec) -> Result<Verified, VerifyError> {
+    hazard::check(&schedule, spec)?;
     Ok(Verified(schedule))
 }
 
@@ -50,17 +50,17 @@ pub fn own(schedule: Schedule, facts: &Facts) -> Result<Verified, VerifyError> {
 ///
 /// # Errors
 /// The first fault found, with its rank and task.
-pub fn whole(schedules: &[Schedule], facts: &Facts, budget: Option<u64>) -> Result<(), VerifyError> {
+pub fn whole(schedules: &[Schedule], spec: &Spec, budget: Option<u64>) -> Result<(), VerifyError> {
     for (rank, schedule) in schedules.iter().enumerate() {
         let at = |fault| VerifyError { rank, task: None, fault };
         if (schedule.rank, schedule.ranks) != (rank, schedules.len()) {
             return Err(at(Fault::Ranks));
         }
-        hazard::check(schedule, facts)?;
+        hazard::check(schedule, spec)?;
         let peak = schedule.peak_bytes();
         if let Some(budget) = budget.filter(|&budget| peak > budget) {
             return Err(at(Fault::Memory { peak, budget }));
         }
     }
-    run::check(schedules, facts)
+    run::check(schedules, spec)
 }

@@ -4,12 +4,12 @@
 //! and simulating one order proves all.
 
 use super::provenance::Contents;
-use super::semantics::{Meaning, carry};
-use super::{Facts, Fault, VerifyError};
+use super::semantics::{Semantics, carry};
+use super::{Fault, Spec, VerifyError};
 use crate::schedule::{Action, Lane, Schedule, TaskId, View};
 
 struct Rank<'a> {
-    meaning: Meaning<'a>,
+    semantics: Semantics<'a>,
     contents: Contents,
     lanes: [Vec<TaskId>; 3],
     next: [usize; 3],
@@ -20,46 +20,46 @@ impl Rank<'_> {
     /// The head of a lane, if its edges let it start.
     fn head(&self, lane: Lane) -> Option<TaskId> {
         let &task = self.lanes[lane as usize].get(self.next[lane as usize])?;
-        self.meaning.schedule.tasks[task].after.iter().all(|&t| self.done[t]).then_some(task)
+        self.semantics.schedule.tasks[task].after.iter().all(|&t| self.done[t]).then_some(task)
     }
 
     fn complete(&mut self, task: TaskId) {
         self.done[task] = true;
-        self.next[self.meaning.schedule.tasks[task].action.lane() as usize] += 1;
+        self.next[self.semantics.schedule.tasks[task].action.lane() as usize] += 1;
     }
 
     fn action(&self, task: TaskId) -> &Action {
-        &self.meaning.schedule.tasks[task].action
+        &self.semantics.schedule.tasks[task].action
     }
 }
 
-pub fn check(schedules: &[Schedule], facts: &Facts) -> Result<(), VerifyError> {
+pub fn check(schedules: &[Schedule], spec: &Spec) -> Result<(), VerifyError> {
     let schedules: Vec<&Schedule> = schedules.iter().collect();
-    for state in play(&schedules, facts)? {
-        let fault = |fault| VerifyError { rank: state.meaning.schedule.rank, task: None, fault };
-        state.meaning.result(&state.contents).map_err(fault)?;
+    for state in simulate(&schedules, spec)? {
+        let fault = |fault| VerifyError { rank: state.semantics.schedule.rank, task: None, fault };
+        state.semantics.result(&state.contents).map_err(fault)?;
     }
     Ok(())
 }
 
 /// As [`check`], for some tasks of some ranks: all tasks that contribute to the results of the ranks in `chosen`.
-pub fn of_some(schedules: &[&Schedule], facts: &Facts, chosen: &[usize]) -> Result<(), VerifyError> {
-    for Rank { meaning, contents, .. } in play(schedules, facts)? {
-        let rank = meaning.schedule.rank;
+pub fn of_some(schedules: &[&Schedule], spec: &Spec, chosen: &[usize]) -> Result<(), VerifyError> {
+    for Rank { semantics, contents, .. } in simulate(schedules, spec)? {
+        let rank = semantics.schedule.rank;
         if chosen.binary_search(&rank).is_ok() {
-            meaning.result(&contents).map_err(|fault| VerifyError { rank, task: None, fault })?;
+            semantics.result(&contents).map_err(|fault| VerifyError { rank, task: None, fault })?;
         }
     }
     Ok(())
 }
 
 /// Simulates the schedules of ranks in ascending order, which must include both ends of every transfer.
-fn play<'a>(schedules: &[&'a Schedule], facts: &'a Facts) -> Result<Vec<Rank<'a>>, VerifyError> {
-    let mut ranks: Vec<Rank> = schedules.iter().map(|schedule| start(schedule, facts)).collect();
+fn simulate<'a>(schedules: &[&'a Schedule], spec: &'a Spec) -> Result<Vec<Rank<'a>>, VerifyError> {
+    let mut ranks: Vec<Rank> = schedules.iter().map(|schedule| start(schedule, spec)).collect();
     let mut woken: Vec<usize> = (0..ranks.len()).rev().collect();
     while let Some(at) = woken.pop() {
         while let Some(task) = ranks[at].head(Lane::Work) {
-            let rank = ranks[at].meaning.schedule.rank;
+            let rank = ranks[at].semantics.schedule.rank;
             work(&mut ranks[at], task).map_err(|fault| VerifyError { rank, task: Some(task), fault })?;
         }
         for lane in [Lane::Send, Lane::Recv] {
@@ -70,25 +70,25 @@ fn play<'a>(schedules: &[&'a Schedule], facts: &'a Facts) -> Result<Vec<Rank<'a>
     }
     for state in &ranks {
         if let Some(task) = state.done.iter().position(|done| !done) {
-            let rank = state.meaning.schedule.rank;
+            let rank = state.semantics.schedule.rank;
             return Err(VerifyError { rank, task: Some(task), fault: Fault::Deadlock });
         }
     }
     Ok(ranks)
 }
 
-fn start<'a>(schedule: &'a Schedule, facts: &'a Facts) -> Rank<'a> {
-    let meaning = Meaning { facts, schedule };
+fn start<'a>(schedule: &'a Schedule, spec: &'a Spec) -> Rank<'a> {
+    let semantics = Semantics { spec, schedule };
     let mut lanes: [Vec<TaskId>; 3] = Default::default();
     for (id, task) in schedule.tasks.iter().enumerate() {
         lanes[task.action.lane() as usize].push(id);
     }
-    Rank { contents: meaning.initial(), meaning, lanes, next: [0; 3], done: vec![false; schedule.tasks.len()] }
+    Rank { contents: semantics.initial(), semantics, lanes, next: [0; 3], done: vec![false; schedule.tasks.len()] }
 }
 
 fn work(rank: &mut Rank, task: TaskId) -> Result<(), Fault> {
-    if let Some(work) = rank.meaning.schedule.tasks[task].action.work() {
-        rank.meaning.work(&mut rank.contents, work)?;
+    if let Some(work) = rank.semantics.schedule.tasks[task].action.work() {
+        rank.semantics.work(&mut rank.contents, work)?;
     }
     rank.complete(task);
     Ok(())
@@ -99,19 +99,19 @@ fn work(rank: &mut Rank, task: TaskId) -> Result<(), Fault> {
 fn transfer(ranks: &mut [Rank], rank: usize, lane: Lane) -> Result<Option<usize>, VerifyError> {
     let Some(task) = ranks[rank].head(lane) else { return Ok(None) };
     let (Action::Send { peer, .. } | Action::Recv { peer, .. }) = *ranks[rank].action(task) else { return Ok(None) };
-    let place = ranks.binary_search_by_key(&peer, |state| state.meaning.schedule.rank);
+    let place = ranks.binary_search_by_key(&peer, |state| state.semantics.schedule.rank);
     let Ok(peer) = place else { return Ok(None) };
     let other = if lane == Lane::Send { Lane::Recv } else { Lane::Send };
     let Some(partner) = ranks[peer].head(other) else { return Ok(None) };
     let (Action::Send { peer: back, .. } | Action::Recv { peer: back, .. }) = *ranks[peer].action(partner) else {
         return Ok(None);
     };
-    if back != ranks[rank].meaning.schedule.rank {
+    if back != ranks[rank].semantics.schedule.rank {
         return Ok(None);
     }
     let ((source, send), (target, recv)) =
         if lane == Lane::Send { ((rank, task), (peer, partner)) } else { ((peer, partner), (rank, task)) };
-    let at = ranks[target].meaning.schedule.rank;
+    let at = ranks[target].semantics.schedule.rank;
     deliver(ranks, source, send, target, recv).map_err(|fault| VerifyError { rank: at, task: Some(recv), fault })?;
     ranks[source].complete(send);
     ranks[target].complete(recv);
@@ -122,17 +122,17 @@ fn deliver(ranks: &mut [Rank], source: usize, send: TaskId, target: usize, recv:
     let (Action::Send { from, .. }, Action::Recv { into, .. }) =
         (ranks[source].action(send).clone(), ranks[target].action(recv).clone())
     else {
-        return Err(Fault::Mismatch { peer: ranks[source].meaning.schedule.rank });
+        return Err(Fault::Mismatch { peer: ranks[source].semantics.schedule.rank });
     };
     let shape = |view: &View| view.bounds.iter().map(ExactSizeIterator::len).collect::<Vec<_>>();
     if from.iter().map(shape).ne(into.iter().map(shape)) {
-        return Err(Fault::Mismatch { peer: ranks[source].meaning.schedule.rank });
+        return Err(Fault::Mismatch { peer: ranks[source].semantics.schedule.rank });
     }
     for (from, into) in from.iter().zip(&into) {
         let pieces = ranks[source].contents.read(from)?;
         // Arriving data must belong to the tensor that the buffer is for.
-        let facts = ranks[target].meaning.facts;
-        let tensor = facts.tensor(ranks[target].meaning.schedule.buffers[into.buffer].node);
+        let spec = ranks[target].semantics.spec;
+        let tensor = spec.tensor(ranks[target].semantics.schedule.buffers[into.buffer].node);
         if pieces.iter().any(|piece| piece.content.value.is_some_and(|value| value != tensor)) {
             return Err(Fault::WrongInput(into.buffer));
         }

@@ -4,23 +4,23 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::provenance::{Content, Contents, Piece, Prior, add, products};
-use super::{Facts, Fault, Origin};
+use super::{Fault, Origin, Spec};
 use crate::dims::Label;
 use crate::distribution::{Bounds, Intervals, Region};
 use crate::schedule::{Accumulate, Buffer, Factor, Home, Schedule, View, Work};
 
-pub struct Meaning<'a> {
-    pub facts: &'a Facts,
+pub struct Semantics<'a> {
+    pub spec: &'a Spec,
     pub schedule: &'a Schedule,
 }
 
-impl Meaning<'_> {
+impl Semantics<'_> {
     /// The contents at the start: those of operands, and of an output that is added onto.
     pub fn initial(&self) -> Contents {
         let pieces = self.schedule.buffers.iter().map(|buffer| {
             let given = match buffer.home {
                 Home::Operand(_) => Prior::Absent,
-                Home::Output if self.facts.accumulate => Prior::Raw,
+                Home::Output if self.spec.accumulate => Prior::Raw,
                 _ => return Vec::new(),
             };
             self.placed(buffer, given).into_iter().collect()
@@ -37,7 +37,7 @@ impl Meaning<'_> {
             _ => Vec::new(),
         };
         let bounds = buffer.extents.iter().map(|&extent| 0..extent).collect();
-        let (value, at) = (Some(self.facts.tensor(buffer.node)), place.region.clone());
+        let (value, at) = (Some(self.spec.tensor(buffer.node)), place.region.clone());
         Some(Piece { bounds, content: Content { value, at, sum, prior, alpha: prior != Prior::Absent } })
     }
 
@@ -54,7 +54,7 @@ impl Meaning<'_> {
             Work::Update { input, out } => self.update(contents, input, out),
             Work::Scale { out, factor: Factor::Beta } => self.change(contents, out, |piece| beta(&mut piece.content)),
             Work::Scale { out, factor: Factor::Alpha } => self.change(contents, out, |piece| {
-                let fits = piece.content.value.is_none_or(|value| self.facts.is_result(value) && !piece.content.alpha);
+                let fits = piece.content.value.is_none_or(|value| self.spec.is_result(value) && !piece.content.alpha);
                 piece.content.alpha = true;
                 if fits { Ok(()) } else { Err(Fault::Scaling) }
             }),
@@ -89,11 +89,11 @@ impl Meaning<'_> {
 
     /// The finished part of `value` that a box holds, per dimension.
     fn finished(&self, contents: &Contents, view: &View, value: usize) -> Result<Vec<Intervals>, Fault> {
-        let needed: usize = self.facts.summed(value).1.iter().product();
+        let needed: usize = self.spec.summed(value).1.iter().product();
         let pieces = contents.read(view)?;
         for Piece { content, .. } in &pieces {
             match content.value {
-                Some(held) if held == self.facts.tensor(value) => {}
+                Some(held) if held == self.spec.tensor(value) => {}
                 Some(_) => return Err(Fault::WrongInput(view.buffer)),
                 // Empty sums.
                 None if needed == 0 && content.at.dims().len() == view.bounds.len() => {}
@@ -115,15 +115,15 @@ impl Meaning<'_> {
         out: &View,
         accumulate: Accumulate,
     ) -> Result<(), Fault> {
-        let value = self.facts.tensor(self.buffer(out).node);
-        let Origin::Contract { left: l, right: r } = self.facts.values[value].origin else { return Err(Fault::Shape) };
+        let value = self.spec.tensor(self.buffer(out).node);
+        let Origin::Contract { left: l, right: r } = self.spec.values[value].origin else { return Err(Fault::Shape) };
         // If there is nothing to multiply, schedules fill or scale instead.
         if left.elements() == 0 || right.elements() == 0 {
             return Err(Fault::Shape);
         }
         let mut ranges: HashMap<Label, Intervals> = HashMap::new();
         for (view, input) in [(left, l), (right, r)] {
-            let labels = &self.facts.values[input].labels;
+            let labels = &self.spec.values[input].labels;
             if &self.buffer(view).labels != labels {
                 return Err(Fault::WrongInput(view.buffer));
             }
@@ -136,13 +136,13 @@ impl Meaning<'_> {
         }
         let product = self.product_box(value, &ranges);
         let content = self.written(value, out, &ranges, vec![product])?;
-        let content = Content { alpha: self.facts.is_result(value), ..content };
+        let content = Content { alpha: self.spec.is_result(value), ..content };
         self.accumulate(contents, Piece { bounds: out.bounds.clone(), content }, out, accumulate)
     }
 
     /// The region of summed products that the indices of all labels span.
     fn product_box(&self, value: usize, ranges: &HashMap<Label, Intervals>) -> Region {
-        let labels = self.facts.summed(value).0;
+        let labels = self.spec.summed(value).0;
         Region::from(labels.iter().map(|label| ranges.get(label).cloned().unwrap_or_default()).collect::<Vec<_>>())
     }
 
@@ -154,7 +154,7 @@ impl Meaning<'_> {
         ranges: &HashMap<Label, Intervals>,
         sum: Vec<Region>,
     ) -> Result<Content, Fault> {
-        let labels = &self.facts.values[value].labels;
+        let labels = &self.spec.values[value].labels;
         if &self.buffer(out).labels != labels {
             return Err(Fault::Shape);
         }
@@ -184,12 +184,12 @@ impl Meaning<'_> {
     }
 
     fn unary(&self, contents: &mut Contents, input: &View, out: &View) -> Result<(), Fault> {
-        let value = self.facts.tensor(self.buffer(out).node);
-        if value == self.facts.tensor(self.buffer(input).node) {
+        let value = self.spec.tensor(self.buffer(out).node);
+        if value == self.spec.tensor(self.buffer(input).node) {
             return self.copy(contents, input, out);
         }
-        let Origin::Unary { input: source } = self.facts.values[value].origin else { return Err(Fault::Shape) };
-        let labels = &self.facts.values[source].labels;
+        let Origin::Unary { input: source } = self.spec.values[value].origin else { return Err(Fault::Shape) };
+        let labels = &self.spec.values[source].labels;
         if &self.buffer(input).labels != labels || input.elements() == 0 {
             return Err(Fault::WrongInput(input.buffer));
         }
@@ -234,8 +234,8 @@ impl Meaning<'_> {
 
     /// Checks that the output of this rank is the result of the expression.
     pub fn result(&self, contents: &Contents) -> Result<(), Fault> {
-        let needed: usize = self.facts.summed(self.facts.output).1.iter().product();
-        let value = &self.facts.values[self.facts.output];
+        let needed: usize = self.spec.summed(self.spec.output).1.iter().product();
+        let value = &self.spec.values[self.spec.output];
         let block = value.distribution.block(&value.shape, self.schedule.rank);
         let outputs = self.schedule.buffers.iter().enumerate();
         let outputs: Vec<_> = outputs.filter(|(_, b)| b.home == Home::Output).collect();
@@ -245,20 +245,20 @@ impl Meaning<'_> {
         let bounds: Bounds = buffer.extents.iter().map(|&extent| 0..extent).collect();
         let view = View { buffer: *id, bounds };
         let placed = self.placed(buffer, Prior::Absent);
-        let prior = if self.facts.accumulate { Prior::Scaled } else { Prior::Absent };
+        let prior = if self.spec.accumulate { Prior::Scaled } else { Prior::Absent };
         // If the output is distributed as summands, the first is the tensor and the others are zeros.
         let zeros = value.distribution.summand(self.schedule.rank) != Some(0);
         for piece in contents.read(&view)? {
             let content = &piece.content;
-            if zeros && content.value.is_none() && prior == Prior::Absent && buffer.node == self.facts.output {
+            if zeros && content.value.is_none() && prior == Prior::Absent && buffer.node == self.spec.output {
                 continue;
             }
             let here = content.value.is_none_or(|value| {
-                value == self.facts.tensor(self.facts.output)
+                value == self.spec.tensor(self.spec.output)
                     && placed.as_ref().is_some_and(|placed| placed.part(&piece.bounds).content.at == content.at)
             });
             let whole = products(&content.sum) == needed && content.prior == prior && content.alpha;
-            if zeros || !here || !whole || buffer.node != self.facts.output {
+            if zeros || !here || !whole || buffer.node != self.spec.output {
                 return Err(Fault::Result);
             }
         }
@@ -283,8 +283,8 @@ impl Meaning<'_> {
             return Err(Fault::Scaling);
         }
         let (value, place) = (content.value.unwrap_or_default(), (self.schedule.rank, &content.at));
-        let joins = self.facts.values[value].order.joins();
-        add(&mut content.sum, &more.sum, joins, |last, next| self.facts.follows(value, place, last, next))
+        let joins = self.spec.values[value].order.joins();
+        add(&mut content.sum, &more.sum, joins, |last, next| self.spec.follows(value, place, last, next))
     }
 }
 

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use super::Fault;
 use super::clock::Clock;
-use crate::schedule::arena::{Occupants, lives};
+use crate::schedule::arena::{Occupants, lifetimes};
 use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
 
 /// Tracks the users of the bytes of the arena, task by task.
 pub struct Sharing<'a> {
     schedule: &'a Schedule,
-    lives: Vec<Option<(TaskId, TaskId)>>,
+    lifetimes: Vec<Option<(TaskId, TaskId)>>,
     /// By buffer and lane, the number of tasks of the lane that must be complete before the buffer is no longer in use.
     left: Vec<Clock>,
     occupants: Occupants,
@@ -19,7 +19,7 @@ pub struct Sharing<'a> {
     /// By buffer, its sharing group; buffers of different groups must not share memory.
     groups: Vec<ReuseScope>,
     /// By buffer and section, the first and the last branch that uses it.
-    lanes: HashMap<(BufferId, usize), (usize, usize)>,
+    branches: HashMap<(BufferId, usize), (usize, usize)>,
     /// By buffer, the number of tasks of each lane that must be complete before it may be used.
     needs: Vec<Clock>,
 }
@@ -32,28 +32,28 @@ impl<'a> Sharing<'a> {
         }
         let mut left = vec![Clock::default(); count];
         let mut places = Clock::default();
-        let mut lanes = HashMap::new();
+        let mut branches = HashMap::new();
         for (id, task) in schedule.tasks.iter().enumerate() {
             let lane = task.action.lane() as usize;
-            let section = schedule.section(id).map(|section| (section, schedule.lane(id)));
+            let section = schedule.section(id).map(|section| (section, schedule.branch(id)));
             places[lane] += 1;
             for view in task.action.reads().into_iter().chain(task.action.writes()) {
                 let clock = left.get_mut(view.buffer).ok_or(Fault::NoBuffer(view.buffer))?;
                 clock[lane] = places[lane];
-                if let Some((section, lane)) = section {
-                    let (_, last) = lanes.entry((view.buffer, section)).or_insert((lane, lane));
-                    *last = lane;
+                if let Some((section, branch)) = section {
+                    let (_, last) = branches.entry((view.buffer, section)).or_insert((branch, branch));
+                    *last = branch;
                 }
             }
         }
         let sharing = Sharing {
             schedule,
-            lives: lives(schedule),
+            lifetimes: lifetimes(schedule),
             left,
             occupants: Occupants::default(),
             kept: schedule.kept(),
             groups: schedule.sharing(),
-            lanes,
+            branches,
             needs: vec![Clock::default(); count],
         };
         let inside = |id: BufferId| {
@@ -68,18 +68,18 @@ impl<'a> Sharing<'a> {
         if !self.is_own(buffer) {
             return Ok(());
         }
-        if self.lives[buffer].is_some_and(|(first, _)| first == task) {
+        if self.lifetimes[buffer].is_some_and(|(first, _)| first == task) {
             for other in self.occupants.replace(buffer, self.schedule.offsets[buffer], self.bytes(buffer)) {
                 // The buffer itself, from an earlier use by the same task.
                 if other == buffer {
                     continue;
                 }
-                let apart = self.schedule.section(task).is_some_and(|section| {
-                    let own = self.schedule.lane(task);
-                    self.lanes.get(&(other, section)).is_some_and(|&lanes| lanes != (own, own))
+                let may_overlap = self.schedule.section(task).is_some_and(|section| {
+                    let own = self.schedule.branch(task);
+                    self.branches.get(&(other, section)).is_some_and(|&branches| branches != (own, own))
                 });
                 let kept = self.kept[buffer] || self.kept[other] || self.groups[buffer] != self.groups[other];
-                if apart || kept || self.lives[other].is_some_and(|(_, last)| last >= task) {
+                if may_overlap || kept || self.lifetimes[other].is_some_and(|(_, last)| last >= task) {
                     return Err(Fault::Shared { buffer, other });
                 }
                 let left = self.left[other];

@@ -28,7 +28,7 @@ pub enum Origin {
 pub struct Summand {
     /// The elements.
     pub of: Region,
-    /// Indices of the summed dimensions, in the order of [`Facts::summed`].
+    /// Indices of the summed dimensions, in the order of [`Spec::summed`].
     pub products: Region,
 }
 
@@ -62,7 +62,7 @@ pub struct Value {
 
 /// All tensors of a plan. Invariant: a value's inputs come before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
+pub struct Spec {
     pub values: Vec<Value>,
     /// The value that the run computes.
     pub output: usize,
@@ -70,7 +70,7 @@ pub struct Facts {
     pub accumulate: bool,
 }
 
-impl Facts {
+impl Spec {
     /// The value without its redistributions.
     pub fn tensor(&self, mut value: usize) -> usize {
         while let Origin::Same { input } = self.values[value].origin {

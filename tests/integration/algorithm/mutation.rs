@@ -11,7 +11,7 @@ use einsum_dist::exec::{Factors, RankProgram, ResolvedKernel, RunOptions, Team, 
 use einsum_dist::memory::Slot;
 use einsum_dist::plan::{AlgorithmName, PipelineChoice, Source};
 use einsum_dist::schedule::collective::CollectiveAlgorithm;
-use einsum_dist::schedule::verify::{self, Facts};
+use einsum_dist::schedule::verify::{self, Spec};
 use einsum_dist::schedule::{Accumulate, Action, Home, Schedule, Task, View, Work};
 use einsum_dist::{Dtype, Machine, Options, Plan, Problem};
 use ndarray::ArrayD;
@@ -28,11 +28,11 @@ fn every_mutation_is_rejected_or_harmless() {
     while tried < MUTATIONS {
         let plan = random_plan(&mut rng);
         features(&plan).into_iter().for_each(|feature| *plans.entry(feature).or_default() += 1);
-        let facts = plan.facts();
+        let spec = plan.spec();
         let schedules: Vec<Schedule> = (0..plan.ranks()).map(|rank| plan.schedule(rank)).collect();
-        verify::whole(&schedules, &facts, None)
+        verify::whole(&schedules, &spec, None)
             .unwrap_or_else(|e| panic!("{e}: {}\n{:#?}", plan.explain(), schedules[e.rank]));
-        let expected = execute(&schedules, &facts, &plan, &mut pools).unwrap();
+        let expected = execute(&schedules, &spec, &plan, &mut pools).unwrap();
         for _ in 0..20 {
             let mut mutant = schedules.clone();
             let Some(kind) = mutate(&mut rng, &mut mutant) else { continue };
@@ -40,7 +40,7 @@ fn every_mutation_is_rejected_or_harmless() {
                 continue;
             }
             tried += 1;
-            if let Err(error) = verify::whole(&mutant, &facts, None) {
+            if let Err(error) = verify::whole(&mutant, &spec, None) {
                 *tally.entry((kind, "rejected")).or_default() += 1;
                 assert!(!error.to_string().is_empty());
                 continue;
@@ -49,7 +49,7 @@ fn every_mutation_is_rejected_or_harmless() {
                 let ranks = schedules.iter().zip(&mutant).filter(|(a, b)| a != b);
                 ranks.map(|(a, b)| format!("{a:#?}\n=====\n{b:#?}")).collect::<String>()
             };
-            match execute(&mutant, &facts, &plan, &mut pools) {
+            match execute(&mutant, &spec, &plan, &mut pools) {
                 Ok(got) if got == expected => *tally.entry((kind, "same bits")).or_default() += 1,
                 Ok(_) => panic!("accepted `{kind}` with other bits: {}\n{}", plan.explain(), difference()),
                 Err(error) => panic!("accepted `{kind}` fails: {error}: {}\n{}", plan.explain(), difference()),
@@ -66,8 +66,8 @@ fn every_mutation_is_rejected_or_harmless() {
     assert!(rejected * 10 > tried * 7, "only {rejected} of {tried} were rejected");
 }
 
-/// A contraction by a forced algorithm, also on a grid that nobody would choose, or a tree with redistributions, on groups of ranks
-/// or in a pipeline; onto an existing output or not.
+/// A contraction by a forced algorithm, also on a grid that nobody would choose, or a tree with redistributions, on
+/// groups of ranks or in a pipeline; onto an existing output or not.
 fn random_plan(rng: &mut Rng) -> Plan {
     loop {
         let ranks = 1 + rng.below(6);
@@ -129,7 +129,7 @@ fn features(plan: &Plan) -> Vec<&'static str> {
                 let alone = group.as_ref().is_some_and(|group| group.len() < plan.ranks());
                 found.extend((alone && plan.pipeline.is_none()).then_some("group"));
                 if let Algorithm::Grid(grid) = algorithm {
-                    found.push(match grid.way {
+                    found.push(match grid.algorithm {
                         CollectiveAlgorithm::Ring => "grid by rings",
                         CollectiveAlgorithm::Tree => "grid by trees",
                         CollectiveAlgorithm::Direct => "grid directly",
@@ -254,7 +254,7 @@ struct Pools(Vec<rayon::ThreadPool>);
 /// Runs the schedules of all ranks on random blocks; the output blocks of all ranks.
 fn execute(
     schedules: &[Schedule],
-    facts: &Facts,
+    spec: &Spec,
     plan: &Plan,
     pools: &mut Pools,
 ) -> Result<Vec<Option<ArrayD<f32>>>, String> {
@@ -279,7 +279,7 @@ fn execute(
                             _ => return None,
                         };
                         let mut block = ArrayD::from_elem(buffer.extents.as_slice(), 0.0f32);
-                        let shape = &facts.values[buffer.node].shape;
+                        let shape = &spec.values[buffer.node].shape;
                         let bounds: Bounds =
                             place.region.dims().iter().map(|d| d.ranges().first().cloned().unwrap_or(0..0)).collect();
                         let bytes = einsum_dist::memory::bytes_of_mut(block.as_slice_mut().unwrap());
@@ -288,9 +288,9 @@ fn execute(
                     })
                     .collect();
                 let outcome = catch_unwind(AssertUnwindSafe(|| {
-                    let verified = verify::own(schedule.clone(), facts).map_err(|e| e.to_string())?;
+                    let verified = verify::own(schedule.clone(), spec).map_err(|e| e.to_string())?;
                     let contractor = ResolvedKernel::resolve(plan.kernel, plan.dtype).map_err(|e| e.to_string())?;
-                    let program = RankProgram::compile(verified, facts, plan.dtype, contractor, 1);
+                    let program = RankProgram::compile(verified, spec, plan.dtype, contractor, 1);
                     let mut program = program.map_err(|e| e.to_string())?;
                     let blocks = schedule.buffers.iter().zip(&mut blocks).enumerate();
                     let slots = blocks.filter_map(|(id, (buffer, block))| match buffer.home {

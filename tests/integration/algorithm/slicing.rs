@@ -1,4 +1,5 @@
-//! Plans that do not fit into a memory limit run in slices: the same results, within the limit, and as much memory as planned.
+//! Plans that do not fit into a memory limit run in slices: the same results, within the limit, and as much memory as
+//! planned.
 
 use einsum_dist::distribution::Distribution;
 use einsum_dist::plan::{Measured, PathReport, PlanError};
@@ -73,13 +74,13 @@ fn half_of_the_memory_is_enough() {
             let most = |ranks: &[Measured]| ranks.iter().map(|rank| rank.peak_bytes).max().unwrap();
             assert_eq!(most(&program.measured().unwrap()), peak(&sliced), "{what}");
             // Dense blocks may need less packing than those read in place, out of whole tensors.
-            let lie = |index: usize| {
+            let block_of = |index: usize| {
                 let value = sliced.operand(index);
                 let mut block = DistTensor::zeros(&world, &sliced.operand_shape(index), &value.distribution);
                 block.assign(operands[index].view());
                 block
             };
-            let blocks: Vec<DistTensor<f64>> = (0..operands.len()).map(lie).collect();
+            let blocks: Vec<DistTensor<f64>> = (0..operands.len()).map(block_of).collect();
             let mut result = DistTensor::zeros(&world, &sliced.output_shape(), &sliced.output().distribution);
             let mut compiled = world.compile::<f64>(&sliced).unwrap();
             compiled.run_dist(1.0, &blocks.iter().collect::<Vec<_>>(), 0.0, &mut result).unwrap();
@@ -100,13 +101,14 @@ fn ranks_keep_their_blocks() {
         let whole = plan(expression, shapes, 2, None).unwrap();
         let sliced = plan(expression, shapes, 2, Some(peak(&whole) / 2)).unwrap();
         let world = World::in_process(2);
-        let lies = |index: usize, array: &ArrayD<f64>| {
+        let tensor_of = |index: usize, array: &ArrayD<f64>| {
             let distribution: &Distribution = &sliced.operand(index).distribution;
             let mut tensor = DistTensor::zeros(&world, array.shape(), distribution);
             tensor.assign(array.view());
             tensor
         };
-        let tensors: Vec<DistTensor<f64>> = operands.iter().enumerate().map(|(at, array)| lies(at, array)).collect();
+        let tensors: Vec<DistTensor<f64>> =
+            operands.iter().enumerate().map(|(at, array)| tensor_of(at, array)).collect();
         let mut out = DistTensor::zeros(&world, &sliced.output_shape(), &sliced.output().distribution);
         let mut program = world.compile::<f64>(&sliced).unwrap();
         program.run_dist(1.0, &tensors.iter().collect::<Vec<_>>(), 0.0, &mut out).unwrap();

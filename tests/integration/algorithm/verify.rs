@@ -132,8 +132,8 @@ fn faults_of_ranks_that_others_have_blocks_from_are_found() {
     // There is no c.
     for algorithm in algorithms(16).filter(|algorithm| *algorithm != AlgorithmName::BatchParallel) {
         let plan = planned("mk,kn->mn", &product, 16, Some(algorithm));
-        let facts = plan.facts();
-        follow(&|rank| plan.schedule(rank), &facts, &[0, 5]).unwrap();
+        let spec = plan.spec();
+        follow(&|rank| plan.schedule(rank), &spec, &[0, 5]).unwrap();
         for change in changes {
             // Everybody does it: somebody whose block others have among them.
             let changed = |rank: usize| {
@@ -143,7 +143,7 @@ fn faults_of_ranks_that_others_have_blocks_from_are_found() {
             if (0..16).all(|rank| changed(rank).is_none()) {
                 continue;
             }
-            let verdict = follow(&|rank| changed(rank).unwrap_or_else(|| plan.schedule(rank)), &facts, &[0, 5]);
+            let verdict = follow(&|rank| changed(rank).unwrap_or_else(|| plan.schedule(rank)), &spec, &[0, 5]);
             assert!(verdict.is_err(), "{}", plan.explain());
             found += 1;
         }

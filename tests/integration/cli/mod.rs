@@ -460,9 +460,9 @@ fn standard_error_may_be_full_and_standard_output_may_not() {
     assert_eq!(ended.code(), Some(1));
     for arguments in [&["mk,kn->mn", "-s4", "-t1"][..], &["mk,kn->mn", "-s4", "--explain", "--json"], &["--help"]] {
         let ended = program(&folder, arguments).stdout(full()).output().unwrap();
-        let said = String::from_utf8(ended.stderr).unwrap();
+        let printed = String::from_utf8(ended.stderr).unwrap();
         let expected = "error: cannot write to standard output: No space left on device\n";
-        assert_eq!((ended.status.code(), said.as_str()), (Some(1), expected), "{arguments:?}");
+        assert_eq!((ended.status.code(), printed.as_str()), (Some(1), expected), "{arguments:?}");
     }
 }
 

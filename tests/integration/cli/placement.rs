@@ -1,7 +1,8 @@
-//! Where ranks compute: what the program does on hosts of several NUMA domains, and what it says of machines that are elsewhere.
+//! Where ranks compute: what the program does on hosts of several NUMA domains, and what it says of machines that are
+//! elsewhere.
 //!
-//! `EINSUM_DIST_TOPOLOGY` splits the cores of this host into domains, so that binding is real. Tests that need two cores do nothing
-//! where this process has one.
+//! `EINSUM_DIST_TOPOLOGY` splits the cores of this host into domains, so that binding is real. Tests that need two
+//! cores do nothing where this process has one.
 
 use crate::command::{Folder, Ran, executable, program, ran};
 use einsum_dist::api::host;
@@ -85,12 +86,12 @@ fn ranks_of_this_host_say_where_they_are() {
     assert_eq!(report["ranks"].as_u64(), Some(topology.ranks() as u64));
     let numbers: Vec<Value> = topology.domains.iter().map(|domain| json!(domain.number)).collect();
     assert_eq!(of_ranks(&report, "numa"), numbers);
-    let said = here(&["mk,kn->mn", "-s64", "-n2", "-t1", "-v"]).err;
+    let printed = here(&["mk,kn->mn", "-s64", "-n2", "-t1", "-v"]).err;
     assert!(
-        said.contains(&format!("\ntopology  {}\nplacement rank 0: NUMA domain", host::topology().unwrap())),
-        "{said}"
+        printed.contains(&format!("\ntopology  {}\nplacement rank 0: NUMA domain", host::topology().unwrap())),
+        "{printed}"
     );
-    assert!(said.contains("\n          rank 1: NUMA domain"), "{said}");
+    assert!(printed.contains("\n          rank 1: NUMA domain"), "{printed}");
 }
 
 #[test]
@@ -99,8 +100,8 @@ fn more_ranks_than_cores_share_them() {
     let Some([first, second]) = two_units() else { return };
     let ran = on_two(&folder, &["mk,kn->mn", "-s64", "-n3", "-t1", "-v", "--check", "--json"]).well();
     let crowded = |rank: usize| format!("rank {rank}: NUMA domain {first}, all threads on {first}\n          ");
-    let said = format!("placement {}{}rank 2: NUMA domain {second}, workers on {second}\n", crowded(0), crowded(1));
-    assert!(ran.err.contains(&said), "{}", ran.err);
+    let printed = format!("placement {}{}rank 2: NUMA domain {second}, workers on {second}\n", crowded(0), crowded(1));
+    assert!(ran.err.contains(&printed), "{}", ran.err);
     assert_eq!(of_ranks(&ran.json(), "numa"), [json!(first), json!(first), json!(second)]);
 }
 

@@ -1,7 +1,8 @@
-//! Whatever goes wrong on one rank ends all of them within seconds, with an exit code that is not 0, a message that says where, and no
-//! file that is half written.
+//! Whatever goes wrong on one rank ends all of them within seconds, with an exit code that is not 0, a message that
+//! says where, and no file that is half written.
 //!
-//! Ranks of one process and, where `EINSUM_DIST_MPIRUN` names a launcher and its options, processes of MPI by every transport.
+//! Ranks of one process and, where `EINSUM_DIST_MPIRUN` names a launcher and its options, processes of MPI by every
+//! transport.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,8 +46,8 @@ fn watched(command: &mut Command, folder: &Folder) -> (bool, Ran) {
     })
 }
 
-/// The ring sends, receives and computes on every rank; the result leaves in five parts, the first of which is in the file when
-/// the second run begins.
+/// The ring sends, receives and computes on every rank; the result leaves in five parts, the first of which is in the
+/// file when the second run begins.
 const RING: [&str; 8] =
     ["mk,kn->mn", "-sm=120,k=16,n=160", "-t1", "--algorithm", "ring-k", "--memory-limit", "16kB", "-oc.npy"];
 
@@ -107,8 +108,8 @@ fn a_process_that_is_silent_while_the_others_write_ends_all() {
     }
 }
 
-/// Rank 1 gets a signal in the middle of a long run. Who is killed says nothing, and its peers are ended by the launcher, which says
-/// which process it was and how it ended.
+/// Rank 1 gets a signal in the middle of a long run. Who is killed says nothing, and its peers are ended by the
+/// launcher, which says which process it was and how it ended.
 #[test]
 fn a_process_that_is_killed_or_stopped_ends_all() {
     let folder = Folder::new("mpi-killed");
@@ -129,8 +130,8 @@ fn a_process_that_is_killed_or_stopped_ends_all() {
         if signal == "STOP" {
             says(&ended, "einsum-dist: rank ", "no answer from ");
         } else {
-            let said = format!("{}{}", ended.out, ended.err).to_lowercase();
-            assert!(said.contains("signal 9") || said.contains("exit code: 9"), "{}\n{}", ended.out, ended.err);
+            let printed = format!("{}{}", ended.out, ended.err).to_lowercase();
+            assert!(printed.contains("signal 9") || printed.contains("exit code: 9"), "{}\n{}", ended.out, ended.err);
         }
     }
 }
@@ -201,7 +202,8 @@ fn a_trace_that_cannot_be_written_leaves_the_result() {
     }
 }
 
-/// Where processes can share little more than MPI itself takes they say so, or send messages; nobody hangs or is killed by a signal.
+/// Where processes can share little more than MPI itself takes they say so, or send messages; nobody hangs or is killed
+/// by a signal.
 #[test]
 fn little_memory_to_share_is_an_error_of_all_or_none() {
     let folder = Folder::new("little");

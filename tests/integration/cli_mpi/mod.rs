@@ -63,17 +63,17 @@ fn masks_that_starve_workers_are_said() {
         Some(ran(command.args(flags)).well().err)
     };
     // This host has fewer cores than that.
-    let Some(said) = warned("pack:2 numa:1 core:4096", &[]) else { return };
-    let warnings: Vec<&str> = said.lines().filter(|line| line.starts_with("warning: ")).collect();
-    let [warning] = warnings[..] else { panic!("{said}") };
+    let Some(printed) = warned("pack:2 numa:1 core:4096", &[]) else { return };
+    let warnings: Vec<&str> = printed.lines().filter(|line| line.starts_with("warning: ")).collect();
+    let [warning] = warnings[..] else { panic!("{printed}") };
     let ends = ", its share of the host is 4096; try mpirun --bind-to none, or --map-by numa --bind-to numa";
     assert!(
         warning.starts_with("warning: the affinity mask of rank 0 leaves it ") && warning.ends_with(ends),
         "{warning}"
     );
     for quiet in [&["-q"][..], &["-t1"]] {
-        let said = warned("pack:2 numa:1 core:4096", quiet).unwrap();
-        assert!(!said.contains("warning: "), "{quiet:?}: {said}");
+        let printed = warned("pack:2 numa:1 core:4096", quiet).unwrap();
+        assert!(!printed.contains("warning: "), "{quiet:?}: {printed}");
     }
 }
 

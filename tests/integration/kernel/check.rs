@@ -6,7 +6,7 @@ use super::expected::{expected, index_of};
 use super::targets::{kernels, name};
 use super::tensor::Tensor;
 use crate::common::Rng;
-use einsum_dist::kernel::{Checked, Element, Workspace, contract_planned, error_bound, plan};
+use einsum_dist::kernel::{Element, ReferenceValue, Workspace, contract_planned, error_bound, plan};
 use einsum_dist::local_plan::Target;
 use ndarray::ArrayViewD;
 use num_complex::Complex;
@@ -72,7 +72,7 @@ impl<T: Element> Trial<T> {
     }
 }
 
-fn update<T: Element>(alpha: T, sum: Checked, beta: T, before: T) -> (Complex<f64>, f64) {
+fn update<T: Element>(alpha: T, sum: ReferenceValue, beta: T, before: T) -> (Complex<f64>, f64) {
     let (alpha, beta, before) = (alpha.to_c64(), beta.to_c64(), before.to_c64());
     let value = alpha * sum.value + beta * before;
     (value, alpha.norm() * sum.magnitude + (beta * before).norm())

@@ -34,7 +34,7 @@ impl Coverage {
                     self.count(match share.nest {
                         Nest::Line(_) => "loops along out",
                         Nest::Dots(_) => "loops along the sum",
-                        Nest::Any(_) => "loops with any steps",
+                        Nest::Strided(_) => "loops with any steps",
                     });
                 }
             }

@@ -6,7 +6,7 @@
 use super::case::Case;
 use crate::common::Rng;
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Checked, Element, reference_element};
+use einsum_dist::kernel::{Element, ReferenceValue, reference_element};
 use ndarray::ArrayViewD;
 use num_complex::Complex;
 
@@ -40,17 +40,22 @@ impl Operand {
 }
 
 /// All elements of left right in the order of out's indices, the last running fastest.
-pub fn expected<T: Element>(rng: &mut Rng, case: &Case, left: &ArrayViewD<T>, right: &ArrayViewD<T>) -> Vec<Checked> {
+pub fn expected<T: Element>(
+    rng: &mut Rng,
+    case: &Case,
+    left: &ArrayViewD<T>,
+    right: &ArrayViewD<T>,
+) -> Vec<ReferenceValue> {
     let [a, b] = [Operand::new(case, &case.left, left), Operand::new(case, &case.right, right)];
     let elements = a.of_out.iter().zip(&b.of_out).map(|(&row, &column)| {
-        let mut sum = Checked { terms: a.of_sum.len() as u64, ..Checked::default() };
+        let mut sum = ReferenceValue { terms: a.of_sum.len() as u64, ..ReferenceValue::default() };
         for (&i, &j) in a.of_sum.iter().zip(&b.of_sum) {
             sum.value += a.values[row + i] * b.values[column + j];
             sum.magnitude += a.norms[row + i] * b.norms[column + j];
         }
         sum
     });
-    let elements: Vec<Checked> = elements.collect();
+    let elements: Vec<ReferenceValue> = elements.collect();
     let operands = [(&case.left[..], left.view()), (&case.right[..], right.view())];
     let samples = if elements.is_empty() { 0 } else { elements.len().min(SAMPLED / case.terms().max(1)) };
     for _ in 0..samples {

@@ -7,7 +7,7 @@ use einsum_dist::dtype::Dtype;
 use einsum_dist::kernel::{
     Element, Workspace, available, contract_planned, error_bound, has_xsmm, host, plan, plan_unary, unary_planned,
 };
-use einsum_dist::local_plan::{Family, Isa, Layout, SumOf, Target, longest_chain};
+use einsum_dist::local_plan::{Isa, KernelFamily, Layout, SumKind, Target, longest_chain};
 use einsum_dist::{Machine, Options, Problem};
 use ndarray::{Array2, ArrayD, ArrayViewD, Dimension, IxDyn, ShapeBuilder, s};
 use num_complex::Complex;
@@ -50,7 +50,8 @@ fn worst<T: Element>(got: &ArrayD<T>, want: &[(Complex<f64>, f64)]) -> f64 {
     got.iter().zip(want).map(|(got, (value, sum))| (got.to_c64() - value).norm() / sum).fold(0.0, f64::max)
 }
 
-/// Sums of terms and of their absolute values, with the errors of the additions: better than any result in double precision.
+/// Sums of terms and of their absolute values, with the errors of the additions: better than any result in double
+/// precision.
 #[derive(Clone, Default)]
 struct Exact {
     parts: [(f64, f64); 2],
@@ -90,7 +91,7 @@ fn offset(steps: &[usize; 4], index: &[usize]) -> usize {
 }
 
 /// `sizes`: extents of the labels, in the order of the alphabet from `a` on.
-fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumOf, columns: bool, data: Data) {
+fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumKind, columns: bool, data: Data) {
     // Types differ in vectors only.
     if T::DTYPE != Dtype::Float32 && data != Data::Constant {
         return;
@@ -113,7 +114,7 @@ fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumOf, columns: bool
     let want: Vec<_> = want.iter().map(Exact::total).collect();
     let bound = error_bound(T::DTYPE, longest_chain(terms as u64, of) + 2, 2);
     // LIBXSMM has its own instructions, whatever loops have.
-    let xsmm = has_xsmm().then(|| Target { family: Family::Xsmm, threads: 1, ..host() });
+    let xsmm = has_xsmm().then(|| Target { family: KernelFamily::Xsmm, threads: 1, ..host() });
     let own = isas().flat_map(|isa| [(isa, 1), (isa, 2)]).map(|(isa, threads)| Target { isa, threads, ..host() });
     for target in own.chain(xsmm) {
         let mut c = ArrayD::from_elem(IxDyn(&shape(&out)), T::from_f64(f64::NAN, 0.0));
@@ -137,34 +138,34 @@ fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumOf, columns: bool
 fn contractions_of_every_nest() {
     for data in DATA {
         // Dot products; the same along other strides, whole and in short stretches.
-        contraction::<f32>("a,a->", &[100_001], SumOf::Number, false, data);
-        contraction::<f64>("a,a->", &[100_001], SumOf::Number, false, data);
-        contraction::<Complex<f32>>("a,a->", &[100_001], SumOf::Number, false, data);
-        contraction::<Complex<f64>>("a,a->", &[50_001], SumOf::Number, false, data);
-        contraction::<f32>("ab,ba->", &[300, 301], SumOf::Number, false, data);
-        contraction::<f32>("ab,ba->", &[2, 30_000], SumOf::Number, false, data);
-        contraction::<Complex<f32>>("ab,ab->", &[300, 301], SumOf::Number, true, data);
+        contraction::<f32>("a,a->", &[100_001], SumKind::Number, false, data);
+        contraction::<f64>("a,a->", &[100_001], SumKind::Number, false, data);
+        contraction::<Complex<f32>>("a,a->", &[100_001], SumKind::Number, false, data);
+        contraction::<Complex<f64>>("a,a->", &[50_001], SumKind::Number, false, data);
+        contraction::<f32>("ab,ba->", &[300, 301], SumKind::Number, false, data);
+        contraction::<f32>("ab,ba->", &[2, 30_000], SumKind::Number, false, data);
+        contraction::<Complex<f32>>("ab,ab->", &[300, 301], SumKind::Number, true, data);
         // Matrix-vector products both ways, with few and with many rows.
-        contraction::<f32>("ab,b->a", &[3, 40_003], SumOf::Loops, false, data);
-        contraction::<f32>("ba,b->a", &[3, 40_003], SumOf::Loops, false, data);
-        contraction::<f32>("ba,b->a", &[70, 5_003], SumOf::Loops, false, data);
-        contraction::<Complex<f32>>("ba,b->a", &[17, 20_003], SumOf::Loops, false, data);
-        contraction::<f64>("cab,cb->a", &[5, 200, 150], SumOf::Loops, false, data);
+        contraction::<f32>("ab,b->a", &[3, 40_003], SumKind::Loops, false, data);
+        contraction::<f32>("ba,b->a", &[3, 40_003], SumKind::Loops, false, data);
+        contraction::<f32>("ba,b->a", &[70, 5_003], SumKind::Loops, false, data);
+        contraction::<Complex<f32>>("ba,b->a", &[17, 20_003], SumKind::Loops, false, data);
+        contraction::<f64>("cab,cb->a", &[5, 200, 150], SumKind::Loops, false, data);
         // Batches of dot products, side by side and not.
-        contraction::<f32>("ab,ab->a", &[4, 50_003], SumOf::Loops, false, data);
-        contraction::<f32>("ba,ba->a", &[4, 50_003], SumOf::Loops, false, data);
-        contraction::<f32>("ab,ba->a", &[4, 50_003], SumOf::Loops, false, data);
+        contraction::<f32>("ab,ab->a", &[4, 50_003], SumKind::Loops, false, data);
+        contraction::<f32>("ba,ba->a", &[4, 50_003], SumKind::Loops, false, data);
+        contraction::<f32>("ab,ba->a", &[4, 50_003], SumKind::Loops, false, data);
     }
 }
 
 #[test]
 fn matrix_products_of_deep_sums() {
     for data in DATA {
-        contraction::<f32>("ab,bc->ac", &[4, 40_000, 4], SumOf::Products, false, data);
-        contraction::<f32>("ba,bc->ac", &[2, 60_000, 2], SumOf::Products, false, data);
-        contraction::<f64>("ab,cb->ac", &[3, 30_000, 5], SumOf::Products, false, data);
-        contraction::<Complex<f32>>("ab,bc->ac", &[4, 20_000, 4], SumOf::Products, false, data);
-        contraction::<f32>("dab,dbc->dac", &[4, 20_000, 4, 3], SumOf::Products, false, data);
+        contraction::<f32>("ab,bc->ac", &[4, 40_000, 4], SumKind::Products, false, data);
+        contraction::<f32>("ba,bc->ac", &[2, 60_000, 2], SumKind::Products, false, data);
+        contraction::<f64>("ab,cb->ac", &[3, 30_000, 5], SumKind::Products, false, data);
+        contraction::<Complex<f32>>("ab,bc->ac", &[4, 20_000, 4], SumKind::Products, false, data);
+        contraction::<f32>("dab,dbc->dac", &[4, 20_000, 4, 3], SumKind::Products, false, data);
     }
 }
 
@@ -182,7 +183,7 @@ fn sums<T: Element>(text: &str, sizes: &[usize], columns: bool, data: Data) {
         want[offset(&to, index.slice())].add(x[offset(&from, index.slice())].to_c64());
     }
     let want: Vec<_> = want.iter().map(Exact::total).collect();
-    let bound = error_bound(T::DTYPE, longest_chain(terms as u64, SumOf::Number), 0);
+    let bound = error_bound(T::DTYPE, longest_chain(terms as u64, SumKind::Number), 0);
     for (isa, threads) in isas().flat_map(|isa| [(isa, 1), (isa, 3)]) {
         let mut c = ArrayD::from_elem(IxDyn(&shape(&out)), T::from_f64(f64::NAN, 0.0));
         let layouts = [(&input, a.shape(), a.strides()), (&out, c.shape(), c.strides())];
@@ -229,7 +230,7 @@ fn sums_of_short_lines() {
         let part: ArrayViewD<T> = whole.slice(s![.., ..width]).into_dyn();
         let ab = labels("ab");
         let (terms, value) = ((lines * width) as u64, whole[[0, 0]].to_c64().re);
-        let chain = longest_chain(terms, SumOf::Number);
+        let chain = longest_chain(terms, SumKind::Number);
         let off = |got: T, want: f64| (got.to_c64().re - want).abs() / want;
         for (isa, threads) in isas().flat_map(|isa| [(isa, 1), (isa, 3)]) {
             let mut sum = ArrayD::from_elem(IxDyn(&[]), T::ZERO);
@@ -264,13 +265,13 @@ fn generated_products_of_deep_sums() {
         let [a, b] = shape.map(|shape| ArrayD::from_elem(IxDyn(&shape), 0.7f32));
         let depth = a.len() / if text.starts_with('m') { shape[0][0] } else { shape[0][1] };
         let mut c = ArrayD::from_elem(IxDyn(&[a.len() / depth, b.len() / depth]), 0.0f32);
-        let target = Target { family: Family::Xsmm, threads: 1, ..host() };
+        let target = Target { family: KernelFamily::Xsmm, threads: 1, ..host() };
         let plan = plan((&left, &a.view()), (&right, &b.view()), (&out, &c.view()), &target);
         let mut workspace = Workspace::new();
         contract_planned(&plan, 1.0, a.view(), b.view(), 0.0, c.view_mut(), &mut workspace).unwrap();
         let want = f64::from(0.7f32).powi(2) * depth as f64;
         let error = c.iter().map(|&got| (f64::from(got) - want).abs() / want).fold(0.0, f64::max);
-        let bound = error_bound(Dtype::Float32, longest_chain(depth as u64, SumOf::Products), 2);
+        let bound = error_bound(Dtype::Float32, longest_chain(depth as u64, SumKind::Products), 2);
         assert!(error <= bound, "{text}: {error:e}, not {bound:e}: {:?}", plan.body());
     }
 }
@@ -281,8 +282,8 @@ fn small_products_onto_out() {
     let (runs, depth) = (400, 64);
     let (a, b) = (ArrayD::from_elem(IxDyn(&[5, 8, depth]), 0.1f32), ArrayD::from_elem(IxDyn(&[5, depth, 8]), 0.1f32));
     let [left, right, out] = ["bmk", "bkn", "bmn"].map(labels);
-    let mut families = vec![Family::Own];
-    families.extend(has_xsmm().then_some([Family::Mixed, Family::Xsmm]).into_iter().flatten());
+    let mut families = vec![KernelFamily::Own];
+    families.extend(has_xsmm().then_some([KernelFamily::Mixed, KernelFamily::Xsmm]).into_iter().flatten());
     for family in families {
         let mut c = ArrayD::from_elem(IxDyn(&[5, 8, 8]), 0.0f32);
         let target = Target { family, threads: 1, ..host() };
@@ -311,7 +312,7 @@ fn sums_of_diagonals_are_counted() {
         for ranks in [1, 2] {
             let shaped = Problem::parse(text).unwrap().shapes(std::slice::from_ref(&shape)).unwrap();
             let counted = shaped.plan(&Machine::new(ranks, 1), &Options::default()).unwrap().roundings();
-            let least = longest_chain(terms, SumOf::Number) + if terms > 0 { ranks as u64 - 1 } else { 0 };
+            let least = longest_chain(terms, SumKind::Number) + if terms > 0 { ranks as u64 - 1 } else { 0 };
             assert!((least..least + 4).contains(&counted), "{text} on {ranks}: {counted}, not {least}");
         }
     }

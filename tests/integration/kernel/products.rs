@@ -3,7 +3,7 @@
 use einsum_dist::Dtype;
 use einsum_dist::dims::Label;
 use einsum_dist::kernel::{Element, Workspace, contract_planned, error_bound, has_xsmm, host, plan, reference_element};
-use einsum_dist::local_plan::{Body, Family, Target};
+use einsum_dist::local_plan::{Body, KernelFamily, Target};
 use ndarray::{ArrayD, ArrayViewD, Axis, Dimension, IxDyn, Slice};
 
 use crate::common::Rng;
@@ -78,7 +78,8 @@ fn check<T: Element>([left, right, out]: [&str; 3], targets: &[(Target, Option<u
 }
 
 fn everywhere<T: Element>() {
-    let families: &[Family] = if has_xsmm() { &[Family::Own, Family::Xsmm, Family::Mixed] } else { &[Family::Own] };
+    let families: &[KernelFamily] =
+        if has_xsmm() { &[KernelFamily::Own, KernelFamily::Xsmm, KernelFamily::Mixed] } else { &[KernelFamily::Own] };
     let real = !matches!(T::DTYPE, Dtype::Complex64 | Dtype::Complex128);
     for terms in [
         ["bmk", "bkn", "bmn"],
@@ -91,7 +92,7 @@ fn everywhere<T: Element>() {
         // Rows of out are rows of neither operand there.
         let whole = terms[2] != "bnm";
         let targets = families.iter().flat_map(|&family| {
-            let generated = family != Family::Own && real && whole;
+            let generated = family != KernelFamily::Own && real && whole;
             [1, 3].map(|threads| (Target { family, threads, ..host() }, generated.then_some(threads)))
         });
         check::<T>(terms, &targets.collect::<Vec<_>>());

@@ -3,7 +3,7 @@
 use einsum_dist::Element;
 use einsum_dist::dims::Label;
 use einsum_dist::kernel::{Workspace, available, contract_planned, error_bound, plan, reference_element};
-use einsum_dist::local_plan::{Body, Family, Isa, Target};
+use einsum_dist::local_plan::{Body, Isa, KernelFamily, Target};
 use ndarray::{ArrayD, ArrayView, ArrayViewD, ArrayViewMut, IxDyn};
 use num_complex::Complex;
 
@@ -66,7 +66,7 @@ fn everywhere<T: Element>() {
             let target = Target { threads, ..target };
             for alpha in [0.5, 1.0] {
                 let streams = check::<T>(&target, 0, alpha, 0.0);
-                streamed |= streams && target.isa == Isa::Avx512 && target.family == Family::Own;
+                streamed |= streams && target.isa == Isa::Avx512 && target.family == KernelFamily::Own;
                 check::<T>(&target, 1, alpha, 0.0);
                 check::<T>(&target, 0, alpha, 0.5);
                 check::<T>(&target, 0, alpha, 1.0);

@@ -3,7 +3,7 @@
 use super::tensor::Tensor;
 use crate::common::Rng;
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Checked, Element, add, copy, error_bound, fill, reference, scale, unary};
+use einsum_dist::kernel::{Element, ReferenceValue, add, copy, error_bound, fill, reference, scale, unary};
 use ndarray::{ArrayD, IxDyn};
 use num_complex::Complex;
 
@@ -26,7 +26,7 @@ fn random_unary<T: Element>(seed: u64) {
         out.fill_memory(mark);
         out.view_mut().fill(T::from_f64(f64::NAN, f64::NAN));
         unary((&labels, input.view()), (&kept, out.view_mut()));
-        let mut want = ArrayD::from_elem(IxDyn(&shape(&kept)), Checked::default());
+        let mut want = ArrayD::from_elem(IxDyn(&shape(&kept)), ReferenceValue::default());
         reference(&[(&labels, input.view())], (&kept, want.view_mut()));
         for (got, want) in out.view().iter().zip(&want) {
             let error = (got.to_c64() - want.value).norm();

@@ -1,23 +1,24 @@
-//! Random contractions whose three tensors lie anyhow, misaligned and replicated, on 1 to 12 ranks: results, proofs, and bytes; those
-//! of `slicing` counted independently.
+//! Random contractions whose three tensors lie anyhow, misaligned and replicated, on 1 to 12 ranks: results, proofs,
+//! and bytes; those of `slicing` counted independently.
 //!
-//! `EINSUM_DIST_ALL_ALGORITHMS=1` runs every contraction with every algorithm that applies, not with one of them in turns.
+//! `EINSUM_DIST_ALL_ALGORITHMS=1` runs every contraction with every algorithm that applies, not with one of them in
+//! turns.
 
 use crate::common::{Balance, Case, Rng};
 use einsum_dist::algorithm::{Algorithm, Slicing, Stationary};
 use einsum_dist::distribution::Distribution;
-use einsum_dist::plan::{AlgorithmName, Fixed, Source};
+use einsum_dist::plan::{AlgorithmName, FixedDistributions, Source};
 use einsum_dist::{Plan, World};
 
 /// Those by `slicing`, and by any algorithm.
 const CASES: [usize; 2] = [1000, 4000];
 
-/// Counts what ranks must receive from sets of indices, one dimension at a time, and from where tensors lie; nothing else of
-/// the plan is used but which tensor stays.
+/// Counts what ranks must receive from sets of indices, one dimension at a time, and from where tensors lie; nothing
+/// else of the plan is used but which tensor stays.
 struct Counted<'a> {
     case: &'a Case,
     ranks: usize,
-    lies: [&'a Distribution; 3],
+    distributions: [&'a Distribution; 3],
     stationary: Stationary,
 }
 
@@ -30,8 +31,8 @@ impl<'a> Counted<'a> {
         else {
             panic!("one contraction by slicing")
         };
-        let lies = [plan.operand(0), plan.operand(1), plan.output()].map(|value| &value.distribution);
-        Counted { case, ranks: plan.ranks(), lies, stationary }
+        let distributions = [plan.operand(0), plan.operand(1), plan.output()].map(|value| &value.distribution);
+        Counted { case, ranks: plan.ranks(), distributions, stationary }
     }
 
     fn labels(&self, tensor: usize) -> &[usize] {
@@ -44,7 +45,7 @@ impl<'a> Counted<'a> {
 
     /// The indices of a rank's block; of all where the tensor has no such label.
     fn block(&self, tensor: usize, rank: usize) -> Option<Sets> {
-        let region = self.lies[tensor].block(&self.case.shape(self.labels(tensor)), rank)?;
+        let region = self.distributions[tensor].block(&self.case.shape(self.labels(tensor)), rank)?;
         let mut sets: Sets = self.case.extents.iter().map(|&extent| vec![true; extent]).collect();
         for (&label, dim) in self.labels(tensor).iter().zip(region.dims()) {
             sets[label].iter_mut().enumerate().for_each(|(index, holds)| {
@@ -58,7 +59,7 @@ impl<'a> Counted<'a> {
     fn share(&self, rank: usize) -> Option<Sets> {
         let stays = self.stays();
         let mut sets = self.block(stays, rank)?;
-        let (replicas, number) = (self.lies[stays].replicas(), self.lies[stays].replica(rank)?);
+        let (replicas, number) = (self.distributions[stays].replicas(), self.distributions[stays].replica(rank)?);
         let of_tensors: Vec<usize> = (0..3).flat_map(|tensor| self.labels(tensor).to_vec()).collect();
         let longest = |some: &dyn Fn(usize) -> bool| {
             let labels = of_tensors.iter().copied().filter(|&label| some(label));
@@ -95,7 +96,7 @@ impl<'a> Counted<'a> {
                 received += if nothing_along { 0 } else { needed - has };
             }
         }
-        let out = self.lies[2];
+        let out = self.distributions[2];
         if let Some(block) = self.block(2, rank) {
             for maker in (0..self.ranks).filter(|&maker| stays != 2 && maker != rank) {
                 let Some(share) = self.share(maker) else { continue };
@@ -134,7 +135,7 @@ fn tensors_that_lie_anyhow() {
         let fixed = case.anyhow(&mut rng, ranks);
         let accumulate = rng.below(3) == 0;
         let plan = case.plan_fixed(ranks, AlgorithmName::Slicing, &fixed, false).expect("slicing always applies");
-        lies_so(&plan, &fixed);
+        assert_distributions(&plan, &fixed);
         let world = World::in_process(ranks);
         case.check(&world, &plan, number as u64, accumulate);
         let counted = Counted::new(&case, &plan);
@@ -150,7 +151,7 @@ fn tensors_that_lie_anyhow() {
 }
 
 /// Operands and result lie where they are said to, with a plan's own steps between.
-fn lies_so(plan: &Plan, fixed: &Fixed) {
+fn assert_distributions(plan: &Plan, fixed: &FixedDistributions) {
     let planned = [plan.operand(0), plan.operand(1), plan.output()].map(|value| Some(&value.distribution));
     assert_eq!(planned, [fixed.operands[0].as_ref(), fixed.operands[1].as_ref(), fixed.output.as_ref()]);
 }
@@ -171,7 +172,7 @@ fn every_algorithm_from_anywhere_to_anywhere() {
         let plan = |algorithm| case.plan_fixed(ranks, algorithm, &fixed, planned);
         let among = AlgorithmName::ALL.chunks(if all { 1 } else { AlgorithmName::ALL.len() });
         for plan in among.filter_map(|among| balance.plan(among, !case.is_empty(), plan)) {
-            lies_so(&plan, &fixed);
+            assert_distributions(&plan, &fixed);
             case.check(&World::in_process(ranks), &plan, number as u64, accumulate);
         }
     }

@@ -1,10 +1,11 @@
-//! What must hold for chosen contractions and trees: bytes of closed form, inputs as they were, the same bits, and errors.
+//! What must hold for chosen contractions and trees: bytes of closed form, inputs as they were, the same bits, and
+//! errors.
 
 use crate::common::{Rng, random};
 use einsum_dist::dims::Label;
 use einsum_dist::distribution::{Axis, Cut, Distribution, Intervals, Owners, Region, Role};
-use einsum_dist::exec::{Alone, Metrics, RunOptions};
-use einsum_dist::kernel::{Checked, error_bound, reference};
+use einsum_dist::exec::{Metrics, Only, RunOptions};
+use einsum_dist::kernel::{ReferenceValue, error_bound, reference};
 use einsum_dist::plan::{AlgorithmName, Source};
 use einsum_dist::schedule::Lane;
 use einsum_dist::tree::Step;
@@ -50,7 +51,7 @@ fn check<T: Element>(expression: &str, operands: &[ArrayViewD<T>], out: &ArrayD<
         }
     }
     let labels = &tree.nodes[tree.root()].labels;
-    let mut want = ArrayD::from_elem(tree.shape(labels), Checked::default());
+    let mut want = ArrayD::from_elem(tree.shape(labels), ReferenceValue::default());
     reference(&leaves, (labels, want.view_mut()));
     assert_eq!(want.shape(), out.shape(), "{expression} {what}");
     for (want, got) in want.iter().zip(out) {
@@ -221,9 +222,9 @@ fn either_half_of_a_run_runs_alone() {
         let ranks = algorithm.ranks().at_most(5);
         let plan = batched(ranks, algorithm);
         let planned: u64 = (0..ranks).map(|rank| plan.schedule(rank).bytes_received()).sum();
-        for (alone, bytes) in [(Alone::Work, 0), (Alone::Transfers, planned)] {
+        for (only, bytes) in [(Only::Work, 0), (Only::Transfers, planned)] {
             for (overlap, window) in [(true, 4), (true, 1), (false, 4)] {
-                let options = RunOptions { overlap, window, alone: Some(alone), ..RunOptions::default() };
+                let options = RunOptions { overlap, window, only: Some(only), ..RunOptions::default() };
                 let world = World::in_process(ranks).with(options);
                 let mut program = world.compile::<f64>(&plan).unwrap();
                 let [left, right] = [0, 1].map(|index| {
@@ -234,7 +235,7 @@ fn either_half_of_a_run_runs_alone() {
                 let mut out = DistTensor::zeros(&world, &value.shape, &value.distribution);
                 // Twice: what one run leaves does not hold up the next.
                 (0..2).for_each(|_| program.run_dist(1.0, &[&left, &right], 0.0, &mut out).unwrap());
-                assert_eq!(world.moved().received, 2 * bytes, "{}, {alone:?}", algorithm.name());
+                assert_eq!(world.moved().received, 2 * bytes, "{}, {only:?}", algorithm.name());
                 let work = |rank: usize, metrics: &Metrics| {
                     let schedule = plan.schedule(rank);
                     let tasks = schedule.tasks.iter().zip(&metrics.tasks);
@@ -244,7 +245,7 @@ fn either_half_of_a_run_runs_alone() {
                         .sum::<f64>()
                 };
                 let worked = program.metrics().iter().enumerate().any(|(rank, metrics)| work(rank, metrics) > 0.0);
-                assert_eq!(worked, alone == Alone::Work, "{}, {alone:?}", algorithm.name());
+                assert_eq!(worked, only == Only::Work, "{}, {only:?}", algorithm.name());
             }
         }
     }
@@ -493,8 +494,8 @@ fn calls_that_do_not_fit_are_errors() {
         .collect();
     let elsewhere = tensors[0].redistribute(&world, &Distribution::single()).unwrap();
     let mut out = DistTensor::zeros(&world, &plan.output().shape, &plan.output().distribution);
-    let told = refused(program.run_dist(1.0, &[&elsewhere, &tensors[1]], 0.0, &mut out));
-    assert!(told.contains("operand 0 lies as rank 0, the plan wants d"), "{told}");
+    let message = refused(program.run_dist(1.0, &[&elsewhere, &tensors[1]], 0.0, &mut out));
+    assert!(message.contains("operand 0 lies as rank 0, the plan wants d"), "{message}");
     assert!(refused(program.run_dist(1.0, &[&tensors[1], &tensors[1]], 0.0, &mut out)).contains("operand 0 has shape"));
     assert!(
         refused(DistTensor::<f64>::from_root(&world, None, &[3], &Distribution::single())).contains("rank 0 has no")

@@ -1,5 +1,5 @@
-//! Results that leave in parts, where operands and the whole result do not fit: the same elements, with as much memory as
-//! planned, in memory and in files.
+//! Results that leave in parts, where operands and the whole result do not fit: the same elements, with as much memory
+//! as planned, in memory and in files.
 
 use crate::common::Rng;
 use einsum_dist::distribution::{Bounds, Distribution};
@@ -115,8 +115,8 @@ fn check<T: Element>(network: &Network, sliced: &Plan) {
     let borrowed: Vec<&dyn Operand<T>> = operands.iter().map(|operand| operand as _).collect();
     let prior = whole_numbers::<T>(&alone.output_shape(), 9);
     let world = World::in_process(sliced.ranks());
-    let lie = |(at, array)| lying(&world, array, &sliced.operand(at).distribution);
-    let tensors: Vec<DistTensor<T>> = operands.iter().enumerate().map(lie).collect();
+    let tensor_of = |(at, array)| lying(&world, array, &sliced.operand(at).distribution);
+    let tensors: Vec<DistTensor<T>> = operands.iter().enumerate().map(tensor_of).collect();
     let tensors: Vec<&DistTensor<T>> = tensors.iter().collect();
     let distribution = &sliced.output().distribution;
     sliced.verify().unwrap();

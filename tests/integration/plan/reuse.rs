@@ -1,5 +1,5 @@
-//! A program that runs again on changed data: everything is new but what is made of constant operands alone, and that is not
-//! computed again.
+//! A program that runs again on changed data: everything is new but what is made of constant operands alone, and that
+//! is not computed again.
 
 use einsum_dist::plan::{AlgorithmName, PlanError};
 use einsum_dist::schedule::verify::{self, Fault};
@@ -152,7 +152,8 @@ fn a_constant_that_changes_unsaid_is_not_noticed() {
     assert_eq!(program.run(&borrowed(&operands)).unwrap(), fresh(expression, &operands));
 }
 
-/// In slices: `gd,de` lacks the sliced dimensions, which are of `abf`, and is computed in the first slice only, or never again if it is constant.
+/// In slices: `gd,de` lacks the sliced dimensions, which are of `abf`, and is computed in the first slice only, or
+/// never again if it is constant.
 #[test]
 fn slices_keep_what_they_have_in_common() {
     let expression = "[[[ab,bf->abf],b->af],fg->ag],[gd,de->ge]->ae";
@@ -231,7 +232,7 @@ fn the_verifier_knows_what_is_kept() {
     let (expression, shapes) = CASES[1];
     let operands: Vec<ArrayD<f64>> = shapes.iter().enumerate().map(|(i, s)| operand(i, s)).collect();
     let plan = plan(expression, &operands, 1, Options { constant: vec![0, 1], ..options() }).unwrap();
-    let fault = |schedule| verify::own(schedule, &plan.facts()).map(|_| ()).map_err(|error| error.fault);
+    let fault = |schedule| verify::own(schedule, &plan.spec()).map(|_| ()).map_err(|error| error.fault);
     let schedule = plan.schedule(0);
     assert_eq!(fault(schedule.clone()), Ok(()));
     let own: Vec<usize> = (0..schedule.buffers.len()).filter(|&id| schedule.buffers[id].home == Home::Arena).collect();

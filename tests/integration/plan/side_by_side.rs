@@ -1,5 +1,5 @@
-//! Subtrees of small steps run side by side on the workers of a rank: the same results, the memory that was planned, and a
-//! verifier that knows what may meet.
+//! Subtrees of small steps run side by side on the workers of a rank: the same results, the memory that was planned,
+//! and a verifier that knows what may meet.
 
 use einsum_dist::plan::PathChoice;
 use einsum_dist::schedule::verify::{self, Fault};
@@ -44,7 +44,7 @@ fn check(expression: &str, shapes: &[Vec<usize>], workers: usize, options: &Opti
     let borrowed: Vec<&dyn Operand<f64>> = operands.iter().map(|operand| operand as _).collect();
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let alone = plan(expression, shapes, 1, options.clone());
-    assert!(alone.lanes.is_empty());
+    assert!(alone.branches.is_empty());
     let want = pool(1).install(|| World::single().compile::<f64>(&alone).unwrap().run(&borrowed).unwrap());
     let planned = pool(workers).install(|| plan(expression, shapes, workers, options.clone()));
     planned.verify().unwrap_or_else(|error| panic!("{what}: {error}\n{}", planned.explain()));
@@ -70,7 +70,7 @@ fn balanced_trees_of_small_products() {
         for workers in [1, 2, 3, 5] {
             let plan = check(&expression, &shapes, workers, &Options::default());
             assert_eq!(
-                plan.lanes.len(),
+                plan.branches.len(),
                 if workers > 1 && matrices > 2 && extent >= 40 { workers } else { 0 },
                 "{}",
                 plan.explain()
@@ -92,7 +92,7 @@ fn other_trees() {
         let options = Options { path, ..Options::default() };
         for workers in [2, 4] {
             let plan = check(&traces, &shapes, workers, &options);
-            assert!(plan.lanes.len() > 1, "{}", plan.explain());
+            assert!(plan.branches.len() > 1, "{}", plan.explain());
         }
     }
     // Sums of operands run with the large contractions that have them: nothing is left for lanes.
@@ -112,11 +112,11 @@ fn with_constants_and_a_limit() {
     let (expression, shapes) = balanced(50, 40);
     let constant = (0..30).collect();
     let plan = check(&expression, &shapes, 3, &Options { constant, ..Options::default() });
-    assert_eq!(plan.lanes.len(), 3);
+    assert_eq!(plan.branches.len(), 3);
     // A limit that lanes do not fit in, one after the other do.
     let alone = plan_bytes(&self::plan(&expression, &shapes, 1, Options::default()));
     let limited = check(&expression, &shapes, 3, &Options { memory_limit: Some(alone), ..Options::default() });
-    assert!(limited.lanes.is_empty() && plan_bytes(&limited) <= alone);
+    assert!(limited.branches.is_empty() && plan_bytes(&limited) <= alone);
 }
 
 fn plan_bytes(plan: &Plan) -> u64 {
@@ -127,28 +127,28 @@ fn plan_bytes(plan: &Plan) -> u64 {
 fn the_verifier_knows_what_may_meet() {
     let (expression, shapes) = balanced(50, 40);
     let plan = plan(&expression, &shapes, 2, Options::default());
-    let fault = |schedule| verify::own(schedule, &plan.facts()).map(|_| ()).map_err(|error| error.fault);
+    let fault = |schedule| verify::own(schedule, &plan.spec()).map(|_| ()).map_err(|error| error.fault);
     let schedule = plan.schedule(0);
     assert_eq!(fault(schedule.clone()), Ok(()));
-    let Section { lanes } = schedule.sections[0].clone();
-    assert_eq!(lanes.len(), 2);
+    let Section { branches } = schedule.sections[0].clone();
+    assert_eq!(branches.len(), 2);
     // Lanes that overlap, leave a gap, or go on for too long.
     for wrong in [
-        vec![lanes[0].clone(), lanes[0].end - 1..lanes[1].end],
-        vec![lanes[0].clone(), lanes[0].end + 1..lanes[1].end],
-        vec![lanes[0].clone(), lanes[0].end..schedule.tasks.len() + 1],
+        vec![branches[0].clone(), branches[0].end - 1..branches[1].end],
+        vec![branches[0].clone(), branches[0].end + 1..branches[1].end],
+        vec![branches[0].clone(), branches[0].end..schedule.tasks.len() + 1],
     ] {
         let mut changed = schedule.clone();
-        changed.sections[0].lanes = wrong;
+        changed.sections[0].branches = wrong;
         assert_eq!(fault(changed), Err(Fault::Section));
     }
     // The last product of lane 0 in lane 1: what it reads is made at the same time.
     let mut changed = schedule.clone();
-    changed.sections[0].lanes = vec![lanes[0].start..lanes[0].end - 1, lanes[0].end - 1..lanes[1].end];
+    changed.sections[0].branches = vec![branches[0].start..branches[0].end - 1, branches[0].end - 1..branches[1].end];
     assert!(fault(changed).is_err());
     // A buffer of lane 1 where one of lane 0 is.
     let written = |task: usize| schedule.tasks[task].action.writes()[0].buffer;
-    let (one, other) = (written(lanes[0].start), written(lanes[1].start));
+    let (one, other) = (written(branches[0].start), written(branches[1].start));
     assert!([one, other].iter().all(|&buffer| schedule.buffers[buffer].home == Home::Arena));
     let mut changed = schedule.clone();
     changed.offsets[other] = changed.offsets[one];

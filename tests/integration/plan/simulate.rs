@@ -1,4 +1,5 @@
-//! Plans played without data: every task once, in order, nothing before what it waits for; times that can be reckoned by hand.
+//! Plans played without data: every task once, in order, nothing before what it waits for; times that can be reckoned
+//! by hand.
 
 use std::collections::BTreeMap;
 
@@ -31,16 +32,16 @@ fn every_task_is_played_once_and_in_order() {
             let simulation = plan.simulate().unwrap();
             let mut by_lane: BTreeMap<(usize, usize), Vec<(f64, f64)>> = BTreeMap::new();
             for span in &simulation.spans {
-                by_lane.entry((span.rank, span.doing.lane() as usize)).or_default().push((span.start, span.end));
+                by_lane.entry((span.rank, span.activity.lane() as usize)).or_default().push((span.start, span.end));
             }
             for rank in 0..ranks {
                 let schedule = plan.schedule(rank);
                 for lane in [Lane::Work, Lane::Send, Lane::Recv] {
                     let tasks = schedule.tasks.iter().filter(|task| task.action.lane() == lane).count();
-                    let played = by_lane.get(&(rank, lane as usize)).cloned().unwrap_or_default();
-                    assert_eq!(played.len(), tasks, "{} on {ranks}", algorithm.name());
-                    assert!(played.windows(2).all(|pair| pair[0].0 <= pair[1].0), "{}", algorithm.name());
-                    assert!(played.iter().all(|&(start, end)| start <= end && end <= simulation.seconds));
+                    let simulated = by_lane.get(&(rank, lane as usize)).cloned().unwrap_or_default();
+                    assert_eq!(simulated.len(), tasks, "{} on {ranks}", algorithm.name());
+                    assert!(simulated.windows(2).all(|pair| pair[0].0 <= pair[1].0), "{}", algorithm.name());
+                    assert!(simulated.iter().all(|&(start, end)| start <= end && end <= simulation.seconds));
                 }
                 // What is received takes its bytes and its latencies.
                 let messages = schedule.tasks.iter().filter(|task| matches!(task.action, Action::Recv { .. })).count();

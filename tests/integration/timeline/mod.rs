@@ -35,7 +35,7 @@ fn sound(timeline: &Timeline) {
     for rank in 0..timeline.ranks {
         for lane in [Lane::Work, Lane::Send, Lane::Recv] {
             let of = |span: &&_| -> bool {
-                matches!(span, einsum_dist::timeline::Span { rank: r, doing, .. } if *r == rank && doing.lane() == lane)
+                matches!(span, einsum_dist::timeline::Span { rank: r, activity, .. } if *r == rank && activity.lane() == lane)
             };
             let spans: Vec<_> = timeline.spans.iter().filter(of).collect();
             assert!(spans.windows(2).all(|pair| pair[0].start <= pair[1].start), "{rank} {lane:?}");
@@ -169,7 +169,7 @@ fn seconds_of_a_step_are_of_all_slices() {
         for span in timeline.spans.iter().filter(|span| span.rank == rank) {
             let slice = seen.entry(span.task).or_insert(0);
             let (begin, end) = &mut slices[*slice];
-            *begin = begin.min(if span.doing.lane() == Lane::Work { span.start } else { span.end });
+            *begin = begin.min(if span.activity.lane() == Lane::Work { span.start } else { span.end });
             *end = end.max(span.end);
             *slice += 1;
         }

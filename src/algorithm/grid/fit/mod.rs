@@ -8,8 +8,8 @@ mod sharing;
 mod words;
 
 use super::Grid;
-use crate::algorithm::contraction::{PIECES, most_pieces};
-use crate::algorithm::cost::DEEP;
+use crate::algorithm::contraction::{MAX_PIECES, most_pieces};
+use crate::algorithm::cost::DEEP_ROUND_INDICES;
 use crate::algorithm::generator::Setting;
 use crate::algorithm::registry::Algorithm;
 use crate::dims::{Kinds, Label};
@@ -17,9 +17,9 @@ use crate::schedule::collective::CollectiveAlgorithm;
 use words::{OPERANDS, SUMMANDS, Volumes};
 
 /// Number of grids whose words are counted exactly.
-const COUNTED: usize = 24;
+const MAX_COUNTED_GRIDS: usize = 24;
 /// Grids within this factor of the minimum volume count as equal.
-const ALIKE: f64 = 1.01;
+const MAX_EQUAL_VOLUME_RATIO: f64 = 1.01;
 
 /// A contraction to be distributed over a grid of ranks.
 ///
@@ -34,7 +34,7 @@ const ALIKE: f64 = 1.01;
 /// assert_eq!(fit.best(0).unwrap().ranks(), 65);
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub struct Fit<'a> {
+pub struct GridFit<'a> {
     /// The dimensions by kind.
     pub kinds: &'a Kinds,
     /// Extents by label.
@@ -58,7 +58,7 @@ struct Tiles {
 /// Grids of all ranks, and grids with idle ranks that may move less, in few rounds and in many: predicted time decides.
 pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
     let &Setting { kinds, extents, uncut, memory, .. } = setting;
-    let fit = Fit { kinds, extents, uncut, ranks: setting.ranks(), memory };
+    let fit = GridFit { kinds, extents, uncut, ranks: setting.ranks(), memory };
     let mut grids: Vec<Grid> = fit.near_best(0);
     for grid in fit.near_best(fit.idle()) {
         if !grids.contains(&grid) {
@@ -71,7 +71,7 @@ pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
     }
     // No grid fits into memory; slicing makes the tensors smaller later.
     if grids.is_empty() && setting.forced {
-        let fit = Fit { memory: None, ..fit };
+        let fit = GridFit { memory: None, ..fit };
         grids.extend(fit.best(0).or_else(|| fit.widest()));
     }
     // As with pieces of rings: few rounds if computing takes longer than transfers, many if links are slow.
@@ -86,7 +86,7 @@ pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
 /// The price of a grid, and its number of tiles of each kind.
 type Found = ((f64, f64), [usize; 4]);
 
-impl Fit<'_> {
+impl GridFit<'_> {
     /// The grid that moves the fewest words with at most `idle` ranks idle; of equals, the one with the least work for
     /// the busiest rank. `None` if none fits into memory, or if there are too few indices. Cost: about r (ln r)^2 steps
     /// for r ranks.
@@ -95,11 +95,12 @@ impl Fit<'_> {
     }
 
     /// That grid first, then grids within 1 % of its words that cut dimensions of other kinds: a cube on 2 ranks may be
-    /// cut along m, n or k. Cost: as [`Fit::best`].
+    /// cut along m, n or k. Cost: as [`GridFit::best`].
     pub fn near_best(&self, idle: usize) -> Vec<Grid> {
-        let mut found = self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), COUNTED);
+        let mut found =
+            self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), MAX_COUNTED_GRIDS);
         let Some(((least, _), _)) = found.first().copied() else { return Vec::new() };
-        found.retain(|((words, _), _)| *words <= least * ALIKE);
+        found.retain(|((words, _), _)| *words <= least * MAX_EQUAL_VOLUME_RATIO);
         let cut = |parts: [usize; 4]| parts.map(|parts| parts > 1);
         let counted = found.into_iter().filter_map(|(_, parts)| {
             let grid = self.grid(parts)?;
@@ -110,7 +111,8 @@ impl Fit<'_> {
         let least = counted.first().map_or(0, |(words, ..)| *words);
         let mut best: Vec<([bool; 4], Grid)> = Vec::new();
         for (words, kinds, grid) in counted {
-            if words as f64 <= least as f64 * ALIKE && best.iter().all(|(others, _)| *others != kinds) {
+            if words as f64 <= least as f64 * MAX_EQUAL_VOLUME_RATIO && best.iter().all(|(others, _)| *others != kinds)
+            {
                 best.push((kinds, grid));
             }
         }
@@ -118,7 +120,7 @@ impl Fit<'_> {
     }
 
     /// The grid with the least work for the busiest rank; of equals, the one that moves the fewest words. Cost: as
-    /// [`Fit::best`].
+    /// [`GridFit::best`].
     pub fn widest(&self) -> Option<Grid> {
         let found = self.cheapest(1, |words, work| (work, words), 1);
         self.grid(found.first()?.1)
@@ -134,8 +136,8 @@ impl Fit<'_> {
         let fits =
             |slots: usize, in_place| self.memory.is_none_or(|memory| volumes.held(slots as f64, in_place) <= memory);
         let in_place = !fits(1, false);
-        let room = self.memory.map(|memory| memory - volumes.held(0.0, in_place));
-        if room.is_some_and(|room| room < 0.0) {
+        let free_memory = self.memory.map(|memory| memory - volumes.held(0.0, in_place));
+        if free_memory.is_some_and(|free_memory| free_memory < 0.0) {
             return None;
         }
         let slots = (1..=OPERANDS).rev().find(|&slots| fits(slots, in_place)).unwrap_or(1);
@@ -148,17 +150,17 @@ impl Fit<'_> {
         // One round for the part of each rank that shares an operand; each further round is one more pass over out. If
         // no operand is shared, nothing arrives in rounds.
         let shares = parts[1] > 1 || parts[2] > 1;
-        let deep = if shares { (volumes.tile[3] / DEEP) as usize } else { 1 };
+        let deep = if shares { (volumes.tile[3] / DEEP_ROUND_INDICES) as usize } else { 1 };
         let summed_indices = (volumes.tile[3] as usize).max(1);
         let mut rounds = most_pieces(left.max(right)).min(deep.max(parts[1]).max(parts[2])).min(summed_indices);
         let mut pieces = most_pieces(summed);
-        if let Some(room) = room.map(|room| room.max(1.0)) {
+        if let Some(free_memory) = free_memory.map(|free_memory| free_memory.max(1.0)) {
             // No more rounds or pieces than indices, as `held` assumes.
             let [_, m, n, k] = volumes.tile;
-            rounds = rounds.max((slots as f64 * volumes.travelling() / room).min(k).ceil() as usize);
-            pieces = pieces.max((SUMMANDS * summed / room).min(m.max(n)).ceil() as usize);
+            rounds = rounds.max((slots as f64 * volumes.travelling() / free_memory).min(k).ceil() as usize);
+            pieces = pieces.max((SUMMANDS * summed / free_memory).min(m.max(n)).ceil() as usize);
         }
-        Some(Grid { cuts, shared, rounds, slots, pieces, in_place, way: CollectiveAlgorithm::Direct })
+        Some(Grid { cuts, shared, rounds, slots, pieces, in_place, algorithm: CollectiveAlgorithm::Direct })
     }
 
     /// The same grid with no more rounds than an operand has parts, if it has more. Extra rounds only hide more of
@@ -172,7 +174,7 @@ impl Fit<'_> {
     /// less transfer time exposed. `None` with a memory limit, or if no operand is shared.
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
-        let rounds = PIECES.min(summed);
+        let rounds = MAX_PIECES.min(summed);
         let wanted = self.memory.is_none() && self.sharing_most(grid) > 1 && rounds > grid.rounds;
         wanted.then(|| Grid { rounds, ..grid.clone() })
     }
@@ -272,7 +274,7 @@ mod tests {
     fn product(ranks: usize, extents: [usize; 3], some_idle: bool) -> Grid {
         let [m, n, k] = [0, 1, 2].map(Label);
         let kinds = Kinds { c: vec![], m: vec![m], n: vec![n], k: vec![k] };
-        let fit = Fit { kinds: &kinds, extents: &extents, uncut: &[], ranks, memory: None };
+        let fit = GridFit { kinds: &kinds, extents: &extents, uncut: &[], ranks, memory: None };
         fit.best(if some_idle { fit.idle() } else { 0 }).unwrap()
     }
 

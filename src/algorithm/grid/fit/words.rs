@@ -1,6 +1,6 @@
 //! The words that a rank of a grid holds and receives.
 
-use super::Fit;
+use super::GridFit;
 use crate::algorithm::grid::Grid;
 use crate::dims::Kinds;
 
@@ -57,17 +57,18 @@ impl Volumes {
     }
 }
 
-impl Fit<'_> {
+impl GridFit<'_> {
     /// Words that the busiest rank of a grid receives, exactly. Cost: that of a few blocks for every corner of the
     /// grid.
     pub fn received(&self, grid: &Grid) -> u64 {
         let Kinds { c, m, n, k } = self.kinds;
         let tensors = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
         let shapes = tensors.each_ref().map(|labels| labels.iter().map(|&l| self.extent(l)).collect::<Vec<_>>());
-        let lies = [0, 1, 2].map(|tensor| grid.distribution(&tensors[tensor], tensor));
+        let distributions = [0, 1, 2].map(|tensor| grid.distribution(&tensors[tensor], tensor));
         let received = |rank: usize| {
-            let held =
-                |tensor: usize| lies[tensor].block(&shapes[tensor], rank).map_or(0, |block| block.volume()) as u64;
+            let held = |tensor: usize| {
+                distributions[tensor].block(&shapes[tensor], rank).map_or(0, |block| block.volume()) as u64
+            };
             let tile = |tensor: usize| -> u64 {
                 let tiles =
                     tensors[tensor].iter().map(|&label| grid.tile(rank, label, self.extent(label)).len() as u64);

@@ -7,33 +7,33 @@ use crate::local_plan::{Layout, row_major};
 
 /// Labels, extents and strides of a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LaidOut<'a> {
+pub struct ViewLayout<'a> {
     labels: &'a [Label],
     extents: Vec<usize>,
     strides: Vec<isize>,
 }
 
-impl LaidOut<'_> {
+impl ViewLayout<'_> {
     pub fn layout(&self) -> Layout<'_> {
         Layout::new(self.labels, &self.extents, &self.strides)
     }
 }
 
 impl Schedule {
-    pub fn laid_out(&self, view: &View) -> LaidOut<'_> {
+    pub fn view_layout(&self, view: &View) -> ViewLayout<'_> {
         self.box_of(view, &self.buffers[view.buffer].within)
     }
 
-    /// As [`Schedule::laid_out`], for a buffer that is a box of a dense array of these extents.
-    pub fn box_of(&self, view: &View, array: &[usize]) -> LaidOut<'_> {
+    /// As [`Schedule::view_layout`], for a buffer that is a box of a dense array of these extents.
+    pub fn box_of(&self, view: &View, array: &[usize]) -> ViewLayout<'_> {
         let extents = view.bounds.iter().map(ExactSizeIterator::len).collect();
-        LaidOut { labels: &self.buffers[view.buffer].labels, extents, strides: row_major(array) }
+        ViewLayout { labels: &self.buffers[view.buffer].labels, extents, strides: row_major(array) }
     }
 
     /// The tensors of a contraction; `None` for other work.
-    pub fn contraction(&self, work: &Work) -> Option<[LaidOut<'_>; 3]> {
+    pub fn contraction(&self, work: &Work) -> Option<[ViewLayout<'_>; 3]> {
         match work {
-            Work::Contract { left, right, out, .. } => Some([left, right, out].map(|view| self.laid_out(view))),
+            Work::Contract { left, right, out, .. } => Some([left, right, out].map(|view| self.view_layout(view))),
             _ => None,
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! | elements | when |
 //! |---|---|
-//! | all | at most [`QUICK`] operations, along the tree or directly; or at most [`SAMPLE`] elements |
-//! | [`SAMPLE`] of them, each by itself | at most [`PATIENCE`] products |
+//! | all | at most [`MAX_COMPLETE_OPERATIONS`] operations, along the tree or directly; or at most [`SAMPLE_ELEMENTS`] elements |
+//! | [`SAMPLE_ELEMENTS`] of them, each by itself | at most [`MIN_SHARED_PRODUCTS`] products |
 //! | the same number, in batches that share work | otherwise: as many batches as that allows, or the cheapest |
 //!
 //! A batch is a grid: some indices of every label of the result, in all of their combinations. It costs as much as the
@@ -21,34 +21,34 @@ use super::limits::{self, Limits};
 use super::select::Indices;
 
 /// Maximum operations for checking all elements.
-const QUICK: f64 = 1e9;
+const MAX_COMPLETE_OPERATIONS: f64 = 1e9;
 
 /// Number of elements in a sample.
-pub const SAMPLE: usize = 1024;
+pub const SAMPLE_ELEMENTS: usize = 1024;
 
 /// Products beyond which samples share work.
-const PATIENCE: f64 = 1e9;
+const MIN_SHARED_PRODUCTS: f64 = 1e9;
 
-/// How many times [`PATIENCE`] a second look may cost.
-const LONGER: f64 = 10.0;
+/// How many times [`MIN_SHARED_PRODUCTS`] a second look may cost.
+const MAX_SECOND_LOOK_FACTOR: f64 = 10.0;
 
 /// How many times the operations a check may cost to share nothing with the plan.
-const INDEPENDENT: f64 = 2.0;
+const INDEPENDENCE_FACTOR: f64 = 2.0;
 
 /// Operations so quick that a direct sum is taken whatever the alternative costs.
-const AT_ONCE: f64 = 1e6;
+const MAX_DIRECT_OPERATIONS: f64 = 1e6;
 
 /// Bytes of a piece that stays in the caches, and whose memory the next piece reuses.
-const WARM: f64 = (1u64 << 24) as f64;
+const CACHED_PIECE_BYTES: f64 = (1u64 << 24) as f64;
 
 /// Maximum bound, as a fraction of the value of a sum of random signs, that still tells the sum from 0.
-const MOST_OF_CANCELLED: f64 = 0.01;
+const MAX_RELATIVE_BOUND: f64 = 0.01;
 
 /// Pieces per thread in a wave, if their results are small.
-const TOGETHER: usize = 16;
+const PIECES_PER_THREAD: usize = 16;
 
 /// Maximum result elements in a wave of more than one piece per thread.
-const LITTLE: usize = 1 << 10;
+const MAX_WAVE_ELEMENTS: usize = 1 << 10;
 
 /// The elements that are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,15 +60,15 @@ pub enum What {
 
 /// How elements are compared.
 #[derive(Debug, Clone)]
-pub struct Way {
+pub struct Strategy {
     pub what: What,
     pub evaluation: Evaluation,
     /// Maximum indices of each label at a time, by label number.
     pub sizes: Vec<usize>,
     /// Pieces that are computed at the same time.
-    pub at_a_time: usize,
+    pub concurrent_pieces: usize,
     /// Pieces that are held at the same time.
-    pub together: usize,
+    pub pieces_per_wave: usize,
     /// The total cost, in multiply-adds.
     pub operations: f64,
     /// Bytes that a piece needs while it is computed.
@@ -93,7 +93,7 @@ pub struct Choice<'a> {
 struct Candidate {
     evaluation: Evaluation,
     sizes: Vec<usize>,
-    at_a_time: usize,
+    concurrent_pieces: usize,
     /// The cost of all batches.
     cost: Cost,
     /// Number of indices of each label of the result in a batch.
@@ -106,19 +106,21 @@ impl<'a> Choice<'a> {
     pub fn new(plan: &Plan, tree: &'a Tree, limits: &Limits, bytes: u64, threads: usize, seed: u64) -> Choice<'a> {
         // Terms of random signs would sum to this fraction of their absolute sum.
         let cancelled = limits::products(tree).sqrt().recip();
-        let directly = limits::steps(tree) < 2 || limits.relative <= MOST_OF_CANCELLED * cancelled;
+        let directly = limits::steps(tree) < 2 || limits.relative <= MAX_RELATIVE_BOUND * cancelled;
         let flops = plan.dtype.flops_per_multiply_add() as f64;
         Choice { tree, flops, most: bytes as f64, threads, seed, directly }
     }
 
     /// Returns the cheapest way; `None` if not even single products fit.
-    pub fn way(&self) -> Option<Way> {
+    pub fn strategy(&self) -> Option<Strategy> {
         let out = &self.tree.nodes[self.tree.root()].labels;
         let extents = self.tree.shape(out);
         let all = self.cheapest(&extents, 1);
         let volume = extents.iter().map(|&extent| extent as f64).product::<f64>();
         match all {
-            Some(all) if all.cost.products * self.flops <= QUICK || volume <= SAMPLE as f64 => {
+            Some(all)
+                if all.cost.products * self.flops <= MAX_COMPLETE_OPERATIONS || volume <= SAMPLE_ELEMENTS as f64 =>
+            {
                 Some(self.chosen(all, What::All))
             }
             _ => {
@@ -132,16 +134,16 @@ impl<'a> Choice<'a> {
     /// Returns the cheapest candidate for checking a sample.
     fn sample(&self, out: &[Label], extents: &[usize]) -> Option<Candidate> {
         let volume = extents.iter().fold(1usize, |volume, &extent| volume.saturating_mul(extent));
-        let count = volume.min(SAMPLE);
+        let count = volume.min(SAMPLE_ELEMENTS);
         let mut grid = vec![1; out.len()];
         let mut best: Option<Candidate> = None;
         loop {
             let elements: usize = grid.iter().product();
             let batches = count.div_ceil(elements);
             // Some grids do not fit into a result that many times.
-            let room = cells(extents, &grid).iter().fold(1usize, |room, &cells| room.saturating_mul(cells));
-            if let Some(here) = self.cheapest(&grid, batches).filter(|_| room >= batches) {
-                if here.cost.operations() <= PATIENCE {
+            let capacity = cells(extents, &grid).iter().fold(1usize, |capacity, &cells| capacity.saturating_mul(cells));
+            if let Some(here) = self.cheapest(&grid, batches).filter(|_| capacity >= batches) {
+                if here.cost.operations() <= MIN_SHARED_PRODUCTS {
                     return Some(here);
                 }
                 if best.as_ref().is_none_or(|best| here.cost.operations() < best.cost.operations()) {
@@ -170,14 +172,26 @@ impl<'a> Choice<'a> {
         }
     }
 
-    fn chosen(&self, candidate: Candidate, what: What) -> Way {
-        let Candidate { evaluation, sizes, at_a_time, cost, .. } = candidate;
+    fn chosen(&self, candidate: Candidate, what: What) -> Strategy {
+        let Candidate { evaluation, sizes, concurrent_pieces, cost, .. } = candidate;
         let out = &self.tree.nodes[self.tree.root()].labels;
         let piece: usize = out.iter().map(|label| sizes[label.0 as usize]).product();
         // When results are tiny, threads need not wait for each other after every piece.
-        let together =
-            if at_a_time > 1 && piece * TOGETHER * at_a_time <= LITTLE { TOGETHER * at_a_time } else { at_a_time };
-        Way { what, evaluation, sizes, at_a_time, together, operations: cost.operations(), bytes: cost.bytes }
+        let pieces_per_wave =
+            if concurrent_pieces > 1 && piece * PIECES_PER_THREAD * concurrent_pieces <= MAX_WAVE_ELEMENTS {
+                PIECES_PER_THREAD * concurrent_pieces
+            } else {
+                concurrent_pieces
+            };
+        Strategy {
+            what,
+            evaluation,
+            sizes,
+            concurrent_pieces,
+            pieces_per_wave,
+            operations: cost.operations(),
+            bytes: cost.bytes,
+        }
     }
 
     /// The sizes of all labels, with `grid` for those of the result.
@@ -189,15 +203,15 @@ impl<'a> Choice<'a> {
     }
 
     /// The same elements, evaluated along the tree; `None` if that needs too much time or memory.
-    pub fn along_tree(&self, way: &Way) -> Option<Way> {
+    pub fn along_tree(&self, strategy: &Strategy) -> Option<Strategy> {
         let out = &self.tree.nodes[self.tree.root()].labels;
-        let (grid, batches) = match &way.what {
+        let (grid, batches) = match &strategy.what {
             What::All => (self.tree.shape(out), 1),
             What::Batches(batches) => (batches.first()?.iter().map(Indices::len).collect(), batches.len()),
         };
         let candidate = self.evaluated(Evaluation::AlongTree, &grid, batches, f64::INFINITY)?;
-        let is_quick = candidate.cost.operations() <= LONGER * PATIENCE;
-        is_quick.then(|| self.chosen(candidate, way.what.clone()))
+        let is_quick = candidate.cost.operations() <= MAX_SECOND_LOOK_FACTOR * MIN_SHARED_PRODUCTS;
+        is_quick.then(|| self.chosen(candidate, strategy.what.clone()))
     }
 
     /// The better evaluation for batches of this size.
@@ -205,7 +219,7 @@ impl<'a> Choice<'a> {
         let along_tree = self.evaluated(Evaluation::AlongTree, grid, batches, f64::INFINITY);
         let most = match &along_tree {
             Some(_) if !self.directly => return along_tree,
-            Some(along_tree) => (INDEPENDENT * along_tree.cost.operations()).max(AT_ONCE),
+            Some(along_tree) => (INDEPENDENCE_FACTOR * along_tree.cost.operations()).max(MAX_DIRECT_OPERATIONS),
             None => f64::INFINITY,
         };
         self.evaluated(Evaluation::Directly, grid, batches, most).or(along_tree)
@@ -216,24 +230,24 @@ impl<'a> Choice<'a> {
         let whole = self.with(grid);
         let each = most / batches as f64;
         let (mut sizes, mut cost) = fit(self.tree, evaluation, &whole, self.most, each)?;
-        if cost.bytes > WARM
-            && let Some((smaller, cheap)) = fit(self.tree, evaluation, &whole, WARM, each)
+        if cost.bytes > CACHED_PIECE_BYTES
+            && let Some((smaller, cheap)) = fit(self.tree, evaluation, &whole, CACHED_PIECE_BYTES, each)
             && cheap.operations() <= 1.05 * cost.operations()
         {
             (sizes, cost) = (smaller, cheap);
         }
-        let mut at_a_time = 1;
-        let most_each = (self.most / self.threads as f64).min(WARM.max(cost.bytes));
+        let mut concurrent_pieces = 1;
+        let most_each = (self.most / self.threads as f64).min(CACHED_PIECE_BYTES.max(cost.bytes));
         // Where there are several pieces or batches, each thread computes one.
         if self.threads > 1
             && (batches > 1 || sizes != whole)
             && let Some((smaller, cheap)) = fit(self.tree, evaluation, &whole, most_each, each)
             && cheap.operations() <= 1.5 * cost.operations()
         {
-            (sizes, cost, at_a_time) = (smaller, cheap, self.threads);
+            (sizes, cost, concurrent_pieces) = (smaller, cheap, self.threads);
         }
         let cost = cost.times(batches as f64);
-        Some(Candidate { evaluation, sizes, at_a_time, cost, grid: grid.to_vec(), batches })
+        Some(Candidate { evaluation, sizes, concurrent_pieces, cost, grid: grid.to_vec(), batches })
     }
 }
 
@@ -295,13 +309,13 @@ mod tests {
 
     use super::*;
 
-    fn way(text: &str, shapes: &[Vec<usize>], most: f64) -> Option<Way> {
+    fn strategy(text: &str, shapes: &[Vec<usize>], most: f64) -> Option<Strategy> {
         let shaped = Problem::parse(text).unwrap().shapes(shapes).unwrap();
         let tree = shaped.tree(&Machine::default(), &Options::default()).unwrap();
-        let way = Choice { tree: &tree, flops: 2.0, most, threads: 2, seed: 1, directly: true }.way()?;
-        let bytes = Cost::of(&tree, way.evaluation, &way.sizes).bytes * way.at_a_time as f64;
-        assert!(bytes <= most, "{most}: {way:?} takes {bytes}");
-        Some(way)
+        let strategy = Choice { tree: &tree, flops: 2.0, most, threads: 2, seed: 1, directly: true }.strategy()?;
+        let bytes = Cost::of(&tree, strategy.evaluation, &strategy.sizes).bytes * strategy.concurrent_pieces as f64;
+        assert!(bytes <= most, "{most}: {strategy:?} takes {bytes}");
+        Some(strategy)
     }
 
     /// The index at a place.
@@ -333,26 +347,27 @@ mod tests {
     fn the_cheapest_way_is_taken() {
         let square = |extent: usize| vec![extent; 2];
         // Few operations.
-        let all = way("mk,kn->mn", &[square(100), square(100)], 1e9).unwrap();
+        let all = strategy("mk,kn->mn", &[square(100), square(100)], 1e9).unwrap();
         assert_eq!((all.what, all.evaluation), (What::All, Evaluation::Directly));
         // A chain whose direct sum has 100^4 products.
-        let chain = way("ab,bc,cd->ad", &vec![square(100); 3], 1e9).unwrap();
+        let chain = strategy("ab,bc,cd->ad", &vec![square(100); 3], 1e9).unwrap();
         assert_eq!((chain.what, chain.evaluation), (What::All, Evaluation::AlongTree));
         // Samples of a single product need not share work.
-        let Some(Way { what: What::Batches(batches), .. }) = way("mk,kn->mn", &[square(5000), square(5000)], 1e9)
+        let Some(Strategy { what: What::Batches(batches), .. }) =
+            strategy("mk,kn->mn", &[square(5000), square(5000)], 1e9)
         else {
             panic!("a sample is enough");
         };
-        assert!(batches.len() * batches[0].iter().map(Indices::len).product::<usize>() == SAMPLE);
+        assert!(batches.len() * batches[0].iter().map(Indices::len).product::<usize>() == SAMPLE_ELEMENTS);
         // Along a tree whose work all precedes the result, they do.
         let shapes = vec![square(2000), square(2000), square(2000)];
-        let Some(Way { what: What::Batches(batches), .. }) = way("ab,bc,cd->ad", &shapes, 1e9) else {
+        let Some(Strategy { what: What::Batches(batches), .. }) = strategy("ab,bc,cd->ad", &shapes, 1e9) else {
             panic!("a sample is enough");
         };
-        assert!(batches.len() < SAMPLE, "{}", batches.len());
+        assert!(batches.len() < SAMPLE_ELEMENTS, "{}", batches.len());
         // Small extents allow few grids.
         let shapes = [vec![3, 3, 3, 3, 400_000], vec![400_000, 3, 3, 3]];
-        let Some(Way { what: What::Batches(batches), .. }) = way("abcdk,kefg->abcdefg", &shapes, 1e8) else {
+        let Some(Strategy { what: What::Batches(batches), .. }) = strategy("abcdk,kefg->abcdefg", &shapes, 1e8) else {
             panic!("a sample is enough");
         };
         assert!(batches.len() * batches[0].iter().map(Indices::len).product::<usize>() >= 1000);
@@ -362,9 +377,9 @@ mod tests {
     fn little_memory_makes_small_pieces_and_none_is_too_little() {
         let shapes = [vec![100, 64], vec![64, 90]];
         for most in [1e6, 1e4, 1e3] {
-            let way = way("mk,kn->mn", &shapes, most).unwrap();
-            assert_eq!(way.what, What::All, "{most}");
+            let strategy = strategy("mk,kn->mn", &shapes, most).unwrap();
+            assert_eq!(strategy.what, What::All, "{most}");
         }
-        assert!(way("mk,kn->mn", &shapes, 50.0).is_none());
+        assert!(strategy("mk,kn->mn", &shapes, 50.0).is_none());
     }
 }

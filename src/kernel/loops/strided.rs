@@ -5,24 +5,24 @@ use super::buffer::Buffer;
 use super::update::{Factors, Visit};
 use super::walk::Walk;
 use crate::kernel::Element;
-use crate::local_plan::{Any, Dim};
+use crate::local_plan::{Dim, StridedNest};
 
 /// Whether an element of out gets its sum in parts.
-pub(super) fn revisits(any: &Any) -> bool {
-    let [a, b, inner] = any.blocked;
+pub(super) fn revisits(nest: &StridedNest) -> bool {
+    let [a, b, inner] = nest.blocked;
     let sums = |dim: Dim<4>| dim.extent > 1 && dim.strides[3] != 0;
-    !is_number(any) && (!any.sum.is_empty() || sums(a) || sums(b) || (sums(inner) && inner.extent > any.sizes[2]))
+    !is_number(nest) && (!nest.sum.is_empty() || sums(a) || sums(b) || (sums(inner) && inner.extent > nest.sizes[2]))
 }
 
-fn is_number(any: &Any) -> bool {
-    any.outer.is_empty() && any.blocked.iter().all(|dim| dim.extent == 1 || dim.strides[3] != 0)
+fn is_number(nest: &StridedNest) -> bool {
+    nest.outer.is_empty() && nest.blocked.iter().all(|dim| dim.extent == 1 || dim.strides[3] != 0)
 }
 
 /// # Safety
 /// As for [`super::run`], with the loops of one share.
-pub(super) unsafe fn run<T: Element>(task: &Task<T, Any>) {
-    let any = task.nest;
-    if is_number(any) {
+pub(super) unsafe fn run<T: Element>(task: &Task<T, StridedNest>) {
+    let nest = task.nest;
+    if is_number(nest) {
         // SAFETY: the caller's promise.
         return unsafe { number(task) };
     }
@@ -31,11 +31,11 @@ pub(super) unsafe fn run<T: Element>(task: &Task<T, Any>) {
         // SAFETY: the caller's promise, for an index of the outer loops.
         unsafe {
             match task.buffer {
-                None => blocks(task, &any.blocked, any.blocked.map(|dim| [0, dim.extent]), outer.at()),
+                None => blocks(task, &nest.blocked, nest.blocked.map(|dim| [0, dim.extent]), outer.at()),
                 Some(buffer) => tiles(task, buffer, outer.at()),
             }
         }
-        if !outer.next(&any.outer) {
+        if !outer.next(&nest.outer) {
             return;
         }
     }
@@ -45,10 +45,10 @@ pub(super) unsafe fn run<T: Element>(task: &Task<T, Any>) {
 ///
 /// # Safety
 /// As for [`run`], with an index of the outer loops.
-unsafe fn tiles<T: Element>(task: &Task<T, Any>, buffer: *mut T, start: [isize; 4]) {
-    let any = task.nest;
-    let size = |l: usize| if any.blocked[l].strides[3] == 0 { any.sizes[l] } else { any.blocked[l].extent };
-    let ends = any.blocked.map(|dim| dim.extent);
+unsafe fn tiles<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, start: [isize; 4]) {
+    let nest = task.nest;
+    let size = |l: usize| if nest.blocked[l].strides[3] == 0 { nest.sizes[l] } else { nest.blocked[l].extent };
+    let ends = nest.blocked.map(|dim| dim.extent);
     for i in (0..ends[0]).step_by(size(0)) {
         for j in (0..ends[1]).step_by(size(1)) {
             for l in (0..ends[2]).step_by(size(2)) {
@@ -65,7 +65,7 @@ unsafe fn tiles<T: Element>(task: &Task<T, Any>, buffer: *mut T, start: [isize; 
 ///
 /// # Safety
 /// As for [`tiles`], with ranges of the blocked loops.
-unsafe fn tile<T: Element>(task: &Task<T, Any>, buffer: *mut T, ranges: [[usize; 2]; 3], start: [isize; 4]) {
+unsafe fn tile<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, ranges: [[usize; 2]; 3], start: [isize; 4]) {
     let mut blocked = task.nest.blocked;
     // The tile's loops over out, with strides in the buffer and in out.
     let mut kept = [Dim { extent: 1, strides: [0; 2] }; 3];
@@ -101,22 +101,22 @@ unsafe fn tile<T: Element>(task: &Task<T, Any>, buffer: *mut T, ranges: [[usize;
 /// # Safety
 /// As for [`run`], with ranges of these loops, from an index of the outer ones.
 unsafe fn blocks<T: Element>(
-    task: &Task<T, Any>,
+    task: &Task<T, StridedNest>,
     [a, b, inner]: &[Dim<4>; 3],
     [[from_i, end_i], [from_j, end_j], [from_l, end_l]]: [[usize; 2]; 3],
     start: [isize; 4],
 ) {
-    let any = task.nest;
+    let nest = task.nest;
     let mut sum = Walk::new();
     loop {
         let start = std::array::from_fn(|t| start[t] + sum.at()[t]);
-        for i in (from_i..end_i).step_by(any.sizes[0]) {
-            for j in (from_j..end_j).step_by(any.sizes[1]) {
-                for l in (from_l..end_l).step_by(any.sizes[2]) {
-                    for i in i..end_i.min(i + any.sizes[0]) {
-                        for j in j..end_j.min(j + any.sizes[1]) {
+        for i in (from_i..end_i).step_by(nest.sizes[0]) {
+            for j in (from_j..end_j).step_by(nest.sizes[1]) {
+                for l in (from_l..end_l).step_by(nest.sizes[2]) {
+                    for i in i..end_i.min(i + nest.sizes[0]) {
+                        for j in j..end_j.min(j + nest.sizes[1]) {
                             let at = along(along(along(start, a, i), b, j), inner, l);
-                            let count = any.sizes[2].min(end_l - l);
+                            let count = nest.sizes[2].min(end_l - l);
                             // SAFETY: the caller's promise, for indices of the loops.
                             unsafe { innermost(task, Dim { extent: count, strides: inner.strides }, at) };
                         }
@@ -124,7 +124,7 @@ unsafe fn blocks<T: Element>(
                 }
             }
         }
-        if !sum.next(&any.sum) {
+        if !sum.next(&nest.sum) {
             return;
         }
     }
@@ -134,20 +134,20 @@ unsafe fn blocks<T: Element>(
 ///
 /// # Safety
 /// As for [`run`].
-unsafe fn number<T: Element>(task: &Task<T, Any>) {
-    let any = task.nest;
-    let [a, b, inner] = any.blocked;
+unsafe fn number<T: Element>(task: &Task<T, StridedNest>) {
+    let nest = task.nest;
+    let [a, b, inner] = nest.blocked;
     let (mut sum, mut pairs) = (Walk::new(), Pairs::new());
     loop {
         let start = sum.at();
-        for i in (0..a.extent).step_by(any.sizes[0]) {
-            for j in (0..b.extent).step_by(any.sizes[1]) {
-                for l in (0..inner.extent).step_by(any.sizes[2]) {
-                    let count = any.sizes[2].min(inner.extent - l);
+        for i in (0..a.extent).step_by(nest.sizes[0]) {
+            for j in (0..b.extent).step_by(nest.sizes[1]) {
+                for l in (0..inner.extent).step_by(nest.sizes[2]) {
+                    let count = nest.sizes[2].min(inner.extent - l);
                     let mut block = T::ZERO;
-                    for i in i..a.extent.min(i + any.sizes[0]) {
+                    for i in i..a.extent.min(i + nest.sizes[0]) {
                         let mut row = T::ZERO;
-                        for j in j..b.extent.min(j + any.sizes[1]) {
+                        for j in j..b.extent.min(j + nest.sizes[1]) {
                             let [x, y, ..] = along(along(along(start, &a, i), &b, j), &inner, l);
                             let (first, second) = (task.first.wrapping_offset(x), task.second.wrapping_offset(y));
                             // SAFETY: the caller's promise, for indices of the loops.
@@ -159,7 +159,7 @@ unsafe fn number<T: Element>(task: &Task<T, Any>) {
                 }
             }
         }
-        if !sum.next(&any.sum) {
+        if !sum.next(&nest.sum) {
             break;
         }
     }
@@ -222,7 +222,7 @@ fn along(at: [isize; 4], dim: &Dim<4>, index: usize) -> [isize; 4] {
 /// # Safety
 /// As for [`run`], with one loop that starts at an offset.
 #[inline(always)]
-unsafe fn innermost<T: Element>(task: &Task<T, Any>, dim: Dim<4>, [x, y, o, terms]: [isize; 4]) {
+unsafe fn innermost<T: Element>(task: &Task<T, StridedNest>, dim: Dim<4>, [x, y, o, terms]: [isize; 4]) {
     let (first, second) = (task.first.wrapping_offset(x), task.second.wrapping_offset(y));
     let out = task.out.wrapping_offset(o);
     let visit = Visit::new(task.factors, terms == 0);

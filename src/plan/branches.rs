@@ -1,7 +1,7 @@
 //! Distributes independent subtrees over the workers of one rank.
 //!
 //! A contraction that is too small for several workers leaves all but one idle. If independent subtrees contain many
-//! such contractions, they are distributed over as many branches (`lanes` in the code) as there are workers. Each
+//! such contractions, they are distributed over as many branches (`branches` in the code) as there are workers. Each
 //! branch runs on one worker.
 //!
 //! Invariants: all branches come before all other steps; within a branch and after the branches, steps keep their
@@ -12,26 +12,26 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use crate::local_plan::WORTH_THREADS;
+use crate::local_plan::MIN_PARALLEL_MULTIPLY_ADDS;
 use crate::tree::{NodeId, Step, Tree};
 
 /// The fixed overhead of a step, in multiply-adds of equal duration.
-const STEP: f64 = 1e4;
+const STEP_OVERHEAD: f64 = 1e4;
 
 /// The additional overhead of a step per concurrent branch, in multiply-adds: branches contend when they lease buffers.
-const MEET: f64 = 1e4;
+const CONTENTION_OVERHEAD: f64 = 1e4;
 
 /// The overhead of starting the branches and of waiting for them, in multiply-adds.
-const SECTION: f64 = 2e5;
+const SECTION_OVERHEAD: f64 = 2e5;
 
 /// Branches must take at most this share of the time of sequential steps.
-const GAIN: f64 = 0.8;
+const MAX_TIME_SHARE: f64 = 0.8;
 
 /// A tree whose first steps form branches.
 #[derive(Debug)]
 pub struct SideBySide {
     pub tree: Tree,
-    pub lanes: Vec<Range<NodeId>>,
+    pub branches: Vec<Range<NodeId>>,
 }
 
 /// A subtree of small steps, by its root.
@@ -60,37 +60,37 @@ pub fn side_by_side(tree: &Tree, workers: usize) -> Option<SideBySide> {
     if workers < 2 {
         return None;
     }
-    let meet = MEET * workers as f64;
-    let (costs, small) = costs(tree, STEP + meet);
+    let meet = CONTENTION_OVERHEAD * workers as f64;
+    let (costs, small) = costs(tree, STEP_OVERHEAD + meet);
     let pieces = cut(tree, workers, meet, &costs, small)?;
     // Greedy: the most expensive piece first, each to the least loaded branch.
     let mut sorted = pieces;
     sorted.sort_by(|one, other| other.cmp(one));
     let mut loads = vec![0.0; workers];
-    let mut lanes: Vec<Option<usize>> = vec![None; tree.nodes.len()];
+    let mut branches: Vec<Option<usize>> = vec![None; tree.nodes.len()];
     for piece in sorted {
         let least = (0..workers).min_by(|&a, &b| f64::total_cmp(&loads[a], &loads[b])).unwrap_or(0);
         loads[least] += piece.cost;
-        lanes[piece.root] = Some(least);
+        branches[piece.root] = Some(least);
     }
     // Consumers come after their inputs, so this passes branches on from the roots of the pieces down.
     for node in (0..tree.nodes.len()).rev() {
-        if let Some(lane) = lanes[node] {
-            inputs(tree, node).for_each(|input| lanes[input] = Some(lane));
+        if let Some(branch) = branches[node] {
+            inputs(tree, node).for_each(|input| branches[input] = Some(branch));
         }
     }
-    let lanes = &lanes;
-    let order = |lane: Option<usize>| (0..tree.nodes.len()).filter(move |&node| lanes[node] == lane);
+    let branches = &branches;
+    let order = |branch: Option<usize>| (0..tree.nodes.len()).filter(move |&node| branches[node] == branch);
     let mut nodes: Vec<NodeId> = Vec::with_capacity(tree.nodes.len());
     let mut ranges = Vec::with_capacity(workers);
-    for lane in 0..workers {
+    for branch in 0..workers {
         let start = nodes.len();
-        nodes.extend(order(Some(lane)));
+        nodes.extend(order(Some(branch)));
         ranges.push(start..nodes.len());
     }
     nodes.extend(order(None));
     ranges.retain(|range| !range.is_empty());
-    Some(SideBySide { tree: ordered(tree, &nodes), lanes: ranges })
+    Some(SideBySide { tree: ordered(tree, &nodes), branches: ranges })
 }
 
 /// By node, the cost of its step in a branch, and the cost of its subtree if all steps in it are small. Unary steps
@@ -118,7 +118,7 @@ fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
         let cost = if is_free { 0.0 } else { work + step };
         costs.push(cost);
         let below = inputs(tree, id).map(|input| small[input]).sum::<Option<f64>>();
-        small.push(below.filter(|_| work < WORTH_THREADS).map(|below| below + cost));
+        small.push(below.filter(|_| work < MIN_PARALLEL_MULTIPLY_ADDS).map(|below| below + cost));
     }
     (costs, small)
 }
@@ -139,10 +139,10 @@ fn cut(tree: &Tree, workers: usize, meet: f64, costs: &[f64], small: Vec<Option<
     let time = |heap: &BinaryHeap<Piece>, inside: f64, above: f64| {
         let longest = heap.peek().map_or(0.0, |piece| piece.cost);
         let root_inside = heap.peek().is_some_and(|piece| piece.root == root);
-        if root_inside { f64::INFINITY } else { f64::max(longest, inside / workers as f64) + above + SECTION }
+        if root_inside { f64::INFINITY } else { f64::max(longest, inside / workers as f64) + above + SECTION_OVERHEAD }
     };
     let steps = (0..=root).filter(|&id| small[id].is_some() && costs[id] > 0.0).count();
-    let alone = all - meet * steps as f64;
+    let sequential = all - meet * steps as f64;
     let mut heap = begin.clone();
     let (mut inside, mut above) = (all, 0.0);
     let (mut best, mut until, mut popped) = (time(&heap, inside, above), 0, Vec::new());
@@ -157,7 +157,7 @@ fn cut(tree: &Tree, workers: usize, meet: f64, costs: &[f64], small: Vec<Option<
             (best, until) = (now, popped.len());
         }
     }
-    if best > GAIN * alone {
+    if best > MAX_TIME_SHARE * sequential {
         return None;
     }
     // Drop the last cuts, which gained nothing.

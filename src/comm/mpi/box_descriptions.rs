@@ -13,37 +13,37 @@ use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Result};
 use std::rc::Rc;
 
-use crate::memory::{ExportedView, Foreign, Known, Mapping, Remote, Strided, machine_bytes};
+use crate::memory::{ExportedView, Mapping, Remote, RemoteReader, SegmentHandle, Strided, machine_bytes};
 
 /// Maximum segments that stay mapped: enough for all segments of a few peers. A process may have 65,530 mappings of any
 /// kind.
-const MOST: usize = 1024;
+const MAX_MAPPED_SEGMENTS: usize = 1024;
 /// Limit on the bytes that all ranks of a node together keep mapped, as a multiple of the node's memory. The page
 /// tables occupy 1/512 of these bytes.
-const TIMES: usize = 4;
+const MAX_MAPPED_MULTIPLE: usize = 4;
 /// Words per box besides its extents and strides.
-const FIXED: usize = 8;
+const FIXED_WORDS: usize = 8;
 
 /// Encodes the locations of boxes of this process, whose number is given.
 pub(super) fn write(process: u32, boxes: &[ExportedView]) -> Vec<u8> {
-    let words = 1 + boxes.iter().map(|lent| FIXED + 2 * lent.strided.extents.len()).sum::<usize>();
-    let mut told = Vec::with_capacity(words * size_of::<u64>());
-    let mut word = |word: u64| told.extend(word.to_ne_bytes());
+    let words = 1 + boxes.iter().map(|lent| FIXED_WORDS + 2 * lent.strided.extents.len()).sum::<usize>();
+    let mut description = Vec::with_capacity(words * size_of::<u64>());
+    let mut word = |word: u64| description.extend(word.to_ne_bytes());
     word(u64::from(process));
     for ExportedView { segment, offset, element, strided } in boxes {
-        let Known { id, file, bytes, identity: [system, node] } = *segment;
+        let SegmentHandle { id, file, bytes, identity: [system, node] } = *segment;
         let fixed = [bytes, *offset, *element, strided.extents.len()].map(|number| number as u64);
         [id, file as u64, system, node].into_iter().chain(fixed).for_each(&mut word);
         strided.extents.iter().for_each(|&extent| word(extent as u64));
         strided.strides.iter().for_each(|&stride| word(stride as u64));
     }
-    told
+    description
 }
 
 /// The segments of other processes that this process has mapped, by process and segment, most recently used first.
 #[derive(Debug)]
 pub(super) struct Mapped {
-    kept: VecDeque<((u32, u64), Rc<Mapping>)>,
+    mappings: VecDeque<((u32, u64), Rc<Mapping>)>,
     segments: usize,
     bytes: usize,
 }
@@ -51,25 +51,26 @@ pub(super) struct Mapped {
 impl Mapped {
     /// For a rank of a node with `ranks` ranks.
     pub(super) fn new(ranks: usize) -> Mapped {
-        let bytes = machine_bytes().map_or(usize::MAX, |bytes| bytes.saturating_mul(TIMES) / ranks.max(1));
-        Mapped { kept: VecDeque::new(), segments: MOST, bytes }
+        let bytes =
+            machine_bytes().map_or(usize::MAX, |bytes| bytes.saturating_mul(MAX_MAPPED_MULTIPLE) / ranks.max(1));
+        Mapped { mappings: VecDeque::new(), segments: MAX_MAPPED_SEGMENTS, bytes }
     }
 
     /// Decodes boxes, and maps their segments.
     ///
     /// # Errors
     /// The system does not let this process read them, or the bytes do not encode boxes.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> Result<Foreign> {
+    pub(super) fn read(&mut self, bytes: &[u8]) -> Result<RemoteReader> {
         let no_box = || Error::from(ErrorKind::InvalidData);
         let words = bytes.as_chunks().0;
         let number = |word: &[u8; 8]| u64::from_ne_bytes(*word);
         let (process, mut rest) = words.split_first().ok_or_else(no_box)?;
         let mut boxes = Vec::with_capacity(1);
-        while let Some((fixed, behind)) = rest.split_first_chunk::<FIXED>() {
+        while let Some((fixed, behind)) = rest.split_first_chunk::<FIXED_WORDS>() {
             let [id, file, system, node, bytes, offset, element, dims] = fixed.each_ref().map(number);
             let (extents, behind) = behind.split_at_checked(dims as usize).ok_or_else(no_box)?;
             let (strides, behind) = behind.split_at_checked(dims as usize).ok_or_else(no_box)?;
-            let segment = Known { id, file: file as i32, bytes: bytes as usize, identity: [system, node] };
+            let segment = SegmentHandle { id, file: file as i32, bytes: bytes as usize, identity: [system, node] };
             let extents = extents.iter().map(|extent| number(extent) as usize).collect();
             let strides = strides.iter().map(|stride| number(stride) as isize).collect();
             let strided = Strided { extents, strides };
@@ -78,14 +79,14 @@ impl Mapped {
             boxes.push(Remote::new(lent, mapping).ok_or_else(no_box)?);
             rest = behind;
         }
-        Ok(Foreign::new(boxes))
+        Ok(RemoteReader::new(boxes))
     }
 
-    fn mapping(&mut self, process: u32, segment: Known) -> Result<Rc<Mapping>> {
+    fn mapping(&mut self, process: u32, segment: SegmentHandle) -> Result<Rc<Mapping>> {
         let name = (process, segment.id);
-        let known = self.kept.iter().position(|(kept, _)| *kept == name);
-        if let Some((_, mapping)) = known.and_then(|at| self.kept.remove(at)) {
-            self.kept.push_front((name, mapping.clone()));
+        let known = self.mappings.iter().position(|(kept, _)| *kept == name);
+        if let Some((_, mapping)) = known.and_then(|at| self.mappings.remove(at)) {
+            self.mappings.push_front((name, mapping.clone()));
             return Ok(mapping);
         }
         self.shrink(self.segments.saturating_sub(1), self.bytes.saturating_sub(segment.bytes));
@@ -94,22 +95,22 @@ impl Mapped {
             Mapping::of(process, segment)
         })?;
         let mapping = Rc::new(mapping);
-        self.kept.push_front((name, mapping.clone()));
+        self.mappings.push_front((name, mapping.clone()));
         Ok(mapping)
     }
 
     /// Unmaps segments that are not being read, least recently used first, until at most `segments` segments and
     /// `bytes` bytes are left.
     fn shrink(&mut self, segments: usize, bytes: usize) {
-        let mut held: usize = self.kept.iter().map(|(_, mapping)| mapping.bytes()).sum();
-        for at in (0..self.kept.len()).rev() {
-            if self.kept.len() <= segments && held <= bytes {
+        let mut held: usize = self.mappings.iter().map(|(_, mapping)| mapping.bytes()).sum();
+        for at in (0..self.mappings.len()).rev() {
+            if self.mappings.len() <= segments && held <= bytes {
                 return;
             }
-            let mapping = &self.kept[at].1;
+            let mapping = &self.mappings[at].1;
             if Rc::strong_count(mapping) == 1 {
                 held -= mapping.bytes();
-                self.kept.remove(at);
+                self.mappings.remove(at);
             }
         }
     }
@@ -122,11 +123,11 @@ mod tests {
 
     use super::*;
     use crate::dtype::Dtype;
-    use crate::memory::{Aligned, Incoming, Outgoing, Slot, Store, Stores, WantedSegments};
+    use crate::memory::{Aligned, Incoming, Outgoing, Slot, Store, StoreKind, WantedSegments};
 
     const BYTES: usize = 64 << 10;
 
-    fn told(boxes: &[ExportedView]) -> Vec<u8> {
+    fn description(boxes: &[ExportedView]) -> Vec<u8> {
         write(std::process::id(), boxes)
     }
 
@@ -134,22 +135,23 @@ mod tests {
     fn what_was_used_last_stays_mapped() {
         let _wanted = WantedSegments::default();
         let memory: Vec<_> = (0..5).map(|_| Aligned::zeroed(BYTES, &Default::default()).unwrap()).collect();
-        let told: Vec<_> = memory.iter().map(|memory| told(&[ExportedView::sample(memory).unwrap()])).collect();
+        let description: Vec<_> =
+            memory.iter().map(|memory| description(&[ExportedView::sample(memory).unwrap()])).collect();
         let ids: Vec<_> = memory.iter().map(|memory| ExportedView::sample(memory).unwrap().segment.id).collect();
-        for (segments, bytes) in [(3, usize::MAX), (MOST, 3 * BYTES)] {
+        for (segments, bytes) in [(3, usize::MAX), (MAX_MAPPED_SEGMENTS, 3 * BYTES)] {
             let mut mapped = Mapped { segments, bytes, ..Mapped::new(2) };
-            let kept = |mapped: &Mapped| mapped.kept.iter().map(|((_, id), _)| *id).collect::<Vec<_>>();
+            let kept = |mapped: &Mapped| mapped.mappings.iter().map(|((_, id), _)| *id).collect::<Vec<_>>();
             for at in [0, 1, 2, 0, 3] {
-                assert_eq!(mapped.read(&told[at]).unwrap().left(), BYTES);
+                assert_eq!(mapped.read(&description[at]).unwrap().left(), BYTES);
             }
             assert_eq!(kept(&mapped), [ids[3], ids[0], ids[2]]);
             // Segments that are being read stay mapped.
-            let reading = [2, 0, 3].map(|at| mapped.read(&told[at]).unwrap());
-            assert_eq!(mapped.read(&told[4]).unwrap().left(), BYTES);
+            let reading = [2, 0, 3].map(|at| mapped.read(&description[at]).unwrap());
+            assert_eq!(mapped.read(&description[4]).unwrap().left(), BYTES);
             assert_eq!(kept(&mapped), [4, 3, 0, 2].map(|at| ids[at]));
             drop(reading);
             mapped.shrink(0, 0);
-            assert!(mapped.kept.is_empty());
+            assert!(mapped.mappings.is_empty());
         }
     }
 
@@ -168,7 +170,7 @@ mod tests {
             expected.resize(start + lease.bytes(), 0);
             lease.pack(&mut expected[start..]);
         }
-        let told = told(&Outgoing::new(read()).lend().unwrap());
+        let description = description(&Outgoing::new(read()).lend().unwrap());
         let mut mapped = Mapped::new(2);
         let elements = expected.len() / 4;
         for step in [1, 7, 500, 100_000, expected.len()] {
@@ -177,10 +179,10 @@ mod tests {
             let into = Store::open(vec![Some(slot)]);
             let parts = [0..1000, 1000..elements].map(|part| into.write(0, &[0..1, part]).unwrap());
             let mut incoming = Incoming::new(parts.into());
-            let mut foreign = mapped.read(&told).unwrap();
-            while foreign.left() > 0 {
-                let bytes = step.min(foreign.left());
-                incoming.copy(&mut foreign, bytes, Stores::Cached);
+            let mut reader = mapped.read(&description).unwrap();
+            while reader.left() > 0 {
+                let bytes = step.min(reader.left());
+                incoming.copy(&mut reader, bytes, StoreKind::Cached);
             }
             assert_eq!(incoming.left(), 0);
             let mut came = vec![0; expected.len()];
@@ -195,7 +197,7 @@ mod tests {
         let memory = Aligned::zeroed(BYTES, &Default::default()).unwrap();
         let good = ExportedView::sample(&memory).unwrap();
         let mut mapped = Mapped::new(2);
-        let mut left = |lent: ExportedView| mapped.read(&told(&[lent])).map_or(0, |foreign| foreign.left());
+        let mut left = |lent: ExportedView| mapped.read(&description(&[lent])).map_or(0, |reader| reader.left());
         assert_eq!(left(good.clone()), BYTES);
         for (offset, extent, stride) in [
             (1, BYTES, 1),
@@ -209,14 +211,14 @@ mod tests {
             let strided = Strided { extents: [extent].as_slice().into(), strides: [stride].as_slice().into() };
             assert_eq!(left(ExportedView { offset, strided, ..good.clone() }), 0, "{offset} {extent} {stride}");
         }
-        let larger = Known { bytes: 2 * BYTES, ..good.segment };
+        let larger = SegmentHandle { bytes: 2 * BYTES, ..good.segment };
         assert_eq!(left(ExportedView { segment: larger, ..good.clone() }), 0);
-        let words = told(&[good]);
+        let words = description(&[good]);
         for bytes in (0..words.len()).step_by(size_of::<u64>()) {
-            assert_eq!(mapped.read(&words[..bytes]).map_or(0, |foreign| foreign.left()), 0, "{bytes} bytes");
+            assert_eq!(mapped.read(&words[..bytes]).map_or(0, |reader| reader.left()), 0, "{bytes} bytes");
         }
         let mut words = words;
-        let dims = FIXED * size_of::<u64>();
+        let dims = FIXED_WORDS * size_of::<u64>();
         words[dims..][..size_of::<u64>()].copy_from_slice(&u64::MAX.to_ne_bytes());
         assert!(mapped.read(&words).is_err());
     }
