@@ -119,7 +119,7 @@ pub fn rank(port: &str, settings: &super::Settings) {
             variants = settings.variants(&world, &Size::numbered([number(1), number(2)]));
             let summary: Vec<Option<&VariantSummary>> =
                 variants.iter().map(|v| v.as_ref().map(|v| &v.summary)).collect();
-            serde_json::to_string(&summary).expect("facts are text and numbers")
+            serde_json::to_string(&summary).expect("a summary is text and numbers")
         } else {
             variants[number(1)].as_mut().expect("a variant that applies").turn(number(2)).to_string()
         };

@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 
 const TERMS: [&[&str]; 3] = [&["m", "k"], &["k", "n", "k"], &["m0", "日"]];
 
-/// Ranks of which blocks are looked at.
+/// The maximum number of ranks whose blocks are compared.
 const MAX_RANKS: usize = 24;
 
 fuzz_target!(|input: &[u8]| check(input, || {

@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 /// Of the largest host that a file may describe, which has a list for each of its cores.
 const MAX_HOST_BYTES: usize = (1 << 16) * 160;
 
-/// Ranks and workers of which it is looked at where they compute.
+/// The maximum number of ranks, and of workers, for which the machine is placed in full.
 const MAX_COMPUTED_SIZE: usize = 64;
 
 fuzz_target!(|input: &[u8]| check_beyond(input, MAX_HOST_BYTES, || {

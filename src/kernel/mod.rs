@@ -15,7 +15,7 @@
 //! | `tensor` | a strided tensor: pointer, extents, strides |
 //! | `workspace`, `zeroed` | memory for packing |
 //! | `reporting_allocator` | an allocator that ends a program with a message when memory runs out |
-//! | `reference`, `bound` | the slow and obviously correct einsum, and the error bound of fast ones |
+//! | `reference`, `error_bound` | the slow and obviously correct einsum, and the error bound of fast ones |
 //!
 //! Invariants: labels, extents and strides are checked before any pointer moves; a destination with factor 0 is never
 //! read, so that NaN in fresh memory cannot propagate; the same call on the same number of threads gives bitwise

@@ -1,8 +1,8 @@
 //! Distributes independent subtrees over the workers of one rank.
 //!
 //! A contraction that is too small for several workers leaves all but one idle. If independent subtrees contain many
-//! such contractions, they are distributed over as many branches (`branches` in the code) as there are workers. Each
-//! branch runs on one worker.
+//! such contractions, they are distributed over as many branches as there are workers. Each branch
+//! runs on one worker.
 //!
 //! Invariants: all branches come before all other steps; within a branch and after the branches, steps keep their
 //! original order. Deliberately absent: several ranks, which already work on parts of their own; concurrent large

@@ -48,7 +48,7 @@ impl fmt::Display for Explain<'_> {
             writeln!(f, "{path}")?;
         }
         let mut rows =
-            vec![["", "step", "how", "lies", "GFLOP", "MB received", "bound", "predicted"].map(str::to_owned)];
+            vec![["", "step", "how", "distribution", "GFLOP", "MB received", "bound", "predicted"].map(str::to_owned)];
         let sampled_ranks = plan.sampled_ranks();
         let schedules: Vec<Schedule> = sampled_ranks.iter().map(|&rank| plan.schedule(rank)).collect();
         let nodes = plan.values.len();
@@ -63,7 +63,7 @@ impl fmt::Display for Explain<'_> {
         let mut packing = Packing::new(plan);
         let peak = schedules.iter().map(|schedule| packing.peak_bytes(schedule)).max().unwrap_or(0);
         let of = if sampled_ranks.len() < plan.ranks() {
-            format!(" of {} looked at", sampled_ranks.len())
+            format!(" of {} sampled", sampled_ranks.len())
         } else {
             String::new()
         };

@@ -140,7 +140,7 @@ pub(super) struct Producer {
 
 impl Producer {
     /// # Safety
-    /// As [`Channel::new`]; a channel has one outlet, in the process that owns the segment.
+    /// As [`Channel::new`]; a channel has one producer, in the process that owns the segment.
     pub(super) unsafe fn new(layout: Layout, own: NonNull<u8>, to: usize) -> Producer {
         // SAFETY: the caller's contract.
         Producer { channel: unsafe { Channel::new(layout, own, to) }, filled: 0 }
@@ -218,7 +218,7 @@ pub(super) struct Consumer {
 
 impl Consumer {
     /// # Safety
-    /// As [`Channel::new`], for the sender's segment; a channel has one inlet, in the process that it leads to.
+    /// As [`Channel::new`], for the sender's segment; a channel has one consumer, in the process that it leads to.
     pub(super) unsafe fn new(layout: Layout, theirs: NonNull<u8>, to: usize) -> Consumer {
         // SAFETY: the caller's contract.
         Consumer { channel: unsafe { Channel::new(layout, theirs, to) }, emptied: 0, copied: 0, seen: 0 }
@@ -270,7 +270,7 @@ mod tests {
         let layout = Layout::of(40);
         let memory = Aligned::zeroed(layout.segment_bytes(), &Default::default()).unwrap();
         let segment = NonNull::new(memory.as_ptr()).unwrap();
-        // SAFETY: the memory is as large as a segment and outlives both ends; there is one outlet and one inlet.
+        // SAFETY: the memory is as large as a segment and outlives both ends; there is one producer and one consumer.
         let (mut producer, mut consumer) = unsafe {
             begin(layout, segment);
             (Producer::new(layout, segment, 3), Consumer::new(layout, segment, 3))
@@ -320,7 +320,7 @@ mod tests {
         // Memory from MPI has arbitrary content.
         memory.as_mut_slice().fill(7);
         let segment = NonNull::new(memory.as_ptr()).unwrap();
-        // SAFETY: the memory is as large as a segment and outlives both ends; there is one outlet and one inlet.
+        // SAFETY: the memory is as large as a segment and outlives both ends; there is one producer and one consumer.
         let (mut producer, mut consumer) = unsafe {
             begin(layout, segment);
             (Producer::new(layout, segment, 1), Consumer::new(layout, segment, 1))

@@ -328,7 +328,7 @@ fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
     let peer = |(rank, number)| -> Result<Peer, CommError> {
         let theirs = window.segment(number)?;
         // SAFETY: every segment has the requested size, and lives as long as the window, which outlives the peers; this
-        // process has one outlet to and one inlet from each rank of its node.
+        // process has one producer to and one consumer from each rank of its node.
         unsafe {
             let bell = Bell::new(theirs);
             let producer = Producer::new(layout, window.own().add(Bell::BYTES), number);

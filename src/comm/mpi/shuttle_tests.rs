@@ -62,7 +62,7 @@ fn bytes_pass_between_ends_that_sleep() {
         let layout = Layout::of(40);
         let memory = Aligned::zeroed(layout.segment_bytes(), &Arc::default()).expect("memory");
         let segment = NonNull::new(memory.as_ptr()).expect("memory");
-        // SAFETY: the memory is as large as a segment and outlives both ends; this is the only inlet.
+        // SAFETY: the memory is as large as a segment and outlives both ends; this is the only consumer.
         let mut consumer = unsafe {
             begin(layout, segment);
             Consumer::new(layout, segment, 0)
@@ -73,7 +73,7 @@ fn bytes_pass_between_ends_that_sleep() {
             let memory = &memory;
             scope.spawn(move || {
                 let segment = NonNull::new(memory.as_ptr()).expect("memory");
-                // SAFETY: as above; this is the only outlet.
+                // SAFETY: as above; this is the only producer.
                 let mut producer = unsafe { Producer::new(layout, segment, 0) };
                 let mut waiting: VecDeque<(Vec<u8>, usize)> = transfers().map(|bytes| (bytes, 0)).collect();
                 while let Some((bytes, done)) = waiting.front_mut() {
@@ -120,7 +120,7 @@ fn what_is_lent_stays_until_it_is_copied() {
         let layout = Layout::of(40);
         let memory = Aligned::zeroed(layout.segment_bytes(), &Arc::default()).expect("memory");
         let segment = NonNull::new(memory.as_ptr()).expect("memory");
-        // SAFETY: the memory is as large as a segment and outlives both ends; this is the only inlet.
+        // SAFETY: the memory is as large as a segment and outlives both ends; this is the only consumer.
         let mut consumer = unsafe {
             begin(layout, segment);
             Consumer::new(layout, segment, 0)
@@ -132,7 +132,7 @@ fn what_is_lent_stays_until_it_is_copied() {
             let (memory, block) = (&memory, &block);
             scope.spawn(move || {
                 let segment = NonNull::new(memory.as_ptr()).expect("memory");
-                // SAFETY: as above; this is the only outlet.
+                // SAFETY: as above; this is the only producer.
                 let mut producer = unsafe { Producer::new(layout, segment, 0) };
                 for round in 1..4 {
                     block.iter().for_each(|half| half.store(round, Ordering::Relaxed));

@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `line`, `dots`, `any` | the three nests of a plan; the first two are compiled for every instruction set |
+//! | `line`, `dots`, `strided` | the three nests of a plan; the first two are compiled for every instruction set |
 //! | `lanes` | vectors of elements, real and complex, on top of vectors of real numbers |
 //! | `update` | how a sum is written to out: alpha, beta, and whether this is the first visit |
 //! | `blocks` | long sums, block by block |

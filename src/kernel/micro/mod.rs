@@ -21,9 +21,9 @@ use super::simd::{Generic, Real, Simd, Store, Sum, TileDestination, prefetch as 
 use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 
 /// The arguments of a micro-kernel, except for the offsets of the tiles that it computes one after the other, which are
-/// its [`TileOffsets`]s. Counts and strides are in real numbers: a complex element is two.
+/// its [`TileOffsets`]. Counts and strides are in real numbers: a complex element is two.
 ///
-/// The caller promises, with each spot's offsets added: at each of `depth` steps, `rows` numbers from `left` on (with
+/// The caller promises, with the offsets of each tile added: at each of `depth` steps, `rows` numbers from `left` on (with
 /// `left_padded`, as many as fill the vectors) and one element of `right` per column may be read; `rows` numbers of
 /// each column of out may be written, and are initialised unless beta is 0; `rows` numbers need exactly the vectors
 /// that the kernel has.
@@ -34,7 +34,7 @@ pub struct Call<R> {
     /// Rows of left are contiguous.
     pub left: *const R,
     pub left_step: isize,
-    /// From the rows of one tile to those of the next, in addition to the offsets in their spots.
+    /// From the rows of one tile to those of the next, in addition to their offsets.
     pub left_next: isize,
     pub right: *const R,
     pub right_step: isize,

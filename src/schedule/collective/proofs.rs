@@ -59,7 +59,7 @@ impl Case {
         }
     }
 
-    /// The facts for the verifier; sums are promised in the order of `algorithm`.
+    /// The specification for the verifier; sums are promised in the order of `algorithm`.
     fn spec(&self, algorithm: CollectiveAlgorithm) -> Spec {
         let pattern = Pattern::new(self.collective, algorithm, self.ranks.len());
         let mut order = vec![Vec::new(); self.all_ranks()];

@@ -27,7 +27,7 @@ pub enum Fault {
     Hazard { other: TaskId, buffer: BufferId },
     #[error("the arena has no place for every buffer")]
     Arena,
-    #[error("buffers {buffer} and {other} lie at the same place at the same time")]
+    #[error("buffers {buffer} and {other} have overlapping addresses and lifetimes")]
     Shared { buffer: BufferId, other: BufferId },
     #[error("nothing orders it after the last use of what was at the place of buffer {0} before")]
     Early(BufferId),

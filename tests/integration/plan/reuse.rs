@@ -138,7 +138,7 @@ fn rings_around_what_is_kept() {
     }
 }
 
-/// What has not changed is really not looked at.
+/// Operands that have not changed are not read.
 #[test]
 fn a_constant_that_changes_unsaid_is_not_noticed() {
     let (expression, shapes) = CASES[0];
