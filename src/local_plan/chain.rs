@@ -48,9 +48,9 @@ pub enum SumKind {
 /// The most additions that a term of a sum goes through before the sum is added to out, on one thread. Cost: constant.
 ///
 /// ```
-/// use einsum_dist::local_plan::{SumOf, longest_chain};
-/// assert_eq!(longest_chain(100, SumOf::Products), 100);
-/// assert!(longest_chain(1_000_000_000, SumOf::Number) < 260);
+/// use einsum_dist::local_plan::{SumKind, longest_chain};
+/// assert_eq!(longest_chain(100, SumKind::Products), 100);
+/// assert!(longest_chain(1_000_000_000, SumKind::Number) < 260);
 /// ```
 pub fn longest_chain(terms: u64, of: SumKind) -> u64 {
     let block = match of {
@@ -68,10 +68,10 @@ pub fn longest_chain(terms: u64, of: SumKind) -> u64 {
 /// once if sums are kept in a buffer until they are finished, once per chunk or box if not. Cost: constant.
 ///
 /// ```
-/// use einsum_dist::local_plan::{SumOf, longest_visits};
-/// assert_eq!(longest_visits(1 << 40, SumOf::Number), 1);
-/// assert_eq!(longest_visits(100, SumOf::Loops), 1);
-/// assert_eq!(longest_visits(1_000, SumOf::Products), 4);
+/// use einsum_dist::local_plan::{SumKind, longest_visits};
+/// assert_eq!(longest_visits(1 << 40, SumKind::Number), 1);
+/// assert_eq!(longest_visits(100, SumKind::Loops), 1);
+/// assert_eq!(longest_visits(1_000, SumKind::Products), 4);
 /// ```
 pub fn longest_visits(terms: u64, of: SumKind) -> u64 {
     match of {

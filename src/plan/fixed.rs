@@ -25,13 +25,13 @@ const MAX_AXES: usize = 256;
 /// Prescribed distributions of operands and result; `None` leaves the choice to the planner.
 ///
 /// ```
-/// use einsum_dist::plan::Fixed;
+/// use einsum_dist::plan::FixedDistributions;
 /// let (left, right, out) = (["m", "k"], ["k", "n"], ["m", "n"]);
-/// let fixed = Fixed::parse("m:2,k:3; k:cyclic(64,2) n:3 @1; *", &[&left, &right, &out])?;
+/// let fixed = FixedDistributions::parse("m:2,k:3; k:cyclic(64,2) n:3 @1; *", &[&left, &right, &out])?;
 /// let placed: Vec<String> = fixed.operands.iter().flatten().map(|d| d.describe(&["0", "1"])).collect();
 /// assert_eq!(placed, ["0/2 1/3", "0/2 cyclic(64) 1/3 from 1"]);
 /// assert_eq!(fixed.output, None);
-/// let error = Fixed::parse("m:2 q:3", &[&left, &right, &out]).unwrap_err().to_string();
+/// let error = FixedDistributions::parse("m:2 q:3", &[&left, &right, &out]).unwrap_err().to_string();
 /// assert_eq!(error, "distribution of operand 0: there is no dimension `q` (it has `m`, `k`)");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
