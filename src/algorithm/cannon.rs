@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::contraction::{Contraction, Tensor, contract, corner};
 use super::cost::Contracted;
 use super::generator::{Generator, Setting, is};
-use super::registry::{Algorithm, AlgorithmName, Distributions};
+use super::{Algorithm, AlgorithmName, Distributions};
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Axis, Bounds, Cut, Distribution, Intervals, Region, Role, tile_bounds};
 use crate::schedule::verify::{Order, Summand};

@@ -7,7 +7,7 @@
 //! ([`Generator::seconds`](super::generator::Generator::seconds)). Deliberately absent: redistributions and unary
 //! steps, which the planner prices with the same rates.
 
-use super::registry::Algorithm;
+use super::Algorithm;
 use crate::dims::Label;
 use crate::distribution::tile_bounds;
 use crate::dtype::Dtype;

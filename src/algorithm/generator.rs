@@ -4,10 +4,10 @@
 //! algorithms. Invariant: the planner knows an algorithm through these two alone. Deliberately absent: choosing among
 //! candidates ([`crate::plan`]).
 
+use super::Distributions;
+use super::Reorder;
 use super::contraction::Contraction;
 use super::cost::Contracted;
-use super::registry::Distributions;
-use super::slicing::Reorder;
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::Distribution;
 use crate::dtype::Dtype;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::contraction::{Contraction, contract};
 use super::cost::Contracted;
 use super::generator::{Generator, Setting, cut, is};
-use super::registry::{Algorithm, Distributions};
+use super::{Algorithm, Distributions};
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::Distribution;
 use crate::schedule::{Accumulate, Builder};

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::contraction::{Contraction, Tensor, contract, most_pieces};
 use super::cost::Contracted;
 use super::generator::{Generator, Setting, is};
-use super::registry::{Algorithm, Distributions};
+use super::{Algorithm, Distributions};
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Distribution, tile_bounds};
 use crate::machine::Machine;

@@ -32,7 +32,7 @@ use super::contraction::{Contraction, MAX_PIECES, Tensor, contract, corner, most
 use super::cost::Contracted;
 use super::generator::{Generator, Setting, cut, is};
 use super::local::local;
-use super::registry::{Algorithm, Distributions};
+use super::{Algorithm, Distributions};
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Bounds, is_empty, tile_bounds};
 use crate::schedule::verify::Order;

@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use super::contraction::{Contraction, MAX_PIECES, contract, most_pieces};
 use super::cost::{Contracted, DEEP_ROUND_INDICES};
 use super::generator::{Generator, Setting, cut, is};
-use super::registry::{Algorithm, Distributions};
+use super::{Algorithm, Distributions};
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Bounds, tile_bounds};
 use crate::schedule::{Accumulate, BufferId, Builder, View};

@@ -11,9 +11,9 @@
 
 use super::Summa;
 use super::panels::panels;
-use crate::algorithm::cost::{Contracted, Cost, DEEP};
+use crate::algorithm::Algorithm;
+use crate::algorithm::cost::{Contracted, Cost, DEEP_ROUND_INDICES};
 use crate::algorithm::generator::{Generator, Setting};
-use crate::algorithm::registry::Algorithm;
 use crate::dims::{Kinds, Label};
 use crate::machine::{Link, Machine};
 use crate::schedule::collective::CollectiveAlgorithm;
@@ -100,8 +100,8 @@ pub fn seconds(summa: &Summa, contracted: &Contracted) -> f64 {
     let (cost, [a, b, c]) = (contracted.cost, shares(summa, contracted));
     let count = panels(cost.extents[k.0 as usize], [rows, columns], width).len() as f64;
     let multiply_adds = contracted.multiply_adds * c / contracted.elements[2].max(1.0);
-    // Even without panels, a product passes over out once per `DEEP` summed indices.
-    let more = (count - (multiply_adds / c.max(1.0) / DEEP).ceil()).max(0.0);
+    // Even without panels, a product passes over out once per `DEEP_ROUND_INDICES` summed indices.
+    let more = (count - (multiply_adds / c.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
     let compute = cost.product_of(count, multiply_adds, a + b + c) + cost.again(more * c);
     let size = cost.dtype.size() as f64;
     let passes = |share: f64, line: usize, link: Link| {

@@ -8,10 +8,10 @@ mod sharing;
 mod words;
 
 use super::Grid;
+use crate::algorithm::Algorithm;
 use crate::algorithm::contraction::{MAX_PIECES, most_pieces};
 use crate::algorithm::cost::DEEP_ROUND_INDICES;
 use crate::algorithm::generator::Setting;
-use crate::algorithm::registry::Algorithm;
 use crate::dims::{Kinds, Label};
 use crate::schedule::collective::CollectiveAlgorithm;
 use words::{OPERANDS, SUMMANDS, Volumes};
