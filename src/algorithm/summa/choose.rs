@@ -10,7 +10,7 @@
 //! trees suit few panels and slow starts, rings many panels.
 
 use super::Summa;
-use super::panels::panels;
+use super::panels::panel_count;
 use crate::algorithm::Algorithm;
 use crate::algorithm::cost::{Contracted, Cost, DEEP_ROUND_INDICES};
 use crate::algorithm::generator::{Generator, Setting};
@@ -21,8 +21,10 @@ use crate::schedule::collective::CollectiveAlgorithm;
 /// Shapes of the grid that are candidates, for each choice of dimensions: the quickest two, as the distributions of one
 /// may fit other steps of a tree better.
 const SHAPES: usize = 2;
-/// Panels of a block of k if there is no memory limit, at most.
-const MOST_PANELS: usize = 16;
+/// Maximum panels of a block of k; the second, if there is a memory limit. Each panel is a task and two transfers of
+/// every rank.
+const MAX_PANELS: usize = 16;
+const MAX_LIMITED_PANELS: usize = 1024;
 
 /// For every choice of dimensions of kinds m, n and k, the quickest shapes of the grid.
 pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
@@ -54,7 +56,8 @@ fn tuned(
     memory: Option<f64>,
 ) -> Option<(f64, Summa)> {
     let longest = contracted.cost.extents[k.0 as usize].div_ceil(rows.max(columns)).max(1);
-    let most = if memory.is_some() { longest } else { MOST_PANELS.min(longest) };
+    let most = longest.min(if memory.is_some() { MAX_LIMITED_PANELS } else { MAX_PANELS });
+    let links = slowest_links(contracted.cost.machine, [rows, columns]);
     let halvings = (0..).map(|halving| 1usize << halving).take_while(|&pieces| pieces <= most);
     let summas = halvings.flat_map(|pieces| {
         let width = longest.div_ceil(pieces);
@@ -72,7 +75,7 @@ fn tuned(
     let fits = |summa: &Summa| memory.is_none_or(|memory| held(summa, contracted) <= memory);
     let fitting: Vec<Summa> = summas.iter().copied().filter(fits).collect();
     let all = if fitting.is_empty() { vec![*summas.last()?] } else { fitting };
-    let priced = all.into_iter().map(|summa| (seconds(&summa, contracted), summa));
+    let priced = all.into_iter().map(|summa| (seconds_over(links, &summa, contracted), summa));
     priced.min_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
@@ -93,12 +96,17 @@ fn held(summa: &Summa, contracted: &Contracted) -> f64 {
     a * cost.tile(k, columns) + b * cost.tile(k, rows) + c + slots(columns, a) + slots(rows, b)
 }
 
-/// Seconds of the rank that is reached last. It starts when the first panels have reached it; then it contracts one
-/// panel while the next arrives.
+/// Seconds of the rank that is reached last. Cost: linear in the ranks, where links differ.
 pub fn seconds(summa: &Summa, contracted: &Contracted) -> f64 {
+    seconds_over(slowest_links(contracted.cost.machine, [summa.rows, summa.columns]), summa, contracted)
+}
+
+/// The rank starts when the first panels have reached it; then it contracts one panel while the next arrives. `links`:
+/// along rows and along columns of the grid.
+fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted: &Contracted) -> f64 {
     let &Summa { k, rows, columns, width, .. } = summa;
     let (cost, [a, b, c]) = (contracted.cost, shares(summa, contracted));
-    let count = panels(cost.extents[k.0 as usize], [rows, columns], width).len() as f64;
+    let count = panel_count(cost.extents[k.0 as usize], [rows, columns], width) as f64;
     let multiply_adds = contracted.multiply_adds * c / contracted.elements[2].max(1.0);
     // Even without panels, a product passes over out once per `DEEP_ROUND_INDICES` summed indices.
     let more = (count - (multiply_adds / c.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
@@ -109,7 +117,6 @@ pub fn seconds(summa: &Summa, contracted: &Contracted) -> f64 {
         let panel = if bytes > 0.0 { link.latency + bytes / link.bandwidth } else { 0.0 };
         pass(summa.broadcast, line, panel, count)
     };
-    let [along_row, along_column] = slowest_links(cost.machine, [rows, columns]);
     let ((first, others), (first_too, others_too)) = (passes(a, columns, along_row), passes(b, rows, along_column));
     let first = first + first_too;
     cost.hidden([compute, compute / count], [first + others + others_too, first])

@@ -21,24 +21,39 @@ pub struct Panel {
 }
 
 /// The panels of a dimension of this extent, at most `width` wide. Cost: linear in panels, rows and columns.
-pub fn panels(extent: usize, [rows, columns]: [usize; 2], width: usize) -> Vec<Panel> {
+pub fn panels(extent: usize, grid: [usize; 2], width: usize) -> Vec<Panel> {
     let mut panels = Vec::new();
-    let (mut start, mut row, mut column) = (0, 0, 0);
-    while start < extent {
-        let [end_of_row, end_of_column] =
-            [(rows, &mut row), (columns, &mut column)].map(|(parts, at)| block_end(extent, parts, at, start));
-        let end = end_of_row.min(end_of_column);
+    for Panel { range: Range { start, end }, row, column } in blocks(extent, grid) {
         let pieces = (end - start).div_ceil(width.max(1));
         panels.extend((0..pieces).map(|piece| {
             let tile = tile_bounds(end - start, pieces, piece);
             Panel { range: start + tile.start..start + tile.end, row, column }
         }));
-        start = end;
     }
     if panels.is_empty() {
-        panels.push(Panel { range: 0..0, row, column });
+        panels.push(Panel { range: 0..0, row: 0, column: 0 });
     }
     panels
+}
+
+/// The number of [`panels`]. Cost: linear in rows and columns.
+pub fn panel_count(extent: usize, grid: [usize; 2], width: usize) -> usize {
+    blocks(extent, grid).map(|block| block.range.len().div_ceil(width.max(1))).sum::<usize>().max(1)
+}
+
+/// The ranges of k that are inside one block of left and one of right.
+fn blocks(extent: usize, [rows, columns]: [usize; 2]) -> impl Iterator<Item = Panel> {
+    let (mut start, mut row, mut column) = (0, 0, 0);
+    std::iter::from_fn(move || {
+        if start >= extent {
+            return None;
+        }
+        let [end_of_row, end_of_column] =
+            [(rows, &mut row), (columns, &mut column)].map(|(parts, at)| block_end(extent, parts, at, start));
+        let range = start..end_of_row.min(end_of_column);
+        start = range.end;
+        Some(Panel { range, row, column })
+    })
 }
 
 /// Advances `at` to the block that contains `start`, an index below the extent. Returns the end of that block.
@@ -65,6 +80,7 @@ mod tests {
         for extent in 0..40 {
             for (rows, columns, width) in [(1, 1, 7), (3, 4, 2), (7, 1, 3), (5, 5, 1), (2, 11, 100)] {
                 let panels = panels(extent, [rows, columns], width);
+                assert_eq!(panels.len(), panel_count(extent, [rows, columns], width));
                 assert!(panels.windows(2).all(|pair| pair[0].range.end == pair[1].range.start));
                 assert_eq!((panels[0].range.start, panels[panels.len() - 1].range.end), (0, extent));
                 for Panel { range, row, column } in panels {
