@@ -44,7 +44,7 @@ help:
 	@echo "make test-large    blocks beyond 2^31 elements and 4 GiB by every transport and in files: minutes, 22 GB of memory"
 	@echo "make bench         local contractions beside NumPy, torch, TBLIS, OpenBLAS and MKL: benches/results/local.md;"
 	@echo "                   what a step costs beside its numbers; how much of the transfers hides behind computing"
-	@echo "make volumes       words that ranks receive, on 2 to 18,432 of them: benches/results/volumes.csv and .svg"
+	@echo "make volumes       words that ranks receive, on 2 to 18,432 of them: benches/results/volumes*.csv and .svg"
 	@echo "make thesis        two ranks beside one, by algorithm and size: benches/results/thesis.csv and .svg"
 	@echo "make mlp           slicing from and to all distributions, predicted and measured: benches/results/mlp.md, .csv and .svg"
 	@echo "make bench-network rings, slicing and grids between network namespaces with links of 1 and 4 Gbit/s (as root):"
@@ -128,6 +128,8 @@ target/peers/ready: benches/requirements.txt
 volumes: $(if $(PEERS_PYTHON),,target/peers/ready)
 	CARGO_TARGET_DIR=target/mpich cargo bench --bench volumes > target/volumes.csv
 	mv target/volumes.csv benches/results/volumes.csv
+	CARGO_TARGET_DIR=target/mpich cargo bench --bench volumes -- algorithms > target/volumes-algorithms.csv
+	mv target/volumes-algorithms.csv benches/results/volumes-algorithms.csv
 	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/volumes/draw.py
 
 # With QUICK=1 small sizes only, and what they are good for: the table and the plot stay in target/.

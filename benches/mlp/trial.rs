@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use einsum_dist::algorithm::{Algorithm, Chunks, Stationary};
+use einsum_dist::algorithm::{Algorithm, Chunks, Slicing, Stationary};
 use einsum_dist::plan::{AlgorithmName, FixedDistributions, Source};
 use einsum_dist::{DistTensor, Machine, Options, Plan, Problem, World};
 
@@ -52,14 +52,14 @@ impl Trial {
         let mut plan = self.plan.clone();
         let predicted = self.predicted.filter(|_| stationary == self.stationary());
         if let Some(Source::Contract { algorithm, .. }) = plan.values.last_mut().map(|value| &mut value.source) {
-            *algorithm = Algorithm::Slicing { stationary, chunks: Chunks::default() };
+            *algorithm = Algorithm::Slicing(Slicing { stationary, chunks: Chunks::default() });
         }
         Trial::of(self.distributions.clone(), plan, predicted)
     }
 
     pub fn stationary(&self) -> Stationary {
         match self.plan.output().source {
-            Source::Contract { algorithm: Algorithm::Slicing { stationary, .. }, .. } => stationary,
+            Source::Contract { algorithm: Algorithm::Slicing(Slicing { stationary, .. }), .. } => stationary,
             _ => unreachable!("slicing was asked for"),
         }
     }

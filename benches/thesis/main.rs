@@ -38,7 +38,7 @@ use einsum_dist::{Machine, World};
 use case::Size;
 use part::Part;
 use ranks::Ranks;
-use variant::{FORCED, Variant, VariantSummary};
+use variant::{Variant, VariantSummary, asked};
 
 /// Sockets of the thesis's servers.
 const RANKS: usize = 2;
@@ -87,7 +87,7 @@ impl Settings {
     fn variants(&self, world: &World, size: &Size) -> Vec<Option<Variant>> {
         world.place(self.workers).expect("ranks that are told of each other");
         let machine = self.machine(world);
-        FORCED.iter().map(|&(_, algorithm)| Variant::new(world, &machine, size, algorithm)).collect()
+        asked(RANKS).into_iter().map(|(_, algorithm)| Variant::new(world, &machine, size, algorithm)).collect()
     }
 }
 
@@ -109,7 +109,7 @@ fn main() {
         "# GFLOP/s in f32, medians of rounds; {RANKS} ranks, workers of each: {workers}; `one rank` has all of them, `part` those of one"
     );
     print!("case,size,ranks,rounds,one rank,part");
-    FORCED.iter().for_each(|(name, _)| print!(",{name}"));
+    asked(RANKS).iter().for_each(|(name, _)| print!(",{name}"));
     println!(",best,auto over best,verdict,auto over {RANKS} parts,auto chose");
     let (mut rows, mut near) = (0, 0);
     for (at, size) in Size::all(if settings.quick { 3e7 } else { f64::INFINITY }) {
@@ -205,7 +205,7 @@ fn print_row(
     summaries: &[Option<VariantSummary>],
 ) -> bool {
     let seconds: Vec<Option<f64>> = rounds.iter().map(|rounds| rounds.clone().map(median)).collect();
-    let forced = (1..FORCED.len()).filter_map(|at| Some((at, seconds[at]?)));
+    let forced = (1..seconds.len()).filter_map(|at| Some((at, seconds[at]?)));
     let (best, _) = forced.min_by(|a, b| a.1.total_cmp(&b.1)).expect("local always applies");
     let (auto, chosen) = (seconds[0].zip(summaries[0].as_ref())).expect("the planner always chooses");
     // Clocks that change between rounds are the same for both.
@@ -218,7 +218,7 @@ fn print_row(
     };
     let rates: String = seconds.iter().map(|s| s.map_or(",".to_owned(), |s| format!(",{:.4}", gflop / s))).collect();
     let speedup = part / auto / RANKS as f64;
-    println!("{label}{rates},{},{over:.3},{verdict},{speedup:.3},\"{}\"", FORCED[best].0, chosen.plan);
+    println!("{label}{rates},{},{over:.3},{verdict},{speedup:.3},\"{}\"", asked(RANKS)[best].0, chosen.plan);
     verdict != "no"
 }
 

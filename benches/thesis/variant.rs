@@ -10,17 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::case::Size;
 use super::digest::digest;
 
-/// What ranks are asked for: a name, and the algorithm that is forced. `cannon` has no square of two ranks.
-pub const FORCED: [(&str, Option<AlgorithmName>); 8] = [
-    ("auto", None),
-    ("local", Some(AlgorithmName::Local)),
-    ("c", Some(AlgorithmName::BatchParallel)),
-    ("ring-mn", Some(AlgorithmName::RingMn)),
-    ("ring-k", Some(AlgorithmName::RingK)),
-    ("slicing", Some(AlgorithmName::Slicing)),
-    ("grid", Some(AlgorithmName::Grid)),
-    ("master-worker", Some(AlgorithmName::MasterWorker)),
-];
+/// What ranks are asked for, a name and the algorithm that is forced: `auto`, and all that run on this many ranks.
+pub fn asked(ranks: usize) -> Vec<(&'static str, Option<AlgorithmName>)> {
+    let all = AlgorithmName::ALL.into_iter().filter(|algorithm| algorithm.ranks().allows(ranks));
+    [("auto", None)].into_iter().chain(all.map(|algorithm| (algorithm.name(), Some(algorithm)))).collect()
+}
 
 /// What is known of a variant before it is timed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

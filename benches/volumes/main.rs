@@ -9,13 +9,14 @@
 //! receive less.
 //!
 //! With up to 12 ranks the same shapes are contracted too, with smaller extents, and what transports count is compared
-//! with what schedules say.
+//! with what schedules say. [`algorithms`] has all algorithms beside each other.
 
+mod algorithms;
 mod rivals;
 
-use einsum_dist::algorithm::{Algorithm, Contraction, Grid, Tensor};
+use einsum_dist::algorithm::{Algorithm, Contraction, Grid, GridFit, Tensor};
 use einsum_dist::dims::{Kinds, Label};
-use einsum_dist::plan::{AlgorithmName, GridFit, Source, lower_bound_words};
+use einsum_dist::plan::{AlgorithmName, Source, lower_bound_words};
 use einsum_dist::schedule::Builder;
 use einsum_dist::{DistTensor, Dtype, Machine, Options, Plan, Problem, World};
 use rivals::{Case, Shape};
@@ -105,6 +106,9 @@ fn text(words: Option<impl std::fmt::Display>) -> String {
 }
 
 fn main() {
+    if std::env::args().any(|argument| argument == "algorithms") {
+        return algorithms::table();
+    }
     println!("# words (f32) that the busiest rank receives; empty where a grid does not fit into memory");
     println!("shape,memory,ranks,grid,ours,best_grid,2d,2.5d,recursive,cosma,bound,executed");
     let kinds = kinds();

@@ -16,14 +16,103 @@
 //! blocks that [`super::grid`] gets from s - 1 ranks come from one neighbour here. Deliberately absent: grids that are
 //! not square.
 
+use serde::{Deserialize, Serialize};
+
 use super::contraction::{Contraction, Tensor, contract, corner};
-use crate::dims::Label;
+use super::cost::Contracted;
+use super::generator::{Generator, Setting, is};
+use super::{Algorithm, AlgorithmName, Distributions};
+use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Axis, Bounds, Cut, Distribution, Intervals, Region, Role, tile_bounds};
-use crate::schedule::verify::Summand;
+use crate::schedule::verify::{Order, Summand};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
+/// On `side` x `side` ranks, the operands are cut along `k` and along `m` or `n`, and shifted past out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Cannon {
+    pub m: Label,
+    pub n: Label,
+    pub k: Label,
+    pub side: usize,
+}
+
+/// Every choice of dimensions of kinds m, n and k, if the ranks are a square or some may be idle.
+pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
+    let ranks = setting.ranks();
+    if !AlgorithmName::Cannon.ranks().allows(ranks) && !setting.idle {
+        return Vec::new();
+    }
+    let triples = setting.pairs().flat_map(|(m, n)| setting.kinds.k.iter().map(move |&k| (m, n, k)));
+    triples.map(|(m, n, k)| Algorithm::Cannon(Cannon { m, n, k, side: ranks.isqrt() })).collect()
+}
+
+impl Generator for Cannon {
+    fn cuts(&self) -> Vec<Label> {
+        vec![self.m, self.n, self.k]
+    }
+
+    fn grid(&self, _: usize) -> Vec<(Label, usize)> {
+        vec![(self.m, self.side), (self.n, self.side)]
+    }
+
+    fn applies(&self, kinds: &Kinds) -> bool {
+        is(kinds, self.m, &[Kind::M]) && is(kinds, self.n, &[Kind::N]) && is(kinds, self.k, &[Kind::K])
+    }
+
+    fn distributions(&self, [left, right, out]: [&[Label]; 3], _: usize) -> Option<Distributions> {
+        let &Cannon { m, n, k, side } = self;
+        Some(Distributions {
+            left: squares(left, [m, k], side),
+            right: squares(right, [k, n], side),
+            out: squares(out, [m, n], side),
+        })
+    }
+
+    fn order(&self, contraction: &Contraction, ranks: usize) -> Order {
+        Order::Listed(order(contraction, self.k, self.side, ranks))
+    }
+
+    fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
+        cannon(builder, contraction, self.side);
+    }
+
+    fn seconds(&self, contracted: &Contracted) -> f64 {
+        let (&Cannon { m, n, k, side }, cost) = (self, contracted.cost);
+        let ([m, n, k], [a, b, c]) = ([m, n, k].map(|label| cost.tile(label, side)), contracted.elements);
+        let (a, b, c) = (a * m * k, b * k * n, c * m * n);
+        let compute = side as f64 * cost.product(contracted.multiply_adds * m * n * k, a + b + c);
+        let block = cost.transfer(a) + cost.transfer(b);
+        // The initial skew receives one block of each operand; so does each step except the last.
+        let skew = if side > 1 { block } else { 0.0 };
+        skew + cost.overlapped(compute, (side as f64 - 1.0) * block)
+    }
+
+    /// All tiles along k of both operands, except those of the first step where these are the rank's own.
+    fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
+        let &Cannon { m, n, k, side } = self;
+        if rank >= side * side {
+            return Some(0);
+        }
+        let (row, column) = (rank / side, rank % side);
+        let length = |tensor: &Tensor, label: Label, at: usize| tile_bounds(tensor.extent(label), side, at).len();
+        let steps = |tensor: &Tensor, (other, place): (Label, usize), first_is_own: bool| -> u64 {
+            let block = |step: usize| {
+                let tile = length(tensor, k, (row + column + step) % side);
+                tensor.elements_of(|label| match label {
+                    _ if label == k => Some(tile),
+                    _ if label == other => Some(length(tensor, other, place)),
+                    _ => None,
+                })
+            };
+            (usize::from(first_is_own)..side).map(block).sum()
+        };
+        let Contraction { left, right, .. } = contraction;
+        Some(steps(left, (m, row), row == 0) + steps(right, (n, column), column == 0))
+    }
+}
+
 /// The distribution of a tensor on a grid of `side` x `side` ranks, cut along two of its dimensions.
-pub fn squares(labels: &[Label], [first, second]: [Label; 2], side: usize) -> Distribution {
+fn squares(labels: &[Label], [first, second]: [Label; 2], side: usize) -> Distribution {
     let axis = |label: Label| {
         let dim = labels.iter().position(|&l| l == label);
         let dim = dim.unwrap_or_else(|| panic!("the tensor has the dimension that it is cut along"));
@@ -82,7 +171,7 @@ impl<'a> Shifting<'a> {
 }
 
 /// Appends this rank's tasks.
-pub fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
+fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
     let rank = builder.rank();
     let Contraction { left, right, out, onto } = contraction;
     let Some(target) = out.own(rank, &[]).filter(|_| rank < side * side) else { return };
@@ -113,7 +202,7 @@ pub fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
 
 /// By rank, the order in which summands are added: tile by tile of `cut`, cyclically from tile (row + column) mod
 /// `side`.
-pub fn order(contraction: &Contraction, cut: Label, side: usize, ranks: usize) -> Vec<Vec<Summand>> {
+fn order(contraction: &Contraction, cut: Label, side: usize, ranks: usize) -> Vec<Vec<Summand>> {
     let Contraction { left, out, .. } = contraction;
     let summed: Vec<(Label, usize)> = left
         .labels

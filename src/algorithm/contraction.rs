@@ -49,6 +49,27 @@ impl Tensor {
         self.labels.iter().position(|&l| l == label).unwrap_or_else(|| panic!("the tensor has the dimension"))
     }
 
+    /// The extent of a label that the tensor has.
+    pub fn extent(&self, label: Label) -> usize {
+        self.shape[self.dim(label)]
+    }
+
+    /// The number of elements.
+    pub fn elements(&self) -> u64 {
+        self.elements_of(|_| None)
+    }
+
+    /// The number of elements of a part, with as many indices of a dimension as `length` returns; all if `None`.
+    pub fn elements_of(&self, length: impl Fn(Label) -> Option<usize>) -> u64 {
+        let extents = self.labels.iter().zip(&self.shape);
+        extents.map(|(&label, &extent)| length(label).unwrap_or(extent) as u64).product()
+    }
+
+    /// The number of elements of the block of a rank.
+    pub fn held(&self, rank: usize) -> u64 {
+        self.distribution.block(&self.shape, rank).map_or(0, |block| block.volume()) as u64
+    }
+
     /// A box of the tensor inside this rank's block, as a view of its buffer.
     pub fn view(&self, rank: usize, bounds: &[Range<usize>]) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;

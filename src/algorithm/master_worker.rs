@@ -16,10 +16,106 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use super::contraction::{Contraction, Tensor, contract, most_pieces};
-use crate::dims::Label;
-use crate::distribution::tile_bounds;
+use super::cost::Contracted;
+use super::generator::{Generator, Setting, is};
+use super::{Algorithm, Distributions};
+use crate::dims::{Kind, Kinds, Label};
+use crate::distribution::{Distribution, tile_bounds};
+use crate::machine::Machine;
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
+
+/// Rank 0 holds everything and hands out parts of `cut`, one per rank, which end at `ends`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct MasterWorker {
+    pub cut: Label,
+    pub ends: Vec<usize>,
+}
+
+/// Every dimension of kind c, m or n.
+pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
+    let cuts = setting.kinds.c.iter().chain(&setting.kinds.m).chain(&setting.kinds.n);
+    let parts = |cut: Label| MasterWorker { cut, ends: ends(setting.machine, setting.extent(cut)) };
+    cuts.map(|&cut| Algorithm::MasterWorker(parts(cut))).collect()
+}
+
+/// By rank, the ends of the parts of a dimension that ranks contract in equal time.
+fn ends(machine: &Machine, extent: usize) -> Vec<usize> {
+    let ranks = machine.ranks;
+    if machine.speeds.is_empty() {
+        return (0..ranks).map(|rank| tile_bounds(extent, ranks, rank).end).collect();
+    }
+    let speeds = || (0..ranks).map(|rank| machine.speed(rank));
+    let all: f64 = speeds().sum();
+    let mut sum = 0.0;
+    let mut ends: Vec<usize> = speeds()
+        .map(|speed| {
+            sum += speed;
+            (extent as f64 * sum / all).round() as usize
+        })
+        .collect();
+    // Rounding must not lose the last indices.
+    ends.last_mut().into_iter().for_each(|last| *last = extent);
+    ends
+}
+
+impl Generator for MasterWorker {
+    fn cuts(&self) -> Vec<Label> {
+        vec![self.cut]
+    }
+
+    fn applies(&self, kinds: &Kinds) -> bool {
+        is(kinds, self.cut, &[Kind::C, Kind::M, Kind::N])
+    }
+
+    fn distributions(&self, _: [&[Label]; 3], _: usize) -> Option<Distributions> {
+        let single = Distribution::single;
+        Some(Distributions { left: single(), right: single(), out: single() })
+    }
+
+    fn holds_whole(&self) -> bool {
+        true
+    }
+
+    fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
+        master_worker(builder, contraction, self.cut, &self.ends);
+    }
+
+    fn seconds(&self, contracted: &Contracted) -> f64 {
+        let (&MasterWorker { cut, ref ends }, cost) = (self, contracted.cost);
+        let indices = cost.extents[cut.0 as usize].max(1) as f64;
+        let starts = [0].iter().chain(ends);
+        let parts: Vec<f64> = starts.zip(ends).map(|(start, end)| (end - start) as f64 / indices).collect();
+        let slowest = parts.iter().enumerate().map(|(rank, part)| part / cost.machine.speed(rank));
+        let (slowest, workers) = (slowest.fold(0.0, f64::max), contracted.ranks() as f64 - 1.0);
+        let share = parts.iter().copied().fold(0.0, f64::max);
+        let part = |tensor: usize| {
+            contracted.elements[tensor] * if contracted.tensors[tensor].contains(&cut) { share } else { 1.0 }
+        };
+        let [a, b, c] = [0, 1, 2].map(part);
+        let compute = cost.product(contracted.multiply_adds * slowest, a + b + c);
+        // All transfers go through rank 0.
+        let through = workers * (cost.transfer(a) + cost.transfer(b) + cost.transfer(c));
+        let chunk = if workers > 0.0 { compute / most_pieces(a + b + c) as f64 } else { 0.0 };
+        cost.overlapped(compute, through) + chunk
+    }
+
+    /// A worker's part of the operands; for rank 0, all of out except its own part.
+    fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
+        let Contraction { left, right, out, .. } = contraction;
+        let part = |tensor: &Tensor, rank: usize| {
+            let start = if rank == 0 { 0 } else { self.ends[rank - 1] };
+            tensor.elements_of(|label| (label == self.cut).then_some(self.ends[rank] - start))
+        };
+        Some(match rank {
+            0 => (1..self.ends.len()).map(|worker| part(out, worker)).sum(),
+            _ if rank < self.ends.len() => part(left, rank) + part(right, rank),
+            _ => 0,
+        })
+    }
+}
 
 /// The number of chunks whose operands and results are in memory at once.
 const SLOTS: usize = 2;
@@ -70,7 +166,7 @@ impl Shares<'_> {
 }
 
 /// Appends this rank's tasks; `ends` are the ends of the ranks' parts of `cut`.
-pub fn master_worker(builder: &mut Builder, contraction: &Contraction, cut: Label, ends: &[usize]) {
+fn master_worker(builder: &mut Builder, contraction: &Contraction, cut: Label, ends: &[usize]) {
     let Contraction { left, right, out, .. } = contraction;
     let elements: f64 = [left, right, out].map(|tensor| tensor.shape.iter().product::<usize>() as f64).iter().sum();
     let chunks = most_pieces(elements / ends.len() as f64);
@@ -150,5 +246,17 @@ fn worker(builder: &mut Builder, shares: &Shares, rank: usize) {
         if let Some(done) = chunk.checked_sub(1) {
             builder.send(0, vec![shares.stored_chunk(out, rank, done, results[done % SLOTS])]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_as_large_as_ranks_are_fast() {
+        assert_eq!(ends(&Machine::new(3, 1), 10), [4, 7, 10]);
+        assert_eq!(ends(&Machine { speeds: vec![1.05, 0.95], ..Machine::new(2, 1) }, 1000), [525, 1000]);
+        assert_eq!(ends(&Machine { speeds: vec![1.3, 0.9, 0.8], ..Machine::new(3, 1) }, 0), [0, 0, 0]);
     }
 }

@@ -26,10 +26,16 @@
 
 use std::ops::Range;
 
-use super::contraction::{Contraction, Tensor, contract, corner, most_pieces};
+use serde::{Deserialize, Serialize};
+
+use super::contraction::{Contraction, MAX_PIECES, Tensor, contract, corner, most_pieces};
+use super::cost::Contracted;
+use super::generator::{Generator, Setting, cut, is};
 use super::local::local;
-use crate::dims::Label;
-use crate::distribution::{Bounds, is_empty};
+use super::{Algorithm, Distributions};
+use crate::dims::{Kind, Kinds, Label};
+use crate::distribution::{Bounds, is_empty, tile_bounds};
+use crate::schedule::verify::Order;
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
 /// Storage for one travelling piece.
@@ -53,8 +59,105 @@ struct Ring<'a> {
     height: usize,
 }
 
+/// Both operands cut along `cut` (k), `out` along `out` (m or n). Blocks of out are cut into pieces along `split`, at
+/// most `pieces` and at least two, whose partial sums travel the ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RingK {
+    pub cut: Label,
+    pub out: Label,
+    pub split: Label,
+    pub pieces: usize,
+}
+
+/// Every dimension of kind k with every one of kind m or n, in the fewest pieces and in many.
+pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
+    let mut all = Vec::new();
+    for &cut in &setting.kinds.k {
+        for &out in setting.kinds.m.iter().chain(&setting.kinds.n) {
+            let split = split(setting, out);
+            all.extend([2, MAX_PIECES].map(|pieces| Algorithm::RingK(RingK { cut, out, split, pieces })));
+        }
+    }
+    all
+}
+
+/// The dimension along which blocks are cut into pieces, among those of at least two indices if there are any. Blocks
+/// of unequal sizes are cut along the dimension in which they differ, so that pieces fit into every block. Equal blocks
+/// are cut preferably along a dimension of even extent, then one other than `cut_out`, then the longest.
+fn split(setting: &Setting, cut_out: Label) -> Label {
+    let ranks = setting.ranks();
+    let smallest = |label: Label| {
+        let extent = setting.extent(label);
+        if label == cut_out { tile_bounds(extent, ranks, ranks - 1).len() } else { extent }
+    };
+    let differ = !setting.extent(cut_out).is_multiple_of(ranks);
+    let best = setting.out.iter().copied().max_by_key(|&label| {
+        let length = smallest(label);
+        (length >= 2, !differ || label == cut_out, length % 2 == 0, label != cut_out, length)
+    });
+    best.unwrap_or(cut_out)
+}
+
+impl Generator for RingK {
+    fn cuts(&self) -> Vec<Label> {
+        vec![self.cut, self.out]
+    }
+
+    fn applies(&self, kinds: &Kinds) -> bool {
+        is(kinds, self.cut, &[Kind::K])
+            && is(kinds, self.out, &[Kind::M, Kind::N])
+            && is(kinds, self.split, &[Kind::C, Kind::M, Kind::N])
+    }
+
+    fn distributions(&self, [left, right, out]: [&[Label]; 3], ranks: usize) -> Option<Distributions> {
+        let [left, right] = [left, right].map(|labels| cut(labels, self.cut, ranks));
+        Some(Distributions { left, right, out: cut(out, self.out, ranks) })
+    }
+
+    fn order(&self, _: &Contraction, _: usize) -> Order {
+        Order::RingDown(self.cut)
+    }
+
+    fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
+        ring_k(builder, contraction, [self.out, self.split], self.pieces);
+    }
+
+    fn seconds(&self, contracted: &Contracted) -> f64 {
+        let (&RingK { cut, out, split, pieces }, cost) = (self, contracted.cost);
+        let (share, block) = (cost.tile(cut, contracted.ranks()), cost.tile(out, contracted.ranks()));
+        let left = contracted.tensors[0];
+        let ([a, b, c], ranks) = (contracted.elements, contracted.ranks() as f64);
+        let (with_out, without) = if left.contains(&out) { (a * share, b * share) } else { (b * share, a * share) };
+        let of_block = with_out * block;
+        // Pieces cut one operand and share the other; if all tensors have the dimension, they cut both and share none.
+        let both = contracted.tensors[..2].iter().all(|labels| labels.contains(&split));
+        let shared = if both {
+            0.0
+        } else if left.contains(&split) == left.contains(&out) {
+            without
+        } else {
+            of_block
+        };
+        let pieces = most_pieces(c * block).min(pieces).max(2) as f64;
+        let blocks = ranks * block;
+        let whole = cost.product_of(
+            ranks * pieces,
+            contracted.multiply_adds * share * blocks,
+            with_out * blocks + without + 2.0 * c * blocks,
+        );
+        let compute = whole + cost.again((ranks - 1.0) * without + ranks * (pieces - 1.0) * shared);
+        cost.ring(compute, c * block, pieces, 2.0 * compute / (ranks * pieces))
+    }
+
+    /// The sums of all blocks of out except that of the next rank, which this rank is the first to add to.
+    fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
+        let out = &contraction.out;
+        Some(out.elements() - out.held((rank + 1) % ranks))
+    }
+}
+
 /// Appends this rank's tasks, for blocks in at most `pieces` pieces, and at least two.
-pub fn ring_k(builder: &mut Builder, contraction: &Contraction, [cut, split]: [Label; 2], pieces: usize) {
+fn ring_k(builder: &mut Builder, contraction: &Contraction, [cut, split]: [Label; 2], pieces: usize) {
     let (rank, ranks) = (builder.rank(), contraction.out.distribution.ranks());
     let Some(out) = contraction.out.buffer else { return };
     if ranks == 1 {

@@ -31,13 +31,101 @@
 
 use std::ops::Range;
 
-use super::contraction::{Contraction, contract, most_pieces};
-use crate::dims::Label;
+use serde::{Deserialize, Serialize};
+
+use super::contraction::{Contraction, MAX_PIECES, contract, most_pieces};
+use super::cost::{Contracted, DEEP_ROUND_INDICES};
+use super::generator::{Generator, Setting, cut, is};
+use super::{Algorithm, Distributions};
+use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Bounds, tile_bounds};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
+/// `out` and one operand cut along `cut`, the other operand along `travel`; its blocks travel the ring. If `cut` is an
+/// m dimension, the right operand travels; mirrored, if it is an n dimension, the left. Blocks travel in at most
+/// `pieces` pieces, and the last block is contracted piece by piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RingMn {
+    pub cut: Label,
+    pub travel: Label,
+    pub pieces: usize,
+}
+
+/// Every pair of dimensions of kinds m and n, either way, in one piece and in many: one suits rings that compute longer
+/// than they transfer, many suit the others.
+pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
+    let mirrored = setting.pairs().map(|(m, n)| (n, m));
+    let rings = setting
+        .pairs()
+        .chain(mirrored)
+        .flat_map(|(cut, travel)| [1, MAX_PIECES].map(|pieces| Algorithm::RingMn(RingMn { cut, travel, pieces })));
+    rings.collect()
+}
+
+impl Generator for RingMn {
+    fn cuts(&self) -> Vec<Label> {
+        vec![self.cut, self.travel]
+    }
+
+    fn applies(&self, kinds: &Kinds) -> bool {
+        let is = |label: Label, kind: Kind| is(kinds, label, &[kind]);
+        (is(self.cut, Kind::M) && is(self.travel, Kind::N)) || (is(self.cut, Kind::N) && is(self.travel, Kind::M))
+    }
+
+    fn distributions(&self, [left, right, out]: [&[Label]; 3], ranks: usize) -> Option<Distributions> {
+        let (l, r) = if left.contains(&self.cut) { (self.cut, self.travel) } else { (self.travel, self.cut) };
+        Some(Distributions { left: cut(left, l, ranks), right: cut(right, r, ranks), out: cut(out, self.cut, ranks) })
+    }
+
+    fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
+        ring_mn(builder, contraction, [self.cut, self.travel], self.pieces);
+    }
+
+    fn seconds(&self, contracted: &Contracted) -> f64 {
+        let (&RingMn { cut, travel, pieces }, cost) = (self, contracted.cost);
+        let (share, block) = (cost.tile(cut, contracted.ranks()), cost.tile(travel, contracted.ranks()));
+        let ([a, b, c], ranks) = (contracted.elements, contracted.ranks() as f64);
+        let left = contracted.tensors[0].contains(&cut);
+        let (stays, travels) = if left { (a, b) } else { (b, a) };
+        let [staying, travelling] = [usize::from(!left), usize::from(left)].map(|tensor| contracted.tensors[tensor]);
+        let out = contracted.tensors[2];
+        let extent = |label: Label| cost.extents[label.0 as usize];
+        let tile = |&label: &Label| {
+            if label == travel { tile_bounds(extent(label), contracted.ranks(), 0).len() } else { extent(label) }
+        };
+        let extents: Vec<usize> = travelling.iter().map(tile).collect();
+        let (dim, pieces) = dim_and_pieces(travelling, &extents, out, travel, pieces);
+        let (along, pieces) = (travelling[dim], pieces as f64);
+        let summed = travelling.iter().filter(|label| !out.contains(label));
+        let depth: f64 = summed.map(|&label| extent(label) as f64).product();
+        // The last block is contracted in pieces. Depending on the dimension that they cut, each piece repacks the
+        // whole stationary operand, or adds no work, or packs only its own part but may need another pass over out.
+        let again = match along {
+            _ if !staying.contains(&along) => (pieces - 1.0) * stays * share,
+            _ if out.contains(&along) => 0.0,
+            _ => (pieces - (depth / DEEP_ROUND_INDICES).ceil()).max(0.0) * c * share * block,
+        };
+        let blocks = ranks * block;
+        let whole = cost.product_of(
+            ranks,
+            contracted.multiply_adds * share * blocks,
+            stays * share + (travels + c * share) * blocks,
+        );
+        let last = whole / ranks + cost.again((ranks - 1.0) / ranks * stays * share + again);
+        let compute = whole + cost.again((ranks - 1.0) * stays * share + again);
+        cost.ring(compute, travels * block, pieces, last / pieces)
+    }
+
+    /// All of the travelling operand except the rank's own block.
+    fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
+        let Contraction { left, right, .. } = contraction;
+        let travels = if left.labels.contains(&self.cut) { right } else { left };
+        Some(travels.elements() - travels.held(rank))
+    }
+}
+
 /// Appends this rank's tasks; blocks travel in at most `most` pieces.
-pub fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Label; 2], most: usize) {
+fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Label; 2], most: usize) {
     let rank = builder.rank();
     let Contraction { left, right, out, onto } = contraction;
     let mirrored = right.labels.contains(&cut);
@@ -91,13 +179,7 @@ const MIN_DEPTH: usize = 256;
 
 /// The dimension along which a travelling block with these labels and extents is cut, and the number of pieces (at most
 /// `most`).
-pub fn dim_and_pieces(
-    labels: &[Label],
-    extents: &[usize],
-    out: &[Label],
-    travel: Label,
-    most: usize,
-) -> (usize, usize) {
+fn dim_and_pieces(labels: &[Label], extents: &[usize], out: &[Label], travel: Label, most: usize) -> (usize, usize) {
     let pieces = most_pieces(extents.iter().product::<usize>() as f64).min(most).max(1);
     let summed = |dim: usize| !out.contains(&labels[dim]);
     let depth: usize = (0..extents.len()).filter(|&dim| summed(dim)).map(|dim| extents[dim]).product();

@@ -79,46 +79,28 @@ fn fails(ranks: usize, algorithm: AlgorithmName, fault: Fault) {
 }
 
 #[test]
-fn local() {
-    succeeds(2, AlgorithmName::Local, true, 4);
+fn every_algorithm() {
+    for algorithm in AlgorithmName::ALL {
+        let ranks = if algorithm.ranks().allows(3) { 3 } else { 4 };
+        succeeds(ranks, algorithm, true, 4);
+    }
 }
 
 #[test]
-fn c() {
-    succeeds(3, AlgorithmName::BatchParallel, true, 4);
-}
-
-#[test]
-fn ring_mn() {
+fn rings_of_two() {
     succeeds(2, AlgorithmName::RingMn, true, 4);
-    succeeds(3, AlgorithmName::RingMn, true, 1);
-    succeeds(3, AlgorithmName::RingMn, false, 4);
+    succeeds(2, AlgorithmName::RingK, true, 4);
 }
 
 #[test]
-fn ring_k() {
-    succeeds(2, AlgorithmName::RingK, true, 4);
+fn few_transfers_in_flight() {
+    succeeds(3, AlgorithmName::RingMn, true, 1);
     succeeds(3, AlgorithmName::RingK, true, 2);
 }
 
 #[test]
-fn slicing() {
-    succeeds(3, AlgorithmName::Slicing, true, 4);
-}
-
-#[test]
-fn grid() {
-    succeeds(3, AlgorithmName::Grid, true, 4);
-}
-
-#[test]
-fn cannon() {
-    succeeds(4, AlgorithmName::Cannon, true, 4);
-}
-
-#[test]
-fn master_worker() {
-    succeeds(3, AlgorithmName::MasterWorker, true, 4);
+fn transfers_and_work_take_turns() {
+    succeeds(3, AlgorithmName::RingMn, false, 4);
 }
 
 #[test]

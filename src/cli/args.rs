@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use clap::Parser;
 use clap_complete::Shell;
 
+use einsum_dist::plan::AlgorithmName;
+
 use super::values;
 
 /// Contracts an einsum expression, or a tree of them, on one core, all sockets of a machine, or many machines.
@@ -17,6 +19,7 @@ use super::values;
 #[command(
     version,
     max_term_width = 100,
+    after_help = algorithms_in_a_table(),
     override_usage = "einsum-dist [OPTIONS] EXPRESSION [OPERAND.npy]...\n       mpirun -n 4 einsum-dist [OPTIONS] EXPRESSION [OPERAND.npy]..."
 )]
 pub struct Args {
@@ -68,8 +71,7 @@ pub struct Args {
     #[arg(help_heading = "Ranks")]
     pub workers: Option<NonZeroUsize>,
 
-    /// auto, local, c, ring-mn, ring-k, slicing, grid, cannon or master-worker, for every contraction of the expression
-    #[arg(long, value_name = "ALGORITHM", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
+    #[arg(long, help = algorithms_in_a_line(), value_name = "ALGORITHM", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub algorithm: String,
 
@@ -261,6 +263,22 @@ fn as_typed(mut args: Args) -> Args {
         }
     }
     args
+}
+
+/// The help of `--algorithm`.
+fn algorithms_in_a_line() -> String {
+    let names: Vec<&str> = ["auto"].into_iter().chain(AlgorithmName::ALL.map(AlgorithmName::name)).collect();
+    let (last, others) = names.split_last().unwrap_or((&"", &[]));
+    format!("{} or {last}, for every contraction of the expression", others.join(", "))
+}
+
+/// What each algorithm cuts, and what travels between ranks.
+fn algorithms_in_a_table() -> String {
+    let rows = AlgorithmName::ALL.map(|algorithm| [algorithm.name(), algorithm.cuts(), algorithm.moves()]);
+    let rows: Vec<[&str; 3]> = [["Algorithm", "cuts", "moves"]].into_iter().chain(rows).collect();
+    let [name, cuts] = [0, 1].map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0));
+    let lines = rows.iter().map(|[a, b, c]| format!("{a:name$}  {b:cuts$}  {c}"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

@@ -11,9 +11,8 @@
 //! ([`super::groups`]), and pipelines.
 
 use super::context::PlanningContext;
-use super::cost::Cost;
 use super::{Candidate, PlanError};
-use crate::algorithm::{Algorithm, carried};
+use crate::algorithm::{Algorithm, Cost, carried};
 use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;
 use crate::tree::{NodeId, Step, Tree};

@@ -1,9 +1,8 @@
 //! The planning context of a tree: candidate algorithms and distributions, and their predicted costs.
 
 use super::candidates::Candidates;
-use super::cost::Cost;
-use super::{AlgorithmName, Options, PlanError};
-use crate::algorithm::{Algorithm, Distributions, Tensor};
+use super::{Options, PlanError};
+use crate::algorithm::{Algorithm, AlgorithmName, Cost, Distributions, Residency, Tensor};
 use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;
 use crate::machine::Machine;
@@ -36,7 +35,8 @@ impl PlanningContext<'_> {
     /// part of a diagonal.
     pub fn preferred(&self, labels: &[Label]) -> Distribution {
         let once = |label: &Label| labels.iter().filter(|&l| l == label).count() == 1;
-        let undistributed = self.machine.ranks == 1 || self.options.algorithm == Some(AlgorithmName::Local);
+        let undistributed =
+            self.machine.ranks == 1 || self.options.algorithm.map(AlgorithmName::residency) == Some(Residency::Alone);
         let longest = (0..labels.len())
             .filter(|&dim| once(&labels[dim]) && !self.uncut.contains(&labels[dim]))
             // The first of equal extents: blocks of an outer dimension are dense.
@@ -59,7 +59,7 @@ impl PlanningContext<'_> {
     }
 
     /// Returns the distributions that an algorithm requires and produces, and the seconds of the contraction.
-    /// `input_distributions` are the current distributions of the inputs (`None`: free). Except for `local`, the
+    /// `input_distributions` are the current distributions of the inputs (`None`: free). Unless rank 0 is alone, the
     /// contractions at the leaves of the tree include the synchronisation overhead, as ranks begin to wait for each
     /// other there.
     pub fn contraction(
@@ -70,7 +70,8 @@ impl PlanningContext<'_> {
         input_distributions: [Option<&Distribution>; 2],
     ) -> (Distributions, f64) {
         let (needs, seconds) = self.by_itself(node, inputs, algorithm, input_distributions);
-        let first = inputs.into_iter().all(|input| self.is_given(input)) && *algorithm != Algorithm::Local;
+        let waits = algorithm.kind().residency() != Residency::Alone;
+        let first = waits && inputs.into_iter().all(|input| self.is_given(input));
         (needs, if first { seconds + self.machine.sync_overhead } else { seconds })
     }
 

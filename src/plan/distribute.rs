@@ -8,11 +8,10 @@ use std::ops::Range;
 
 use super::algorithm_selection::Choice;
 use super::context::PlanningContext;
-use super::cost::Cost;
 use super::groups::{Assigned, Grouping};
 use super::pipeline::{Pipelining, Stages};
 use super::{Options, Pipeline, Plan, PlanError, ResultResidency, Source, Value, algorithm_selection, lower, path};
-use crate::algorithm::{Distributions, carried};
+use crate::algorithm::{Cost, Distributions, carried};
 use crate::dims::Label;
 use crate::distribution::{Axis, Distribution, Role};
 use crate::machine::{MAX_RANKS, Machine};

@@ -19,8 +19,8 @@ use std::ops::Range;
 
 use super::algorithm_selection::{Cheapest, Choice, Tables, considered};
 use super::context::PlanningContext;
-use super::cost::Cost;
 use super::{Options, PipelineChoice};
+use crate::algorithm::Cost;
 use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};

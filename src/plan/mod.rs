@@ -8,9 +8,9 @@
 //! | contraction order | `path` |
 //! | memory layout of intermediates | `layout` |
 //! | subtrees that run concurrently on one rank | `branches` |
-//! | candidate algorithms of a node | `candidates`, `grids` |
+//! | candidate algorithms of a node | `candidates` |
 //! | choice of the algorithms of all nodes together | `context`, `algorithm_selection` |
-//! | cost model, communication lower bound | `cost`, `bound` |
+//! | predicted time, communication lower bound | `cost`, `bound` |
 //! | distributions, redistributions between nodes | `distribute`, `fixed` |
 //! | tasks of one rank | `lower` |
 //! | batches that flow through groups of ranks | `pipeline` |
@@ -40,7 +40,6 @@ mod distribute;
 mod error;
 mod explain;
 mod fixed;
-mod grids;
 mod groups;
 mod idle;
 mod layout;
@@ -60,12 +59,12 @@ mod slice;
 mod slice_model;
 mod slice_search;
 
+pub use crate::algorithm::AlgorithmName;
 pub use bound::words as lower_bound_words;
 pub use error::PlanError;
 pub use explain::Explain;
 pub use fixed::FixedDistributions;
-pub use grids::GridFit;
-pub use options::{AlgorithmName, KernelChoice, Options, PipelineChoice};
+pub use options::{KernelChoice, Options, PipelineChoice};
 use packing::Packing;
 pub use path::{PathChoice, PathReport, SearchLimit};
 pub use pipeline::Pipeline;
@@ -312,11 +311,7 @@ impl Plan {
     pub fn spec(&self) -> Spec {
         let Spec { mut values, output, accumulate } = self.spec_without_order();
         for (id, value) in values.iter_mut().enumerate() {
-            value.order = match &self.values[id].source {
-                Source::Contract { algorithm: Algorithm::RingK { cut, .. }, .. } => Order::RingDown(*cut),
-                Source::Contract { .. } => order::listed(self, id).map_or(Order::Ascending, Order::Listed),
-                _ => Order::Ascending,
-            };
+            value.order = order::order(self, id);
         }
         Spec { values, output, accumulate }
     }

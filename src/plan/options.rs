@@ -5,70 +5,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::{FixedDistributions, PathChoice};
-use crate::algorithm::Reorder;
+use crate::algorithm::{AlgorithmName, Reorder};
 use crate::dtype::Dtype;
 use crate::local_plan::Target;
-
-/// An algorithm by its name on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AlgorithmName {
-    /// The whole contraction on rank 0.
-    Local,
-    /// All three tensors cut along the same c: nothing moves.
-    BatchParallel,
-    /// left and out cut along m, blocks of right travel the ring; or mirrored.
-    RingMn,
-    /// left and right cut along k, partial sums of out travel the ring.
-    RingK,
-    /// The universal algorithm: any distributions; pieces of two tensors travel to the blocks of the third.
-    Slicing,
-    /// A grid of ranks over all dimensions.
-    Grid,
-    /// A square grid of ranks; operands are shifted past out.
-    Cannon,
-    /// All tensors on rank 0, which hands out parts.
-    MasterWorker,
-}
-
-impl AlgorithmName {
-    /// All algorithms.
-    pub const ALL: [AlgorithmName; 8] = [
-        AlgorithmName::Local,
-        AlgorithmName::BatchParallel,
-        AlgorithmName::RingMn,
-        AlgorithmName::RingK,
-        AlgorithmName::Slicing,
-        AlgorithmName::Grid,
-        AlgorithmName::Cannon,
-        AlgorithmName::MasterWorker,
-    ];
-
-    /// Its name on the command line, in plans and in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            AlgorithmName::Local => "local",
-            AlgorithmName::BatchParallel => "c",
-            AlgorithmName::RingMn => "ring-mn",
-            AlgorithmName::RingK => "ring-k",
-            AlgorithmName::Slicing => "slicing",
-            AlgorithmName::Grid => "grid",
-            AlgorithmName::Cannon => "cannon",
-            AlgorithmName::MasterWorker => "master-worker",
-        }
-    }
-
-    /// The dimensions that a contraction must have for it, as a phrase for messages.
-    pub const fn needs(self) -> &'static str {
-        match self {
-            AlgorithmName::Local | AlgorithmName::Slicing | AlgorithmName::Grid => "nothing",
-            AlgorithmName::Cannon => "a dimension of each of the kinds m, n and k",
-            AlgorithmName::MasterWorker => "a dimension of kind c, m or n",
-            AlgorithmName::BatchParallel => "a dimension of kind c, in both operands and in the output",
-            AlgorithmName::RingMn => "a dimension of kind m and one of kind n",
-            AlgorithmName::RingK => "a dimension of kind k, and one of kind m or n",
-        }
-    }
-}
 
 impl FromStr for AlgorithmName {
     type Err = String;

@@ -3,18 +3,22 @@
 use super::{Plan, Source};
 use crate::algorithm::Contraction;
 use crate::distribution::{Intervals, Region};
-use crate::schedule::verify::Summand;
+use crate::schedule::verify::Order;
 
-/// The summands of value `id` in order, by rank, if its algorithm has an order of its own; in a pipeline, batch by
-/// batch.
-pub fn listed(plan: &Plan, id: usize) -> Option<Vec<Vec<Summand>>> {
-    let Source::Contract { left, right, algorithm, group, .. } = &plan.values[id].source else { return None };
+/// The order in which the step that makes value `id` adds summands; in a pipeline, batch by batch.
+pub fn order(plan: &Plan, id: usize) -> Order {
+    let Source::Contract { left, right, algorithm, group, .. } = &plan.values[id].source else {
+        return Order::Ascending;
+    };
     let group = group.clone().unwrap_or(0..plan.ranks());
     let mut listed = vec![Vec::new(); plan.ranks()];
     for piece in 0..plan.pieces_of(id) {
         let [left, right, out] = [*left, *right, id].map(|id| plan.tensor(id, piece).relative_to(group.start));
         let window = plan.pieces(id, piece);
-        let of_piece = algorithm.order(&Contraction { left, right, out, onto: false }, group.len())?;
+        let of_piece = match algorithm.order(&Contraction { left, right, out, onto: false }, group.len()) {
+            Order::Listed(of_piece) => of_piece,
+            same_for_all => return same_for_all,
+        };
         for (all, mut summands) in listed[group.clone()].iter_mut().zip(of_piece) {
             if let Some((dim, range)) = &window {
                 summands.iter_mut().for_each(|summand| summand.of = later(&summand.of, *dim, range.start));
@@ -22,7 +26,7 @@ pub fn listed(plan: &Plan, id: usize) -> Option<Vec<Vec<Summand>>> {
             all.append(&mut summands);
         }
     }
-    Some(listed)
+    Order::Listed(listed)
 }
 
 /// Shifts the indices of one dimension of a region by `by`.

@@ -24,10 +24,9 @@ use serde::{Deserialize, Serialize};
 
 use super::algorithm_selection::{Choice, considered};
 use super::context::PlanningContext;
-use super::cost::Cost;
 use super::groups::Assigned;
 use super::{Options, PipelineChoice};
-use crate::algorithm::{Algorithm, Distributions};
+use crate::algorithm::{Algorithm, Cost, Distributions};
 use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;
 use crate::machine::Machine;

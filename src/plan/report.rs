@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use super::{Packing, Plan, Source, Value, bound};
-use crate::algorithm::Algorithm;
+use crate::algorithm::Residency;
 use crate::dims::Kind;
 use crate::tree::UnaryOp;
 
@@ -217,7 +217,7 @@ impl Plan {
     /// The bytes that the busiest rank must receive in a step with any algorithm; `None` where no bound is defined.
     pub fn lower_bound_bytes(&self, value: &Value) -> Option<f64> {
         let Source::Contract { kinds, algorithm, group, .. } = &value.source else { return None };
-        if matches!(algorithm, Algorithm::Local | Algorithm::MasterWorker { .. }) {
+        if algorithm.kind().residency() != Residency::Distributed {
             return None;
         }
         let size = |kind: &[crate::dims::Label]| kind.iter().map(|l| self.extents[l.0 as usize] as f64).product();
@@ -315,17 +315,10 @@ impl Plan {
             _ => BTreeMap::new(),
         };
         let grid = match &value.source {
-            Source::Contract { algorithm: Algorithm::Grid(grid), .. } => {
-                let cuts = grid.cuts.iter().filter(|(_, parts)| *parts > 1);
-                cuts.map(|&(label, parts)| (self.name(label).to_owned(), parts)).collect()
-            }
-            Source::Contract { algorithm: Algorithm::Cannon { m, n, side, .. }, .. } => {
-                [m, n].map(|&label| (self.name(label).to_owned(), *side)).into()
-            }
             Source::Contract { algorithm, group, .. } => {
                 let ranks = group.as_ref().map_or(self.ranks(), Range::len);
-                let cuts = algorithm.cuts().into_iter().take(1);
-                cuts.map(|label| (self.name(label).to_owned(), ranks)).collect()
+                let cuts = algorithm.grid(ranks).into_iter();
+                cuts.map(|(label, ranks)| (self.name(label).to_owned(), ranks)).collect()
             }
             _ => BTreeMap::new(),
         };

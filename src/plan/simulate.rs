@@ -10,7 +10,7 @@
 //! ranks than the memory for schedules allows ([`MAX_SIMULATED_RANKS`]).
 
 use super::Plan;
-use super::cost::Cost;
+use crate::algorithm::Cost;
 use crate::schedule::{Action, Lane, Schedule, Task, TaskId};
 use crate::timeline::{Activity, Span, Timeline};
 

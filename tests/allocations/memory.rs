@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 
-use einsum_dist::algorithm::Algorithm;
+use einsum_dist::algorithm::{self, Algorithm};
 use einsum_dist::plan::{AlgorithmName, Source};
 use einsum_dist::schedule::{View, Work};
 use einsum_dist::{DistTensor, Dtype, Machine, Options, Plan, Problem, World};
@@ -148,7 +148,8 @@ fn blocks_of(run: &Run, most: u64) -> f64 {
 /// Half of the largest block of out: rank 0 has it.
 fn half(plan: &Plan) -> u64 {
     let shape = &plan.output().shape;
-    let Source::Contract { algorithm: Algorithm::RingK { split, .. }, .. } = plan.output().source else {
+    let Source::Contract { algorithm: Algorithm::RingK(algorithm::RingK { split, .. }), .. } = plan.output().source
+    else {
         panic!("a ring-k")
     };
     let block = plan.output().distribution.largest_block(shape);

@@ -82,17 +82,15 @@ fn random_contractions(world: &World) -> usize {
     if world.is_root() {
         println!("{ranks} ranks: {balance}");
     }
-    let square = ranks.isqrt() * ranks.isqrt() == ranks;
     let applied = AlgorithmName::ALL.into_iter().zip(balance.filled);
-    let mut applied = applied.filter(|(algorithm, _)| square || *algorithm != AlgorithmName::Cannon);
+    let mut applied = applied.filter(|(algorithm, _)| algorithm.ranks().allows(ranks));
     assert!(applied.all(|(_, filled)| filled >= FILLED), "{balance}");
     CASES
 }
 
 fn delays(mut world: World) -> (World, usize) {
     let ranks = world.ranks();
-    let square = ranks.isqrt().pow(2) == ranks;
-    let applicable = AlgorithmName::ALL.into_iter().filter(|name| square || *name != AlgorithmName::Cannon);
+    let applicable = AlgorithmName::ALL.into_iter().filter(|name| name.ranks().allows(ranks));
     let mut passed = 0;
     for algorithm in applicable {
         world = same_bits(world, &batched(ranks, algorithm), 0..DELAYED);

@@ -3,6 +3,8 @@
 //! Invariant: a flag that `--help` lists has a row in [`FLAGS`], or the walk fails ([`unknown`]). Rows of flags that this build does
 //! not have are skipped.
 
+use einsum_dist::plan::AlgorithmName;
+
 use super::expression::{Expression, Index};
 use super::rng::Rng;
 
@@ -129,7 +131,7 @@ fn some(rng: &mut Rng, valid: &[&str], others: &[(&str, Promise)]) -> Value {
 }
 
 fn algorithm(rng: &mut Rng, _: &Context<'_>) -> Value {
-    let open = ["local", "c", "ring-mn", "ring-k", "slicing", "grid", "cannon", "master-worker", "summa"];
+    let open = AlgorithmName::ALL.map(AlgorithmName::name);
     match rng.below(30) {
         0 => (Some("magic".to_owned()), Refused),
         1..=4 => (Some("auto".to_owned()), Works),

@@ -17,24 +17,30 @@
 //! then by distance between the ranks, which is their total order. Pieces of further rounds (two, unless memory is
 //! short) travel while one is contracted.
 //!
-//! Deliberately absent: choosing the cuts ([`crate::plan`]); operands in other distributions, which are redistributed
-//! first.
+//! [`fit`] chooses the cuts, [`price`] predicts the time. Deliberately absent: operands in other distributions, which
+//! are redistributed first.
 
 mod cuts;
+mod fit;
+mod price;
 mod sums;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 pub use self::cuts::{Grid, Sharing};
+pub use self::fit::{GridFit, candidates};
 use self::sums::Sums;
+use super::Distributions;
 use super::contraction::{Contraction, Tensor};
+use super::cost::Contracted;
+use super::generator::Generator;
 use super::pieces::{Pieces, Rounds};
-use crate::dims::Label;
+use crate::dims::{Kinds, Label};
 use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 use crate::schedule::Builder;
 use crate::schedule::collective::{self, Collective, Group, Parts, Pattern, Sum};
-use crate::schedule::verify::Summand;
+use crate::schedule::verify::{Order, Summand};
 
 /// The work of a rank of the grid, round by round. Its neighbours along m and n have the same rounds in another order.
 struct Tiles<'a> {
@@ -56,7 +62,7 @@ impl<'a> Tiles<'a> {
         // Pieces of operands that are shared along this dimension need not be put together from several parts.
         let best = summed().max_by_key(|&&label| {
             let shares = [0, 1].into_iter().filter(|&operand| grid.shares_along(operand, label)).count();
-            (shares, grid.tile(0, label, extent(left, label)).len())
+            (shares, grid.tile(0, label, left.extent(label)).len())
         });
         let mut tiles = Tiles { grid, contraction, along: best.copied(), cells: Vec::new(), held: BTreeMap::new() };
         if let Some(along) = tiles.along {
@@ -70,7 +76,7 @@ impl<'a> Tiles<'a> {
 
     /// The tile of `rank`, cut where parts of operands end; cut evenly if that would give more cells than rounds.
     fn cells(&self, rank: usize, along: Label, sharing: &[Vec<usize>; 2]) -> Vec<Range<usize>> {
-        let tile = self.grid.tile(rank, along, extent(&self.contraction.left, along));
+        let tile = self.grid.tile(rank, along, self.contraction.left.extent(along));
         let mut ends = vec![tile.start, tile.end];
         for (operand, holders) in sharing.iter().enumerate().filter(|(at, _)| self.grid.shares_along(*at, along)) {
             let parts = holders.iter().map(|holder| &self.held[holder][operand]);
@@ -166,12 +172,54 @@ impl Rounds for Tiles<'_> {
     }
 }
 
-fn extent(tensor: &Tensor, label: Label) -> usize {
-    tensor.shape[tensor.dim(label)]
+impl Generator for Grid {
+    fn cuts(&self) -> Vec<Label> {
+        self.grid(0).into_iter().map(|(label, _)| label).collect()
+    }
+
+    fn parameters(&self, name: &dyn Fn(Label) -> String) -> Vec<String> {
+        self.grid(0).into_iter().map(|(label, parts)| format!("{}/{parts}", name(label))).collect()
+    }
+
+    fn grid(&self, _: usize) -> Vec<(Label, usize)> {
+        self.cuts.iter().filter(|(_, parts)| *parts > 1).copied().collect()
+    }
+
+    fn applies(&self, kinds: &Kinds) -> bool {
+        self.cuts.iter().all(|&(label, _)| kinds.of(label).is_some())
+    }
+
+    fn distributions(&self, [left, right, out]: [&[Label]; 3], _: usize) -> Option<Distributions> {
+        Some(Distributions {
+            left: self.distribution(left, 0),
+            right: self.distribution(right, 1),
+            out: self.distribution(out, 2),
+        })
+    }
+
+    fn holds_whole(&self) -> bool {
+        self.ranks() == 1
+    }
+
+    fn order(&self, contraction: &Contraction, ranks: usize) -> Order {
+        Order::Listed(order(contraction, self, ranks))
+    }
+
+    fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
+        grid(builder, contraction, self);
+    }
+
+    fn seconds(&self, contracted: &Contracted) -> f64 {
+        price::seconds(self, contracted)
+    }
+
+    fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
+        Some(price::words_received(self, contraction, rank))
+    }
 }
 
 /// Appends this rank's tasks.
-pub fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
+fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     let (me, ranks) = (builder.rank(), grid.ranks());
     if me >= ranks {
         return;
@@ -241,7 +289,7 @@ fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction,
 }
 
 /// By rank, the order in which summands are added; the verifier compares schedules with it.
-pub fn order(contraction: &Contraction, grid: &Grid, ranks: usize) -> Vec<Vec<Summand>> {
+fn order(contraction: &Contraction, grid: &Grid, ranks: usize) -> Vec<Vec<Summand>> {
     let out = &contraction.out;
     let made: Vec<Vec<Summand>> =
         (0..grid.ranks()).map(|rank| Tiles::new(grid, contraction, rank).made(rank)).collect();

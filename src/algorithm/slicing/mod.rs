@@ -32,13 +32,17 @@ mod reorder;
 use serde::{Deserialize, Serialize};
 
 use self::geometry::Geometry;
-pub use self::order::order;
 use self::products::Products;
 pub use self::reorder::Reorder;
 use super::contraction::{Contraction, Tensor, contract};
+use super::cost::Contracted;
+use super::generator::{Generator, Setting};
 use super::pieces::Pieces;
 use super::replicas::add_replicas;
+use super::{Algorithm, Distributions};
+use crate::dims::{Kinds, Label};
 use crate::schedule::collective::CollectiveAlgorithm;
+use crate::schedule::verify::Order;
 use crate::schedule::{Accumulate, Builder, Factor, View, Work};
 
 /// Pieces in memory at once: one being contracted, and two in transit.
@@ -77,8 +81,63 @@ impl Stationary {
     }
 }
 
+/// Any distributions of all three tensors: pieces travel to the blocks of the stationary one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Slicing {
+    pub stationary: Stationary,
+    pub chunks: Chunks,
+}
+
+/// Each tensor stationary, if the user asked for it or prescribed a distribution: if the planner chooses all
+/// distributions, other algorithms move as little.
+pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
+    if !setting.forced && !setting.fixed {
+        return Vec::new();
+    }
+    let order = setting.reorder;
+    let weighs = matches!(order, Reorder::ByCost | Reorder::Exhaustive);
+    let chunks = Chunks { order, balance: if weighs { setting.machine.balance(setting.dtype.size()) } else { 0 } };
+    Stationary::ALL.map(|stationary| Algorithm::Slicing(Slicing { stationary, chunks })).into()
+}
+
+impl Generator for Slicing {
+    fn cuts(&self) -> Vec<Label> {
+        Vec::new()
+    }
+
+    fn parameters(&self, _: &dyn Fn(Label) -> String) -> Vec<String> {
+        let order = Some(self.chunks.order.name()).filter(|_| self.chunks.order != Reorder::Direct);
+        [format!("{} stays", self.stationary.name())].into_iter().chain(order.map(str::to_owned)).collect()
+    }
+
+    fn applies(&self, _: &Kinds) -> bool {
+        true
+    }
+
+    fn distributions(&self, _: [&[Label]; 3], _: usize) -> Option<Distributions> {
+        None
+    }
+
+    fn order(&self, contraction: &Contraction, ranks: usize) -> Order {
+        Order::Listed(order::order(contraction, self.stationary, self.chunks, ranks))
+    }
+
+    fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
+        slicing(builder, contraction, self.stationary, self.chunks);
+    }
+
+    /// Of the work alone: transfers depend on the distributions, for which the planner counts them in schedules.
+    fn seconds(&self, contracted: &Contracted) -> f64 {
+        contracted.share(1.0 / contracted.ranks() as f64)
+    }
+
+    fn words_received(&self, _: &Contraction, _: usize, _: usize) -> Option<u64> {
+        None
+    }
+}
+
 /// Appends this rank's tasks.
-pub fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Stationary, chunks: Chunks) {
+fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Stationary, chunks: Chunks) {
     let Contraction { out, onto, .. } = contraction;
     let geometry = Geometry::new(contraction, stationary, chunks, builder.ranks());
     let (me, ranks, chunks) = (builder.rank(), geometry.ranks, &geometry.chunks);

@@ -19,7 +19,7 @@ fn random_contractions_agree_with_the_reference() {
         let ranks = if rng.below(16) == 0 { 1 } else { 2 + rng.below(7) };
         let accumulate = rng.below(3) == 0;
         let world = if number % 2 == 0 { World::in_process(ranks) } else { World::throttled(ranks, 5e9) };
-        let (among, counts) = (&AlgorithmName::ALL[..4], ranks > 1 && !case.is_empty());
+        let (among, counts) = (&AlgorithmName::ALL, ranks > 1 && !case.is_empty());
         let plan = balance[number % 2].plan(among, counts, |algorithm| case.plan(ranks, algorithm));
         let plan = plan.expect("local always applies");
         case.check(&world, &plan, number as u64, accumulate);
@@ -28,7 +28,7 @@ fn random_contractions_agree_with_the_reference() {
     }
     for (transport, balance) in ["shared", "throttled"].iter().zip(&balance) {
         println!("{transport}: {balance}on several ranks");
-        assert!(balance.filled[..4].iter().all(|&filled| filled >= 200), "{transport}: {balance}");
+        assert!(balance.filled.iter().all(|&filled| filled >= 40), "{transport}: {balance}");
     }
     println!("{empty} of {CASES} empty, index spaces up to {largest}");
     assert_eq!(balance.iter().flat_map(|balance| balance.ran).sum::<usize>(), CASES);

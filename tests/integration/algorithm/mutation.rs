@@ -136,8 +136,8 @@ fn features(plan: &Plan) -> Vec<&'static str> {
                     });
                     found.extend(grid.in_place.then_some("grid in place"));
                 }
-                if let Algorithm::Slicing { chunks, .. } = algorithm {
-                    found.push(chunks.order.name());
+                if let Algorithm::Slicing(slicing) = algorithm {
+                    found.push(slicing.chunks.order.name());
                 }
             }
             Source::Redistribute { .. } => found.push("redistribution"),

@@ -16,6 +16,7 @@ use std::process::Stdio;
 
 use einsum_dist::kernel::{available, has_xsmm, widest};
 use einsum_dist::local_plan::Isa;
+use einsum_dist::plan::AlgorithmName;
 
 use crate::command::{Folder, PRODUCT, REFUSED, Ran, TOO_LITTLE, files, in_parts, product, program, ran};
 use crate::timeline::arrows::arrows;
@@ -482,6 +483,10 @@ fn help_and_completions() {
     let folder = Folder::new("help");
     let help = run(&folder, &["--help"]).well().out;
     assert!(help.contains("--memory-limit <BYTES>"));
+    let refused = run(&folder, &["mk,kn->mn", "--algorithm", "magic"]).err;
+    for algorithm in AlgorithmName::ALL.map(AlgorithmName::name) {
+        assert!(help.contains(&format!("\n{algorithm} ")) && refused.contains(algorithm), "{algorithm}");
+    }
     assert!(run(&folder, &["--completions", "bash"]).well().out.contains("einsum-dist"));
     let page = run(&folder, &["--man-page"]).well().out;
     assert!(page.contains(".TH einsum-dist 1") && page.contains("memory\\-limit"), "{page}");

@@ -5,7 +5,7 @@
 //! turns.
 
 use crate::common::{Balance, Case, Rng};
-use einsum_dist::algorithm::{Algorithm, Stationary};
+use einsum_dist::algorithm::{Algorithm, Slicing, Stationary};
 use einsum_dist::distribution::Distribution;
 use einsum_dist::plan::{AlgorithmName, FixedDistributions, Source};
 use einsum_dist::{Plan, World};
@@ -27,7 +27,8 @@ type Sets = Vec<Vec<bool>>;
 
 impl<'a> Counted<'a> {
     fn new(case: &'a Case, plan: &'a Plan) -> Counted<'a> {
-        let Source::Contract { algorithm: Algorithm::Slicing { stationary, .. }, .. } = plan.output().source else {
+        let Source::Contract { algorithm: Algorithm::Slicing(Slicing { stationary, .. }), .. } = plan.output().source
+        else {
             panic!("one contraction by slicing")
         };
         let distributions = [plan.operand(0), plan.operand(1), plan.output()].map(|value| &value.distribution);

@@ -19,11 +19,6 @@ fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, options: Options)
     shaped.plan(&Machine::new(ranks, 1), &Options { dtype: Dtype::Float64, ..options }).unwrap()
 }
 
-/// So many ranks, or as many as the algorithm takes.
-fn ranks_for(algorithm: AlgorithmName, ranks: usize) -> usize {
-    if algorithm == AlgorithmName::Cannon { ranks.isqrt().pow(2) } else { ranks }
-}
-
 /// `cmk,ckn->mcn`, which every algorithm can contract.
 fn batched(ranks: usize, algorithm: AlgorithmName) -> Plan {
     let options = Options { algorithm: Some(algorithm), ..Options::default() };
@@ -131,7 +126,7 @@ fn inputs_end_as_they_began() {
 #[test]
 fn with_beta_0_the_output_is_not_read() {
     let trees = ["[cmk,ckn->mcn]->n", "[cmk->kmc],ckn->nm"];
-    let plans = AlgorithmName::ALL.map(|algorithm| batched(ranks_for(algorithm, 5), algorithm)).into_iter();
+    let plans = AlgorithmName::ALL.map(|algorithm| batched(algorithm.ranks().at_most(5), algorithm)).into_iter();
     let trees = trees.map(|tree| plan(tree, &SHAPES.map(|shape| shape.to_vec()), 3, Options::default()));
     // An output of NaN, and one without anything to sum.
     let nothing =
@@ -165,7 +160,7 @@ fn every_algorithm_adds_onto_an_output() {
     let whole = |array: ArrayD<f64>| array.mapv(|value| (value * 8.0).round());
     for ranks in 1..=5 {
         for algorithm in AlgorithmName::ALL {
-            let ranks = ranks_for(algorithm, ranks);
+            let ranks = algorithm.ranks().at_most(ranks);
             let plan = batched(ranks, algorithm);
             let world = World::in_process(ranks);
             let mut program = world.compile::<f64>(&plan).unwrap();
@@ -187,7 +182,7 @@ fn every_algorithm_adds_onto_an_output() {
 #[test]
 fn a_compiled_plan_sees_data_that_changed_in_place() {
     for algorithm in AlgorithmName::ALL {
-        let ranks = ranks_for(algorithm, 5);
+        let ranks = algorithm.ranks().at_most(5);
         let plan = batched(ranks, algorithm);
         let world = World::in_process(ranks);
         let mut program = world.compile::<f64>(&plan).unwrap();
@@ -204,7 +199,7 @@ fn a_compiled_plan_sees_data_that_changed_in_place() {
 fn bits_repeat_whatever_runs_at_the_same_time() {
     for algorithm in AlgorithmName::ALL {
         let mut seen: Option<Vec<u64>> = None;
-        let ranks = ranks_for(algorithm, 5);
+        let ranks = algorithm.ranks().at_most(5);
         for (overlap, window) in [(true, 4), (true, 1), (true, 2), (true, 8), (false, 4), (false, 1)] {
             for world in [World::in_process(ranks), World::throttled(ranks, 1e9)] {
                 let plan = batched(ranks, algorithm);
@@ -224,7 +219,7 @@ fn bits_repeat_whatever_runs_at_the_same_time() {
 #[test]
 fn either_half_of_a_run_runs_alone() {
     for algorithm in AlgorithmName::ALL {
-        let ranks = ranks_for(algorithm, 5);
+        let ranks = algorithm.ranks().at_most(5);
         let plan = batched(ranks, algorithm);
         let planned: u64 = (0..ranks).map(|rank| plan.schedule(rank).bytes_received()).sum();
         for (only, bytes) in [(Only::Work, 0), (Only::Transfers, planned)] {

@@ -1,5 +1,7 @@
 //! More ranks of one process than there is work: they are idle, and the program says how many.
 
+use einsum_dist::plan::AlgorithmName;
+
 use crate::cases::{SMALL, idle};
 use crate::command::{Folder, Ran, program, ran};
 
@@ -55,7 +57,7 @@ fn flags_where_ranks_are_idle() {
         assert_eq!(folder.read::<f32>("out.npy"), [8.0 + onto[0], 10.0 + onto[1], 12.0 + onto[2]], "{flags:?}");
     }
     // What cuts the only index of a dimension gives most ranks none.
-    for algorithm in ["grid", "master-worker", "cannon", "ring-mn", "ring-k", "c"] {
+    for algorithm in AlgorithmName::ALL.map(AlgorithmName::name) {
         let expression: &[&str] = if algorithm == "c" { &["b,b->b", "-s2"] } else { &["mk,kn->mn", "-s1"] };
         let report = run(&folder, &[expression, &["-n4", "-t1", "--algorithm", algorithm], &checked]).well().json();
         assert_eq!(report["check"]["ok"], true, "{report}");

@@ -2,20 +2,22 @@
 //!
 //! Source: the COSMA paper, section 7.1 (grids fitted to the extents, some ranks idle where that moves less), by trying
 //! all numbers of tiles: [`words`] estimates each, and for the best few the words that the busiest rank receives are
-//! counted exactly. Invariant: no rank exceeds its memory. Deliberately absent: time ([`super::cost`]).
+//! counted exactly. Invariant: no rank exceeds its memory. Deliberately absent: time ([`super::price`]).
 
 mod sharing;
 mod words;
 
-use crate::algorithm::{Grid, MAX_PIECES, most_pieces};
+use super::Grid;
+use crate::algorithm::Algorithm;
+use crate::algorithm::contraction::{MAX_PIECES, most_pieces};
+use crate::algorithm::cost::DEEP_ROUND_INDICES;
+use crate::algorithm::generator::Setting;
 use crate::dims::{Kinds, Label};
 use crate::schedule::collective::CollectiveAlgorithm;
 use words::{OPERANDS, SUMMANDS, Volumes};
 
 /// Number of grids whose words are counted exactly.
 const MAX_COUNTED_GRIDS: usize = 24;
-/// Summed indices of a round whose products take much longer than one pass over out: about the depth of a k block.
-pub const DEEP_ROUND_INDICES: f64 = 512.0;
 /// Grids within this factor of the minimum volume count as equal.
 const MAX_EQUAL_VOLUME_RATIO: f64 = 1.01;
 
@@ -23,7 +25,7 @@ const MAX_EQUAL_VOLUME_RATIO: f64 = 1.01;
 ///
 /// ```
 /// use einsum_dist::dims::{Kinds, Label};
-/// use einsum_dist::plan::GridFit;
+/// use einsum_dist::algorithm::GridFit;
 /// // mk,kn->mn, a cube: one of 65 ranks is idle, as 4 x 4 x 4 move a third less than 13 x 5 x 1.
 /// let [m, n, k] = [0, 1, 2].map(Label);
 /// let kinds = Kinds { c: vec![], m: vec![m], n: vec![n], k: vec![k] };
@@ -51,6 +53,34 @@ struct Tiles {
     cuts: Vec<(Label, usize)>,
     /// Indices of the largest tile.
     volume: f64,
+}
+
+/// Grids of all ranks, and grids with idle ranks that may move less, in few rounds and in many: predicted time decides.
+pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
+    let &Setting { kinds, extents, uncut, memory, .. } = setting;
+    let fit = GridFit { kinds, extents, uncut, ranks: setting.ranks(), memory };
+    let mut grids: Vec<Grid> = fit.near_best(0);
+    for grid in fit.near_best(fit.idle()) {
+        if !grids.contains(&grid) {
+            grids.push(grid);
+        }
+    }
+    // There are fewer indices than ranks.
+    if grids.is_empty() {
+        grids.extend(fit.widest());
+    }
+    // No grid fits into memory; slicing makes the tensors smaller later.
+    if grids.is_empty() && setting.forced {
+        let fit = GridFit { memory: None, ..fit };
+        grids.extend(fit.best(0).or_else(|| fit.widest()));
+    }
+    // As with pieces of rings: few rounds if computing takes longer than transfers, many if links are slow.
+    let rounds = |grid: Grid| [fit.few_rounds(&grid), fit.many_rounds(&grid), Some(grid)];
+    grids = grids.into_iter().flat_map(rounds).flatten().collect();
+    if setting.machine.ranks_per_node > 1 {
+        grids = grids.iter().flat_map(Grid::orders).collect();
+    }
+    grids.into_iter().map(|grid| Algorithm::Grid(Box::new(grid))).collect()
 }
 
 /// The price of a grid, and its number of tiles of each kind.

@@ -1,7 +1,7 @@
 //! The words that a rank of a grid holds and receives.
 
 use super::GridFit;
-use crate::algorithm::Grid;
+use crate::algorithm::grid::Grid;
 use crate::dims::Kinds;
 
 /// Slots of each operand for pieces that travel or are contracted, if there is memory.

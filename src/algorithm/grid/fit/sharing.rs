@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 
 use super::{GridFit, prime_factors};
-use crate::algorithm::Sharing;
+use crate::algorithm::grid::Sharing;
 use crate::dims::{Kinds, Label};
 
 impl GridFit<'_> {

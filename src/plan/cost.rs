@@ -1,17 +1,9 @@
-//! The cost model: operations, bytes and messages of steps, priced by the rates of a machine. [`contraction`] prices
-//! contractions by algorithm.
-//!
-//! Overlap is modelled as a maximum. A ring costs the longer of computing and receiving, plus one piece of a block that
-//! cannot be overlapped, plus the share of the shorter one by which the two slow each other down
-//! ([`Machine::interference`]).
+//! The predicted time of all that is not a contraction with its operands in place, and of contractions that accept any
+//! distributions: priced by their schedules. [`crate::algorithm::Cost`] holds the rates.
 
-mod contraction;
-
-use crate::algorithm::{Algorithm, Contraction, Tensor};
+use crate::algorithm::{Algorithm, Contraction, Cost, Tensor};
 use crate::dims::Label;
 use crate::distribution::Distribution;
-use crate::dtype::Dtype;
-use crate::machine::Machine;
 use crate::schedule::{Action, Builder, Schedule, Work};
 
 /// The most ranks whose schedules are generated to price an algorithm.
@@ -19,56 +11,7 @@ const MAX_SAMPLED_RANKS: usize = 16;
 /// The most ranks whose blocks are sampled to price a redistribution.
 const MAX_SAMPLED_BLOCKS: usize = 8;
 
-/// Prices steps by the rates of a machine, for one element type.
-pub struct Cost<'a> {
-    pub machine: &'a Machine,
-    pub dtype: Dtype,
-    /// Extents by label.
-    pub extents: &'a [usize],
-}
-
 impl Cost<'_> {
-    fn volume(&self, labels: &[Label]) -> f64 {
-        labels.iter().map(|label| self.extents[label.0 as usize] as f64).product()
-    }
-
-    fn transfer(&self, elements: f64) -> f64 {
-        let bytes = elements * self.dtype.size() as f64;
-        if bytes == 0.0 { 0.0 } else { self.machine.link_latency + bytes / self.machine.link_bandwidth }
-    }
-
-    /// Seconds of a product of `multiply_adds` multiply-adds that touches `touched` elements, on all workers of one
-    /// rank. It costs as much as a cube of equal volume, plus twice the extra elements that it touches: operands are
-    /// read and packed, out is read and written.
-    fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
-        self.product_of(1.0, multiply_adds, touched)
-    }
-
-    /// As [`Cost::product`], in `blocks` sequential blocks, at the rate of products of a block's size.
-    fn product_of(&self, blocks: f64, multiply_adds: f64, touched: f64) -> f64 {
-        let slower = (self.dtype.size() as f64 / 4.0).min(if self.dtype.is_complex() { 1.0 } else { 2.0 });
-        let side = multiply_adds.cbrt();
-        let rate = self.machine.rate((multiply_adds / blocks).cbrt()) * self.machine.workers as f64 / slower.max(1.0);
-        let compute = multiply_adds * self.dtype.flops_per_multiply_add() as f64 / rate;
-        compute + self.stream(2.0 * (touched - 3.0 * side * side).max(0.0))
-    }
-
-    fn stream(&self, elements: f64) -> f64 {
-        elements * self.dtype.size() as f64 / (self.machine.memory_bandwidth * self.machine.workers as f64)
-    }
-
-    /// Seconds of computing and receiving at the same time.
-    fn overlapped(&self, compute: f64, receive: f64) -> f64 {
-        self.hidden([compute, 0.0], [receive, 0.0])
-    }
-
-    /// Seconds of computing and receiving that overlap. Each is given as its total and as the part of it that is
-    /// exposed: it comes before or after all of the other.
-    fn hidden(&self, [compute, computing_alone]: [f64; 2], [receive, receiving_alone]: [f64; 2]) -> f64 {
-        (compute + receiving_alone).max(receive + computing_alone)
-            + self.machine.interference * compute.min(receive - receiving_alone)
-    }
-
     /// Predicted seconds of an algorithm that accepts any distributions, for the given ones. On the busiest of the
     /// sampled ranks, computing and receiving overlap, except that receiving the first piece is exposed.
     pub fn slicing(&self, algorithm: &Algorithm, distributions: &[Tensor; 3]) -> f64 {

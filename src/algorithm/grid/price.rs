@@ -1,0 +1,90 @@
+//! The predicted time of a grid, and the words that a rank receives.
+
+use super::Grid;
+use crate::algorithm::contraction::Contraction;
+use crate::algorithm::cost::{Contracted, Cost, DEEP_ROUND_INDICES};
+use crate::dims::Label;
+use crate::distribution::tile_bounds;
+use crate::machine::Link;
+use crate::schedule::collective::{Collective, CollectiveAlgorithm, Pattern};
+
+/// Seconds of the busiest rank. Its operands arrive in rounds while it computes, the last one before its last
+/// product. The other ranks' summands of its part of out arrive after all products.
+pub fn seconds(grid: &Grid, contracted: &Contracted) -> f64 {
+    // All ranks are priced with the largest tiles; they differ in whether their tiles are shared across nodes.
+    let (ranks, per_node) = (grid.ranks(), contracted.cost.machine.ranks_per_node);
+    let mut sampled_ranks = if per_node > 1 { vec![0, per_node - 1, per_node, ranks / 2, ranks - 1] } else { vec![0] };
+    sampled_ranks.retain(|&rank| rank < ranks);
+    sampled_ranks.into_iter().map(|rank| on_rank(grid, contracted, rank)).fold(0.0, f64::max)
+}
+
+/// Seconds of a rank with the largest tiles, over the links to the ranks that share tiles with `rank`.
+fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
+    let cost = contracted.cost;
+    let Cost { machine, dtype, extents } = *cost;
+    let tile = |labels: &[Label]| -> f64 {
+        let lengths = labels.iter().map(|&label| grid.tile(0, label, extents[label.0 as usize]).len() as f64);
+        lengths.product()
+    };
+    let [left, right, out] = contracted.tensors.map(tile);
+    let links = contracted.tensors.map(|labels| -> Vec<Link> {
+        let others = grid.sharing(labels, rank).into_iter().filter(|&other| other != rank);
+        others.map(|other| machine.link(rank, other)).collect()
+    });
+    // Each of the other ranks that share the tile sends one part of it, in pieces.
+    let receive = |elements: f64, links: &[Link], pieces: f64| -> f64 {
+        let part = elements / (links.len() + 1) as f64 * dtype.size() as f64;
+        links.iter().map(|link| pieces * link.latency + part / link.bandwidth).sum()
+    };
+    let gather = |operand: usize, elements: f64| {
+        let sharing = (links[operand].len() + 1) as f64;
+        receive(elements, &links[operand], (grid.rounds as f64 / sharing).max(1.0))
+    };
+    let gather = gather(0, left) + gather(1, right);
+    let adds = if links[2].is_empty() { 0.0 } else { cost.stream(3.0 * out) };
+    let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
+    // Even without rounds, a product passes over out once per `DEEP_ROUND_INDICES` summed indices.
+    let more = (rounds - (tile(&contracted.labels) / out.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
+    let compute = cost.product(tile(&contracted.labels), left + right + out) + cost.again(more * out);
+    // Ranks start with the part of one operand that they hold. If the other is shared too, receiving a part of it
+    // is exposed.
+    let both = !links[0].is_empty() && !links[1].is_empty();
+    let exposed = if both || rounds < 2.0 { gather / rounds } else { 0.0 };
+    cost.hidden([compute, compute / rounds], [gather, exposed])
+        + receive(out, &links[2], grid.pieces.max(1) as f64)
+        + adds
+}
+
+/// What a rank lacks of its tiles of the operands; and the summands of its part of out, from each of the ranks that sum
+/// the same tile. In a ring or a tree, summands of other parts pass through.
+pub fn words_received(grid: &Grid, contraction: &Contraction, rank: usize) -> u64 {
+    if rank >= grid.ranks() {
+        return 0;
+    }
+    let Contraction { left, right, out, .. } = contraction;
+    // Coordinates, the last cut fastest.
+    let (mut rest, mut places) = (rank, Vec::new());
+    for &(label, parts) in grid.cuts.iter().rev() {
+        places.push((label, parts, rest % parts));
+        rest /= parts;
+    }
+    let lacks = |tensor: &super::Tensor| {
+        let tile = tensor.elements_of(|label| {
+            let (_, parts, at) = places.iter().find(|(cut, ..)| *cut == label)?;
+            Some(tile_bounds(tensor.extent(label), *parts, *at).len())
+        });
+        tile - tensor.held(rank)
+    };
+    let summing: usize = grid.cuts.iter().filter(|(cut, _)| !out.labels.contains(cut)).map(|cut| cut.1).product();
+    let sums = match grid.algorithm {
+        CollectiveAlgorithm::Direct => out.held(rank) * (summing as u64 - 1),
+        CollectiveAlgorithm::Ring | CollectiveAlgorithm::Tree => {
+            let group = grid.sharing(&out.labels, rank);
+            let me = group.iter().position(|&member| member == rank).unwrap_or(0);
+            let pattern = Pattern::new(Collective::ReduceScatter, grid.algorithm, summing);
+            let received = (0..pattern.rounds()).filter_map(|round| pattern.step(me, round).received);
+            received.flat_map(|message| message.parts.iter()).map(|part| out.held(group[part])).sum()
+        }
+    };
+    lacks(left) + lacks(right) + sums
+}

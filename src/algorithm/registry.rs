@@ -1,0 +1,351 @@
+//! The table of algorithms: one row each. Everything that differs between them by name comes from here or from
+//! [`Generator`].
+//!
+//! | column | used by |
+//! |---|---|
+//! | variant, with its parameters | [`Algorithm`], [`AlgorithmName`] |
+//! | name | `--algorithm`, plans, JSON |
+//! | generator | schedules, distributions, prices: the [`Generator`] of the parameters |
+//! | `ranks`, `needs` | messages that an algorithm does not apply; tests |
+//! | `residency` | lower bounds, default distributions |
+//! | `cuts`, `moves` | `--help` |
+//! | `candidates` | the planner |
+//!
+//! A new algorithm is a file and a row. Of candidates with equal predicted time the planner takes that of the earlier
+//! row. Invariant: the names of rows are distinct.
+
+use serde::{Deserialize, Serialize};
+
+use super::cannon::{self, Cannon};
+use super::contraction::Contraction;
+use super::cost::Contracted;
+use super::generator::{Generator, Setting};
+use super::grid::{self, Grid};
+use super::local::{self, BatchParallel};
+use super::master_worker::{self, MasterWorker};
+use super::ring_k::{self, RingK};
+use super::ring_mn::{self, RingMn};
+use super::slicing::{self, Slicing};
+use super::summa::{self, Summa};
+use crate::dims::{Kinds, Label};
+use crate::distribution::Distribution;
+use crate::schedule::Builder;
+use crate::schedule::verify::Order;
+
+/// The numbers of ranks that an algorithm runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RankCount {
+    /// Any number.
+    Any,
+    /// Square numbers. On others it leaves ranks idle, where [`Options::idle`](crate::Options::idle) allows it.
+    Square,
+}
+
+impl RankCount {
+    /// The largest number that is allowed, up to `ranks`.
+    pub const fn at_most(self, ranks: usize) -> usize {
+        match self {
+            RankCount::Any => ranks,
+            RankCount::Square => ranks.isqrt() * ranks.isqrt(),
+        }
+    }
+
+    /// Whether no rank is left idle.
+    pub const fn allows(self, ranks: usize) -> bool {
+        self.at_most(ranks) == ranks
+    }
+
+    /// Why a number is not allowed, as a phrase for messages; `None` if it is.
+    pub fn needs(self, ranks: usize) -> Option<String> {
+        if self.allows(ranks) {
+            return None;
+        }
+        let side = ranks.isqrt();
+        let (below, above) = (side * side, (side + 1) * (side + 1));
+        let nearest = if ranks - below <= above - ranks { below } else { above };
+        Some(format!("a square number of ranks, of which {nearest} is the nearest to {ranks}, unless some may be idle"))
+    }
+}
+
+/// Where the tensors of a contraction are before and after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Residency {
+    /// Spread over the ranks.
+    Distributed,
+    /// On rank 0, which hands out work.
+    Root,
+    /// On rank 0, which computes alone: no rank waits for another.
+    Alone,
+}
+
+/// What is common to all contractions under an algorithm.
+struct Row {
+    ranks: RankCount,
+    residency: Residency,
+    /// The dimensions that a contraction must have, as a phrase for messages.
+    needs: &'static str,
+    /// The dimensions that it cuts.
+    cuts: &'static str,
+    /// What travels between ranks.
+    moves: &'static str,
+    /// Every choice of parameters for a contraction.
+    candidates: fn(&Setting) -> Vec<Algorithm>,
+}
+
+/// A number of parameters on the left of `=>`, and what implements [`Generator`] on its right.
+macro_rules! registry {
+    ($($(#[doc = $doc:literal])+
+       $variant:ident $(($bound:ident: $parameters:ty))? = $name:literal => $generator:expr, $row:expr;)+) => {
+        /// A binary contraction's algorithm with its parameters.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum Algorithm {
+            $($(#[doc = $doc])+ #[serde(rename = $name)] $variant $(($parameters))?,)+
+        }
+
+        /// An algorithm by its name on the command line.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum AlgorithmName {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        const ROWS: &[Row] = &[$($row),+];
+
+        impl AlgorithmName {
+            /// All algorithms.
+            pub const ALL: [AlgorithmName; ROWS.len()] = [$(AlgorithmName::$variant),+];
+
+            /// Its name on the command line, in plans and in JSON.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(AlgorithmName::$variant => $name,)+
+                }
+            }
+        }
+
+        impl Algorithm {
+            /// The algorithm without its parameters.
+            pub const fn kind(&self) -> AlgorithmName {
+                match self {
+                    $(Algorithm::$variant { .. } => AlgorithmName::$variant,)+
+                }
+            }
+
+            fn generator(&self) -> &dyn Generator {
+                match self {
+                    $(Algorithm::$variant $(($bound))? => $generator,)+
+                }
+            }
+        }
+    };
+}
+
+registry! {
+    /// All on rank 0.
+    Local = "local" => &local::Local, Row {
+        ranks: RankCount::Any,
+        residency: Residency::Alone,
+        needs: "nothing",
+        cuts: "nothing",
+        moves: "nothing",
+        candidates: local::whole,
+    };
+    /// All three tensors cut along the same c dimension: nothing moves.
+    BatchParallel(parallel: BatchParallel) = "c" => parallel, Row {
+        ranks: RankCount::Any,
+        residency: Residency::Distributed,
+        needs: "a dimension of kind c, in both operands and in the output",
+        cuts: "all three along the same c",
+        moves: "nothing",
+        candidates: local::batches,
+    };
+    /// `out` and one operand stay, cut along m or n; the blocks of the other operand travel the ring.
+    RingMn(ring: RingMn) = "ring-mn" => ring, Row {
+        ranks: RankCount::Any,
+        residency: Residency::Distributed,
+        needs: "a dimension of kind m and one of kind n",
+        cuts: "left, out along m, right along n; mirrored",
+        moves: "blocks of right; left, in a ring",
+        candidates: ring_mn::candidates,
+    };
+    /// Both operands are cut along k; partial sums of out travel the ring.
+    RingK(ring: RingK) = "ring-k" => ring, Row {
+        ranks: RankCount::Any,
+        residency: Residency::Distributed,
+        needs: "a dimension of kind k, and one of kind m or n",
+        cuts: "operands along k, out along m or n",
+        moves: "partial sums of out, in a ring",
+        candidates: ring_k::candidates,
+    };
+    /// The universal algorithm: any distributions; pieces of two tensors travel to the blocks of the third.
+    Slicing(slicing: Slicing) = "slicing" => slicing, Row {
+        ranks: RankCount::Any,
+        residency: Residency::Distributed,
+        needs: "nothing",
+        cuts: "as --distribution says",
+        moves: "pieces of two tensors to the third",
+        candidates: slicing::candidates,
+    };
+    /// A grid of ranks over any of the dimensions.
+    Grid(grid: Box<Grid>) = "grid" => grid.as_ref(), Row {
+        ranks: RankCount::Any,
+        residency: Residency::Distributed,
+        needs: "nothing",
+        cuts: "any, fitted to extents and memory",
+        moves: "parts of tiles, summands of out",
+        candidates: grid::candidates,
+    };
+    /// A square grid of ranks; operands are shifted past out.
+    Cannon(cannon: Cannon) = "cannon" => cannon, Row {
+        ranks: RankCount::Square,
+        residency: Residency::Distributed,
+        needs: "a dimension of each of the kinds m, n and k",
+        cuts: "m, n and k, on a square of ranks",
+        moves: "blocks of both operands, past out",
+        candidates: cannon::candidates,
+    };
+    /// Rank 0 holds everything and hands out parts.
+    MasterWorker(shares: MasterWorker) = "master-worker" => shares, Row {
+        ranks: RankCount::Any,
+        residency: Residency::Root,
+        needs: "a dimension of kind c, m or n",
+        cuts: "c, m or n, from rank 0",
+        moves: "parts of operands, parts of out back",
+        candidates: master_worker::candidates,
+    };
+    /// A grid of ranks of any shape; panels of operands are broadcast past out.
+    Summa(summa: Summa) = "summa" => summa, Row {
+        ranks: RankCount::Any,
+        residency: Residency::Distributed,
+        needs: "a dimension of each of the kinds m, n and k",
+        cuts: "m, n and k, on rows and columns of ranks",
+        moves: "panels of both operands, broadcast",
+        candidates: summa::candidates,
+    };
+}
+
+/// The distributions of a contraction's tensors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Distributions {
+    pub left: Distribution,
+    pub right: Distribution,
+    pub out: Distribution,
+}
+
+impl AlgorithmName {
+    const fn row(self) -> &'static Row {
+        // Rows and variants come from the same list.
+        &ROWS[self as usize]
+    }
+
+    /// The dimensions that a contraction must have for it, as a phrase for messages.
+    pub const fn needs(self) -> &'static str {
+        self.row().needs
+    }
+
+    /// The numbers of ranks that it runs on.
+    pub const fn ranks(self) -> RankCount {
+        self.row().ranks
+    }
+
+    /// Where the tensors are before and after a contraction.
+    pub const fn residency(self) -> Residency {
+        self.row().residency
+    }
+
+    /// The dimensions that it cuts, as a phrase.
+    pub const fn cuts(self) -> &'static str {
+        self.row().cuts
+    }
+
+    /// What travels between ranks, as a phrase.
+    pub const fn moves(self) -> &'static str {
+        self.row().moves
+    }
+
+    /// Every choice of parameters for a contraction; none if it does not apply.
+    pub(crate) fn candidates(self, setting: &Setting) -> Vec<Algorithm> {
+        (self.row().candidates)(setting)
+    }
+}
+
+impl Algorithm {
+    /// The name on the command line and in plans.
+    pub const fn name(&self) -> &'static str {
+        self.kind().name()
+    }
+
+    /// The name with its parameters: `ring-mn(m, n)`, `grid(m/2, k/3)`, `slicing(out stays)`.
+    pub fn describe(&self, name: impl Fn(Label) -> String) -> String {
+        let inside = self.generator().parameters(&name);
+        if inside.is_empty() { self.name().to_owned() } else { format!("{}({})", self.name(), inside.join(", ")) }
+    }
+
+    /// The dimensions that the algorithm cuts among ranks.
+    pub fn cuts(&self) -> Vec<Label> {
+        self.generator().cuts()
+    }
+
+    /// The ranks along each dimension, for reports. `ranks` take part.
+    pub fn grid(&self, ranks: usize) -> Vec<(Label, usize)> {
+        self.generator().grid(ranks)
+    }
+
+    /// The distributions that it requires and produces on `ranks` ranks, for tensors with these labels; `None` if any
+    /// will do.
+    ///
+    /// # Panics
+    /// When its parameters are not dimensions of the right kinds: the planner makes algorithms from the kinds.
+    pub fn distributions(&self, left: &[Label], right: &[Label], out: &[Label], ranks: usize) -> Option<Distributions> {
+        self.generator().distributions([left, right, out], ranks)
+    }
+
+    /// Whether one rank holds a whole tensor.
+    pub fn holds_whole(&self) -> bool {
+        self.generator().holds_whole()
+    }
+
+    /// Whether the parameters are dimensions of the kinds that the algorithm cuts.
+    pub fn applies(&self, kinds: &Kinds) -> bool {
+        self.generator().applies(kinds)
+    }
+
+    /// The order in which summands of out are added.
+    pub fn order(&self, contraction: &Contraction, ranks: usize) -> Order {
+        self.generator().order(contraction, ranks)
+    }
+
+    /// Appends the tasks of the builder's rank.
+    pub fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
+        self.generator().generate(builder, contraction);
+    }
+
+    /// The words that a rank receives, in closed form: from the extents of tiles alone, not from a schedule. `None` if
+    /// they depend on the distributions. `ranks` take part. Cost: linear in the ranks.
+    pub fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
+        self.generator().words_received(contraction, rank, ranks)
+    }
+
+    /// Predicted seconds on the busiest rank, with the operands already distributed as required.
+    pub(crate) fn seconds(&self, contracted: &Contracted) -> f64 {
+        self.generator().seconds(contracted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_distinct() {
+        for (at, name) in AlgorithmName::ALL.iter().enumerate() {
+            assert_eq!(*name as usize, at);
+            assert!(AlgorithmName::ALL[..at].iter().all(|other| other.name() != name.name()), "{}", name.name());
+        }
+    }
+
+    #[test]
+    fn squares() {
+        assert_eq!([0, 1, 3, 4, 8, 9].map(|ranks| RankCount::Square.at_most(ranks)), [0, 1, 1, 4, 4, 9]);
+        assert!(RankCount::Square.needs(8).is_some_and(|needs| needs.contains("which 9 is the nearest to 8")));
+    }
+}

@@ -1,0 +1,156 @@
+//! The candidates of `summa` and their predicted time: shapes of the grid, widths of panels, rings or trees.
+//!
+//! ```text
+//! a row of 4 ranks, 3 panels; a transfer takes 1       ring              tree, 2 levels
+//!   the first panel is everywhere after                3                 2
+//!   each further one after another                     1                 2
+//! ```
+//!
+//! In a ring a panel follows the one before at once. In a tree the rank that holds panels sends each once per level, so
+//! trees suit few panels and slow starts, rings many panels.
+
+use super::Summa;
+use super::panels::panel_count;
+use crate::algorithm::Algorithm;
+use crate::algorithm::cost::{Contracted, Cost, DEEP_ROUND_INDICES};
+use crate::algorithm::generator::{Generator, Setting};
+use crate::dims::{Kinds, Label};
+use crate::machine::{Link, Machine};
+use crate::schedule::collective::CollectiveAlgorithm;
+
+/// Shapes of the grid that are candidates, for each choice of dimensions: the quickest two, as the distributions of one
+/// may fit other steps of a tree better.
+const SHAPES: usize = 2;
+/// Maximum panels of a block of k; the second, if there is a memory limit. Each panel is a task and two transfers of
+/// every rank.
+const MAX_PANELS: usize = 16;
+const MAX_LIMITED_PANELS: usize = 1024;
+
+/// For every choice of dimensions of kinds m, n and k, the quickest shapes of the grid.
+pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
+    let Kinds { c, m, n, k } = setting.kinds;
+    let [left, right, out] = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
+    let cost = Cost { machine: setting.machine, dtype: setting.dtype, extents: setting.extents };
+    let contracted = Contracted::new(&cost, [&left, &right, &out]);
+    let triples = setting.pairs().flat_map(|(m, n)| k.iter().map(move |&k| [m, n, k]));
+    triples.flat_map(|triple| quickest(triple, &contracted, setting)).map(Algorithm::Summa).collect()
+}
+
+/// The quickest shapes of the grid for these dimensions, quickest first.
+fn quickest(dims: [Label; 3], contracted: &Contracted, setting: &Setting) -> Vec<Summa> {
+    let ranks = contracted.ranks();
+    let shapes = (1..=ranks).filter(|rows| ranks.is_multiple_of(*rows)).map(|rows| [rows, ranks / rows]);
+    let tuned = shapes.filter_map(|shape| tuned(dims, shape, contracted, setting.memory));
+    let may_cut = |summa: &Summa| summa.cuts().iter().all(|cut| !setting.uncut.contains(cut));
+    let mut priced: Vec<(f64, Summa)> = tuned.filter(|(_, summa)| may_cut(summa)).collect();
+    priced.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    priced.into_iter().take(SHAPES).map(|(_, summa)| summa).collect()
+}
+
+/// The quickest width of panels and broadcast on a grid of this shape, with its seconds. With a memory limit, of those
+/// that fit; if none does, the one with the narrowest panels.
+fn tuned(
+    [m, n, k]: [Label; 3],
+    [rows, columns]: [usize; 2],
+    contracted: &Contracted,
+    memory: Option<f64>,
+) -> Option<(f64, Summa)> {
+    let longest = contracted.cost.extents[k.0 as usize].div_ceil(rows.max(columns)).max(1);
+    let most = longest.min(if memory.is_some() { MAX_LIMITED_PANELS } else { MAX_PANELS });
+    let links = slowest_links(contracted.cost.machine, [rows, columns]);
+    let halvings = (0..).map(|halving| 1usize << halving).take_while(|&pieces| pieces <= most);
+    let summas = halvings.flat_map(|pieces| {
+        let width = longest.div_ceil(pieces);
+        [CollectiveAlgorithm::Ring, CollectiveAlgorithm::Tree].map(|broadcast| Summa {
+            m,
+            n,
+            k,
+            rows,
+            columns,
+            width,
+            broadcast,
+        })
+    });
+    let summas: Vec<Summa> = summas.collect();
+    let fits = |summa: &Summa| memory.is_none_or(|memory| held(summa, contracted) <= memory);
+    let fitting: Vec<Summa> = summas.iter().copied().filter(fits).collect();
+    let all = if fitting.is_empty() { vec![*summas.last()?] } else { fitting };
+    let priced = all.into_iter().map(|summa| (seconds_over(links, &summa, contracted), summa));
+    priced.min_by(|(a, _), (b, _)| a.total_cmp(b))
+}
+
+/// The elements of a rank's rows of left, of its columns of right, and of its block of out.
+fn shares(summa: &Summa, contracted: &Contracted) -> [f64; 3] {
+    let &Summa { m, n, rows, columns, .. } = summa;
+    let ([a, b, c], cost) = (contracted.elements, contracted.cost);
+    let (m, n) = (cost.tile(m, rows), cost.tile(n, columns));
+    [a * m, b * n, c * m * n]
+}
+
+/// Elements of a rank's blocks, and of two panels of each operand that travels.
+fn held(summa: &Summa, contracted: &Contracted) -> f64 {
+    let &Summa { k, rows, columns, width, .. } = summa;
+    let ([a, b, c], cost) = (shares(summa, contracted), contracted.cost);
+    let panel = width as f64 / cost.extents[k.0 as usize].max(1) as f64;
+    let slots = |line: usize, share: f64| if line > 1 { 2.0 * panel * share } else { 0.0 };
+    a * cost.tile(k, columns) + b * cost.tile(k, rows) + c + slots(columns, a) + slots(rows, b)
+}
+
+/// Seconds of the rank that is reached last. Cost: linear in the ranks, where links differ.
+pub fn seconds(summa: &Summa, contracted: &Contracted) -> f64 {
+    seconds_over(slowest_links(contracted.cost.machine, [summa.rows, summa.columns]), summa, contracted)
+}
+
+/// The rank starts when the first panels have reached it; then it contracts one panel while the next arrives. `links`:
+/// along rows and along columns of the grid.
+fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted: &Contracted) -> f64 {
+    let &Summa { k, rows, columns, width, .. } = summa;
+    let (cost, [a, b, c]) = (contracted.cost, shares(summa, contracted));
+    let count = panel_count(cost.extents[k.0 as usize], [rows, columns], width) as f64;
+    let multiply_adds = contracted.multiply_adds * c / contracted.elements[2].max(1.0);
+    // Even without panels, a product passes over out once per `DEEP_ROUND_INDICES` summed indices.
+    let more = (count - (multiply_adds / c.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
+    let compute = cost.product_of(count, multiply_adds, a + b + c) + cost.again(more * c);
+    let size = cost.dtype.size() as f64;
+    let passes = |share: f64, line: usize, link: Link| {
+        let bytes = share / count * size;
+        let panel = if bytes > 0.0 { link.latency + bytes / link.bandwidth } else { 0.0 };
+        pass(summa.broadcast, line, panel, count)
+    };
+    let ((first, others), (first_too, others_too)) = (passes(a, columns, along_row), passes(b, rows, along_column));
+    let first = first + first_too;
+    cost.hidden([compute, compute / count], [first + others + others_too, first])
+}
+
+/// Seconds until the first of `count` panels has reached all ranks of a line, and from then until the last one has, if a
+/// transfer of a panel takes `panel`. The ranks of the line hold the panels in turn.
+fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> (f64, f64) {
+    let others = line as f64 - 1.0;
+    match broadcast {
+        // A rank forwards the last panel of the one before it, and only then sends its own first one.
+        CollectiveAlgorithm::Ring => (others * panel, (count - 1.0 + others) * panel),
+        // One transfer per level if only one rank sent panels at a time, and about half of that if all did: two slots
+        // allow something between.
+        CollectiveAlgorithm::Tree => {
+            let levels = f64::from(line.next_power_of_two().ilog2());
+            (levels * panel, (count - 1.0) * (3.0 * levels + 1.0) / 4.0 * panel)
+        }
+        CollectiveAlgorithm::Direct => (others * panel, (count - 1.0) * others * panel),
+    }
+}
+
+/// The slowest link between neighbours of any row, and of any column, where the last is a neighbour of the first.
+fn slowest_links(machine: &Machine, [rows, columns]: [usize; 2]) -> [Link; 2] {
+    // All links are alike.
+    if machine.ranks_per_node <= 1 {
+        return [machine.link(0, rows * columns); 2];
+    }
+    let slower = |a: Link, b: Link| if b.bandwidth < a.bandwidth { b } else { a };
+    let next = |rank: usize| {
+        let (row, column) = (rank / columns, rank % columns);
+        [row * columns + (column + 1) % columns, (row + 1) % rows * columns + column]
+    };
+    let links = (0..rows * columns).map(|rank| next(rank).map(|next| machine.link(rank, next)));
+    let slowest = links.reduce(|[a, b], [c, d]| [slower(a, c), slower(b, d)]);
+    slowest.unwrap_or([machine.link(0, rows * columns); 2])
+}

@@ -1,0 +1,240 @@
+//! `summa`: a grid of ranks of any shape; panels of both operands are broadcast past out, which stays.
+//!
+//! Source: R. A. van de Geijn and J. Watts, SUMMA: Scalable Universal Matrix Multiplication Algorithm (1997), sections 3
+//! and 4 (pipelined broadcasts). In any number of dimensions: one of each of the kinds m, n and k is cut, all others are
+//! whole on every rank. No extent need be divisible.
+//!
+//! ```text
+//! mk,kn->mn on 2 x 3 ranks; left is m/2 k/3, right is k/2 n/3. Panels end where a block of left or of right ends.
+//!   panel           0        1         2         3
+//!   k, of 6         0..2     2..3      3..4      4..6
+//!   left from       column 0 column 1  column 1  column 2         along each row of ranks
+//!   right from      row 0    row 0     row 1     row 1            along each column of ranks
+//! ```
+//!
+//! While a panel is contracted, the next one travels: there are two slots of one panel of each operand, and a rank reads
+//! its own panels in place. Broadcasts are rings or trees ([`collective`]); in a ring, panels follow each other from rank
+//! to rank. On an r x c grid, a rank receives `mk/r (c-1)/c + kn/c (r-1)/r` words: what [`super::grid`] receives with the
+//! same cuts, but in a ring every rank exchanges messages with its four neighbours only, and no panel is sent twice by one
+//! rank. Products are added in ascending order of k.
+//!
+//! Ranks without a part of out (there are more than indices) send their panels and receive none. Transfers are ordered by
+//! panel, left before right, then by round of the broadcast, which is their total order.
+//!
+//! | file | topic |
+//! |---|---|
+//! | `panels` | the panels of k, and the rows and columns that hold them |
+//! | `choose` | shapes of the grid, widths of panels, and broadcasts; their predicted time |
+//!
+//! Deliberately absent: idle ranks, which [`super::grid`] leaves where that moves less; cutting k for copies of out.
+
+mod choose;
+mod panels;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::choose::candidates;
+use self::panels::{Panel, panels};
+use super::Distributions;
+use super::contraction::{Contraction, Tensor, contract, corner};
+use super::cost::Contracted;
+use super::generator::{Generator, is};
+use crate::dims::{Kind, Kinds, Label};
+use crate::distribution::{Axis, Bounds, Cut, Distribution, Role, tile_bounds};
+use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
+use crate::schedule::{Accumulate, BufferId, Builder, View};
+
+/// On `rows` x `columns` ranks, row-major, `m` is cut along rows, `n` along columns, and `k` of left along columns, of
+/// right along rows. Panels have at most `width` indices of `k`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Summa {
+    pub m: Label,
+    pub n: Label,
+    pub k: Label,
+    pub rows: usize,
+    pub columns: usize,
+    pub width: usize,
+    /// The algorithm of the broadcasts.
+    pub broadcast: CollectiveAlgorithm,
+}
+
+impl Summa {
+    fn ranks(&self) -> usize {
+        self.rows * self.columns
+    }
+
+    /// A tensor cut along one dimension by rows of the grid, and along another by columns.
+    fn cut(&self, labels: &[Label], [by_row, by_column]: [Label; 2]) -> Distribution {
+        let axis = |label: Label, ranks: usize| {
+            let dim = labels.iter().position(|&l| l == label);
+            let dim = dim.unwrap_or_else(|| panic!("the tensor has the dimension that it is cut along"));
+            Axis { ranks, role: Role::Cut { dim, how: Cut::Even } }
+        };
+        Distribution::new(vec![axis(by_row, self.rows), axis(by_column, self.columns)])
+    }
+}
+
+impl Generator for Summa {
+    /// On a single row of ranks m is whole, on a single column n.
+    fn cuts(&self) -> Vec<Label> {
+        let &Summa { m, n, k, rows, columns, .. } = self;
+        let cut = |ranks: usize| ranks > 1 || self.ranks() == 1;
+        [(m, cut(rows)), (n, cut(columns)), (k, true)]
+            .into_iter()
+            .filter(|(_, cut)| *cut)
+            .map(|(label, _)| label)
+            .collect()
+    }
+
+    fn parameters(&self, name: &dyn Fn(Label) -> String) -> Vec<String> {
+        let cut = self.grid(0).into_iter().filter(|(_, ranks)| *ranks > 1);
+        cut.map(|(label, ranks)| format!("{}/{ranks}", name(label))).chain([name(self.k)]).collect()
+    }
+
+    fn grid(&self, _: usize) -> Vec<(Label, usize)> {
+        vec![(self.m, self.rows), (self.n, self.columns)]
+    }
+
+    fn applies(&self, kinds: &Kinds) -> bool {
+        is(kinds, self.m, &[Kind::M]) && is(kinds, self.n, &[Kind::N]) && is(kinds, self.k, &[Kind::K])
+    }
+
+    fn distributions(&self, [left, right, out]: [&[Label]; 3], _: usize) -> Option<Distributions> {
+        let &Summa { m, n, k, .. } = self;
+        Some(Distributions { left: self.cut(left, [m, k]), right: self.cut(right, [k, n]), out: self.cut(out, [m, n]) })
+    }
+
+    fn holds_whole(&self) -> bool {
+        self.ranks() == 1
+    }
+
+    fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
+        summa(builder, contraction, self);
+    }
+
+    fn seconds(&self, contracted: &Contracted) -> f64 {
+        choose::seconds(self, contracted)
+    }
+
+    /// All of k of its rows of left and of its columns of right, except what it holds.
+    fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
+        let &Summa { m, n, k, rows, columns, .. } = self;
+        let Contraction { left, right, out, .. } = contraction;
+        if rank >= self.ranks() || out.held(rank) == 0 {
+            return Some(0);
+        }
+        let missing =
+            |tensor: &Tensor, (cut, parts, at): (Label, usize, usize), (parts_of_k, place): (usize, usize)| {
+                let length = |label: Label, parts: usize, at: usize| tile_bounds(tensor.extent(label), parts, at).len();
+                tensor.elements_of(|label| match label {
+                    _ if label == k => Some(tensor.extent(k) - length(k, parts_of_k, place)),
+                    _ if label == cut => Some(length(cut, parts, at)),
+                    _ => None,
+                })
+            };
+        let (row, column) = (rank / columns, rank % columns);
+        Some(missing(left, (m, rows, row), (columns, column)) + missing(right, (n, columns, column), (rows, row)))
+    }
+}
+
+/// One operand as its panels pass this rank.
+struct Passing<'a> {
+    tensor: &'a Tensor,
+    k: Label,
+    broadcast: CollectiveAlgorithm,
+    /// The ranks that the panels pass, in order: a row of the grid for left, a column for right.
+    line: Vec<usize>,
+    /// How many of them, from the first, have a part of out.
+    needing: usize,
+    /// By panel, the place in `line` of the rank that holds it.
+    holders: Vec<usize>,
+    panels: &'a [Panel],
+    /// Alternating buffers for panels of other ranks.
+    slots: Vec<BufferId>,
+    /// By panel, the number of panels of other ranks before it.
+    received: Vec<usize>,
+}
+
+impl<'a> Passing<'a> {
+    fn new(
+        builder: &mut Builder,
+        (tensor, summa): (&'a Tensor, &Summa),
+        (line, needing): (Vec<usize>, usize),
+        (panels, holders): (&'a [Panel], Vec<usize>),
+    ) -> Passing<'a> {
+        let me = builder.rank();
+        let place = line.iter().position(|&rank| rank == me);
+        let needed = place.is_some_and(|place| place < needing);
+        let arrives = |panel: usize| needed && place != Some(holders[panel]);
+        let mut received = Vec::with_capacity(panels.len());
+        let (mut count, mut longest) = (0, 0);
+        for (number, panel) in panels.iter().enumerate() {
+            received.push(count);
+            if arrives(number) {
+                (count, longest) = (count + 1, longest.max(panel.range.len()));
+            }
+        }
+        let mut extents: Vec<usize> = tensor.block(me).iter().map(ExactSizeIterator::len).collect();
+        extents[tensor.dim(summa.k)] = longest;
+        let slots = (0..count.min(2)).map(|_| tensor.scratch(builder, extents.clone())).collect();
+        let Summa { k, broadcast, .. } = *summa;
+        Passing { tensor, k, broadcast, line, needing, holders, panels, slots, received }
+    }
+
+    /// A panel on this rank: in its block, or in a slot.
+    fn at(&self, rank: usize, panel: usize) -> Option<View> {
+        let range = self.panels[panel].range.clone();
+        if self.line[self.holders[panel]] == rank {
+            return self.tensor.own(rank, &[(self.k, range)]);
+        }
+        let mut bounds: Bounds = self.tensor.block(rank);
+        bounds[self.tensor.dim(self.k)] = range;
+        Some(corner(*self.slots.get(self.received[panel] % 2)?, &bounds))
+    }
+
+    /// Broadcasts a panel to the ranks of the line that have a part of out.
+    fn pass(&self, builder: &mut Builder, panel: usize) {
+        let (me, holder) = (builder.rank(), self.holders[panel]);
+        let beyond = (holder >= self.needing).then_some(self.line[holder]);
+        let members: Vec<usize> = self.line[..self.needing].iter().copied().chain(beyond).collect();
+        let root = holder.min(self.needing);
+        let (Some(group), Some(view)) = (Group::new(members, me), self.at(me, panel)) else { return };
+        let parts = Parts { at: vec![vec![view]], ..Parts::default() };
+        collective::append(builder, (Collective::Broadcast { root }, self.broadcast), &group, &parts, 1);
+    }
+}
+
+/// Appends this rank's tasks.
+fn summa(builder: &mut Builder, contraction: &Contraction, summa: &Summa) {
+    let (rank, &Summa { m, n, k, rows, columns, width, .. }) = (builder.rank(), summa);
+    let Contraction { left, right, out, onto } = contraction;
+    let Some(target) = out.own(rank, &[]).filter(|_| out.elements() > 0) else { return };
+    let (row, column) = (rank / columns, rank % columns);
+    let panels = panels(left.extent(k), [rows, columns], width);
+    // Even tiles: the first ones are not empty.
+    let along_row = ((0..columns).map(|other| row * columns + other).collect(), columns.min(out.extent(n)));
+    let along_column = ((0..rows).map(|other| other * columns + column).collect(), rows.min(out.extent(m)));
+    let [left_holders, right_holders] =
+        [|panel: &Panel| panel.column, |panel: &Panel| panel.row].map(|holder| panels.iter().map(holder).collect());
+    let operands = [
+        Passing::new(builder, (left, summa), along_row, (&panels, left_holders)),
+        Passing::new(builder, (right, summa), along_column, (&panels, right_holders)),
+    ];
+    operands.iter().for_each(|operand| operand.pass(builder, 0));
+    for panel in 0..panels.len() {
+        if panel + 1 < panels.len() {
+            operands.iter().for_each(|operand| operand.pass(builder, panel + 1));
+        }
+        if target.elements() == 0 {
+            continue;
+        }
+        let accumulate = match (panel, onto) {
+            (0, true) => Accumulate::Beta,
+            (0, false) => Accumulate::Overwrite,
+            _ => Accumulate::Add,
+        };
+        if let [Some(left), Some(right)] = operands.each_ref().map(|operand| operand.at(rank, panel)) {
+            contract(builder, left, right, target.clone(), accumulate);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The panels of `summa`: consecutive ranges of k, each inside one block of left and one block of right.
+//!
+//! ```text
+//! k of 6, left cut among 3 columns, right among 2 rows, at most 2 wide:  0..2  2..3  3..4  4..6
+//! ```
+//!
+//! Invariant: panels are in ascending order and cover k. There is at least one, which is empty if k is.
+
+use std::ops::Range;
+
+use crate::distribution::tile_bounds;
+
+/// A range of k, and where it is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Panel {
+    pub range: Range<usize>,
+    /// The row of ranks that holds it of right.
+    pub row: usize,
+    /// The column of ranks that holds it of left.
+    pub column: usize,
+}
+
+/// The panels of a dimension of this extent, at most `width` wide. Cost: linear in panels, rows and columns.
+pub fn panels(extent: usize, grid: [usize; 2], width: usize) -> Vec<Panel> {
+    let mut panels = Vec::new();
+    for Panel { range: Range { start, end }, row, column } in blocks(extent, grid) {
+        let pieces = (end - start).div_ceil(width.max(1));
+        panels.extend((0..pieces).map(|piece| {
+            let tile = tile_bounds(end - start, pieces, piece);
+            Panel { range: start + tile.start..start + tile.end, row, column }
+        }));
+    }
+    if panels.is_empty() {
+        panels.push(Panel { range: 0..0, row: 0, column: 0 });
+    }
+    panels
+}
+
+/// The number of [`panels`]. Cost: linear in rows and columns.
+pub fn panel_count(extent: usize, grid: [usize; 2], width: usize) -> usize {
+    blocks(extent, grid).map(|block| block.range.len().div_ceil(width.max(1))).sum::<usize>().max(1)
+}
+
+/// The ranges of k that are inside one block of left and one of right.
+fn blocks(extent: usize, [rows, columns]: [usize; 2]) -> impl Iterator<Item = Panel> {
+    let (mut start, mut row, mut column) = (0, 0, 0);
+    std::iter::from_fn(move || {
+        if start >= extent {
+            return None;
+        }
+        let [end_of_row, end_of_column] =
+            [(rows, &mut row), (columns, &mut column)].map(|(parts, at)| block_end(extent, parts, at, start));
+        let range = start..end_of_row.min(end_of_column);
+        start = range.end;
+        Some(Panel { range, row, column })
+    })
+}
+
+/// Advances `at` to the block that contains `start`, an index below the extent. Returns the end of that block.
+fn block_end(extent: usize, parts: usize, at: &mut usize, start: usize) -> usize {
+    while tile_bounds(extent, parts, *at).end <= start {
+        *at += 1;
+    }
+    tile_bounds(extent, parts, *at).end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panels_are_inside_blocks() {
+        let ranges = |extent, grid, width| -> Vec<_> {
+            panels(extent, grid, width).into_iter().map(|panel| (panel.range, panel.row, panel.column)).collect()
+        };
+        assert_eq!(ranges(6, [2, 3], 9), [(0..2, 0, 0), (2..3, 0, 1), (3..4, 1, 1), (4..6, 1, 2)]);
+        assert_eq!(ranges(5, [1, 2], 2), [(0..2, 0, 0), (2..3, 0, 0), (3..5, 0, 1)]);
+        assert_eq!(ranges(2, [1, 5], 2), [(0..1, 0, 0), (1..2, 0, 1)]);
+        assert_eq!(ranges(0, [3, 2], 1), [(0..0, 0, 0)]);
+        for extent in 0..40 {
+            for (rows, columns, width) in [(1, 1, 7), (3, 4, 2), (7, 1, 3), (5, 5, 1), (2, 11, 100)] {
+                let panels = panels(extent, [rows, columns], width);
+                assert_eq!(panels.len(), panel_count(extent, [rows, columns], width));
+                assert!(panels.windows(2).all(|pair| pair[0].range.end == pair[1].range.start));
+                assert_eq!((panels[0].range.start, panels[panels.len() - 1].range.end), (0, extent));
+                for Panel { range, row, column } in panels {
+                    for block in [tile_bounds(extent, rows, row), tile_bounds(extent, columns, column)] {
+                        assert!(range.len() <= width && block.start <= range.start && range.end <= block.end);
+                    }
+                }
+            }
+        }
+    }
+}
