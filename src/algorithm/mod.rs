@@ -15,7 +15,7 @@
 //! Each generator gets the contraction as one rank sees it ([`Contraction`]: labels, shapes, distributions, this rank's
 //! buffers) and appends that rank's tasks; it never calls a kernel or a transport. [`Algorithm::distributions`] returns
 //! the distributions that an algorithm requires and produces, so the planner and the generator cannot disagree. The
-//! algorithms are the rows of one table ([`registry`]).
+//! algorithms are the rows of one table (`registry`).
 //!
 //! "The thesis" in these files is J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees, Jena 2025.
 //!
