@@ -2,9 +2,7 @@
 //!
 //! `cargo run --example 01_classify`
 
-use einsum_dist::dims::Kind;
-use einsum_dist::tree::Step;
-use einsum_dist::{Machine, Options, Problem};
+use einsum_dist::{Kind, Machine, Options, Problem, Step};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The contraction of the thesis: five dimensions in each operand, five in the result.

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --example 02_plan_explain`
 
-use einsum_dist::plan::AlgorithmName;
+use einsum_dist::AlgorithmName;
 use einsum_dist::{Machine, Options, Problem};
 
 fn main() -> einsum_dist::Result<()> {

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release --example 03_contract`
 
+use einsum_dist::AlgorithmName;
 use einsum_dist::ndarray::{Array4, ArrayD};
-use einsum_dist::plan::AlgorithmName;
 use einsum_dist::{Dtype, Machine, Options, Problem, World, einsum};
 
 fn main() -> einsum_dist::Result<()> {

@@ -5,11 +5,11 @@
 //! mpirun.mpich -n 4 target/release/examples/05_mpi_communicator
 //! ```
 
+use einsum_dist::AlgorithmName;
 use einsum_dist::mpi::topology::Color;
 use einsum_dist::mpi::traits::Communicator;
 use einsum_dist::mpi::{Threading, initialize_with_threading};
 use einsum_dist::ndarray::Ix2;
-use einsum_dist::plan::AlgorithmName;
 use einsum_dist::{DistTensor, Dtype, Machine, Options, Problem, World};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

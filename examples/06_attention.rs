@@ -4,7 +4,7 @@
 
 mod numpy;
 
-use einsum_dist::kernel::error_bound;
+use einsum_dist::error_bound;
 use einsum_dist::ndarray::{Array4, ArrayViewMut4, Axis, Ix4, s, stack};
 use einsum_dist::{Dtype, Machine, Options, Problem, World, einsum};
 

@@ -8,8 +8,8 @@
 
 mod numpy;
 
-use einsum_dist::plan::{PathChoice, PathReport};
 use einsum_dist::{Dtype, Machine, Options, Problem, World};
+use einsum_dist::{PathChoice, PathReport};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let text = numpy::text("mera.einsum")?;

@@ -9,8 +9,8 @@ mod numpy;
 
 use std::collections::HashMap;
 
+use einsum_dist::PathReport;
 use einsum_dist::ndarray::{ArrayD, Axis};
-use einsum_dist::plan::PathReport;
 use einsum_dist::{Dtype, Element, Machine, Operand, Options, Plan, Problem, World};
 use num_complex::Complex;
 

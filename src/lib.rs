@@ -13,14 +13,13 @@
 //! | to | start at |
 //! |---|---|
 //! | contract arrays in this process | [`einsum()`] |
-//! | choose expression, machine and contraction order | [`Problem`], [`Machine`], [`Options`], [`plan::PathChoice`] |
+//! | choose expression, machine and contraction order | [`Problem`], [`Machine`], [`Options`], [`PathChoice`] |
 //! | inspect a plan: its communication, memory and cost | [`Plan`] |
-//! | see when each rank ran which task, as a picture or a trace | [`Program::timeline`], [`timeline::Timeline`] |
+//! | see when each rank ran which task, as a picture or a trace | [`Program::timeline`], [`Timeline`] |
 //! | run a plan many times, on views, with alpha and beta | [`World`], [`Program`], [`Operand`], [`Output`] |
 //! | keep tensors distributed | [`DistTensor`] |
 //! | compute a result that does not fit into memory | [`Program::run_part`], [`NpyOutput`] |
-//! | bound the rounding error of a result | [`Plan::roundings`], [`kernel::error_bound`] |
-//! | learn how a distributed algorithm works | [`algorithm`], [`schedule`] |
+//! | bound the rounding error of a result | [`Plan::roundings`], [`error_bound`] |
 //!
 //! Build, inspect and run a plan:
 //!
@@ -51,31 +50,120 @@
 //! [`Error`].
 //!
 //! Features: `cli` (default) builds the command line, `mpi` runs on MPI ranks, `libxsmm` uses LIBXSMM for small
-//! products, `hwloc` reads the machine's topology from hwloc, `full` enables all of them.
+//! products, `hwloc` reads the machine's topology from hwloc, `full` enables all of them. What is listed here is the
+//! public interface. Modules that the hidden feature `internals` makes public, for the command line, tests and
+//! benchmarks, may change in any version.
 
-pub mod algorithm;
-pub mod api;
-pub mod comm;
-pub mod dims;
-pub mod distribution;
-pub mod dtype;
-pub mod exec;
-pub mod io;
-pub mod kernel;
-pub mod local_plan;
-pub mod machine;
-pub mod memory;
-pub mod plan;
-pub mod schedule;
+#![deny(missing_docs)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+// In a build of the facade alone, much of what only tests and the command line use is unused.
+#![cfg_attr(not(feature = "internals"), allow(dead_code, unused_imports, unused_macros))]
+
+#[cfg(not(feature = "internals"))]
+mod algorithm;
+#[cfg(not(feature = "internals"))]
+mod api;
+#[cfg(not(feature = "internals"))]
+mod comm;
+#[cfg(not(feature = "internals"))]
+mod dims;
+#[cfg(not(feature = "internals"))]
+mod distribution;
+#[cfg(not(feature = "internals"))]
+mod dtype;
+#[cfg(not(feature = "internals"))]
+mod exec;
+#[cfg(not(feature = "internals"))]
+mod io;
+#[cfg(not(feature = "internals"))]
+mod kernel;
+#[cfg(not(feature = "internals"))]
+mod local_plan;
+#[cfg(not(feature = "internals"))]
+mod machine;
+#[cfg(not(feature = "internals"))]
+mod memory;
+#[cfg(not(feature = "internals"))]
+mod plan;
+#[cfg(not(feature = "internals"))]
+mod schedule;
 mod sync;
+#[cfg(not(feature = "internals"))]
+mod timeline;
+#[cfg(not(feature = "internals"))]
+mod tree;
+
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod algorithm;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod api;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod comm;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod dims;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod distribution;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod dtype;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod exec;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod io;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod kernel;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod local_plan;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod machine;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod memory;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod plan;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod schedule;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod timeline;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod tree;
 
-pub use api::{DistTensor, Error, NpyOutput, Operand, Output, Problem, Program, Result, Shaped, World, einsum};
+pub use algorithm::AlgorithmName;
+pub use api::{DistTensor, Error, NpyOutput, Operand, Output, Problem, Program, Rank, Result, Shaped, World, einsum};
+pub use comm::{CommError, Transport};
+pub use dims::{Kind, Kinds, Label};
+pub use distribution::{Axis, Cut, Distribution, GridError, Region, Role};
 pub use dtype::Dtype;
-pub use kernel::Element;
-pub use machine::Machine;
+pub use einsum_parser::{Expression, ParseError};
+pub use exec::{KernelError, Metrics, Moved, Only, RunOptions, TaskMetric};
+pub use io::npy::NpyError;
+pub use io::output::FileError;
+pub use kernel::{Element, error_bound};
+pub use machine::{Link, Machine, Synthetic};
+pub use memory::OutOfMemory;
 #[cfg(feature = "mpi")]
 pub use mpi;
 pub use ndarray;
-pub use plan::{Options, Plan};
+pub use plan::{
+    ByLink, Bytes, CheckReport, Explain, FixedDistributions, KernelChoice, Measured, NodeReport, Options, OutputReport,
+    PathChoice, PathReport, Peak, Pipeline, PipelineChoice, Plan, PlanError, RankReport, Report, ResultResidency,
+    SearchLimit, Seconds, Slice,
+};
+pub use schedule::Schedule;
+pub use schedule::verify::VerifyError;
+pub use timeline::{Activity, Busy, Span, Timeline};
+pub use tree::{Node, ShapeError, Step, Tree, UnaryOp};

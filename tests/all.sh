@@ -109,7 +109,7 @@ if tool fmt rustfmt; then step "format" cargo fmt --all --check; else skip "form
 linter=check deny=()
 if tool clippy clippy; then linter=clippy deny=(-- -D warnings); fi
 # Tests and benchmarks differ with the features cli and mpi only.
-combinations=("--all-targets" "--all-targets --no-default-features" "--lib --bins --no-default-features --features mpi"
+combinations=("--all-targets" "--lib --examples --no-default-features" "--all-targets --no-default-features --features internals" "--lib --no-default-features --features mpi"
     "--all-targets --features $full")
 for feature in libxsmm hwloc; do
     if has $feature; then
@@ -123,11 +123,14 @@ for features in "${combinations[@]}"; do
     step "$linter $features" with mpich cargo $linter "${members[@]}" $features "${deny[@]}"
 done
 step "documentation" with mpich env RUSTDOCFLAGS="-D warnings" cargo doc "${members[@]}" --lib --no-deps --features $full
+step "public interface as in tests/public_api.txt" ./tests/public_api.py target/mpich/doc/einsum_dist --check
 
 # --- one process and in-process ranks -------------------------------------------------------------------------------------
 
 # What crates.io would get, built with default features; and its size.
-step "packages, built with default features" env CARGO_TARGET_DIR=target/plain cargo package --workspace --allow-dirty
+# That they build is what counts; the code itself runs in other builds, which are optimised.
+step "packages, built with default features" env CARGO_TARGET_DIR=target/plain CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=false \
+    cargo package --workspace --allow-dirty
 plain=target/plain/debug/einsum-dist
 step "packages below 700 kB" small target/plain/package/*.crate
 if [ -x $plain ]; then step 'einsum-dist "mk,kn->mn"' $plain "mk,kn->mn"; fi
@@ -139,7 +142,7 @@ step "build of the tests" with mpich cargo test "${members[@]}" --features $full
 step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test "${members[@]}" --features $full --no-fail-fast
 # Everything is built anew with these flags, so it has a directory of its own.
 step "orders of events" timeout 900 env RUSTFLAGS="--cfg shuttle" MPICC="$(compiler mpich)" CARGO_TARGET_DIR=target/shuttle \
-    cargo test -p einsum-dist --features $full --lib shuttle_tests
+    cargo test -p einsum-dist --no-default-features --features mpi --lib shuttle_tests
 if cargo +nightly --version > /dev/null 2>&1; then
     step "AddressSanitizer, unit tests" env MPICC="$(compiler mpich)" ./tests/asan.sh --lib
 else

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use einsum_dist::distribution::Distribution;
-use einsum_dist::kernel::error_bound;
+use einsum_dist::Distribution;
+use einsum_dist::error_bound;
 use einsum_dist::ndarray::{ArrayBase, ArrayD, Data, Dimension, Zip};
 use einsum_dist::{DistTensor, Element, Operand, Plan, Result, World};
 

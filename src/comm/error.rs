@@ -2,6 +2,8 @@
 
 /// A failed transfer or collective call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "fields are what messages say")]
 pub enum CommError {
     /// The two ends disagree about the size of a transfer: a bug in the schedule.
     #[error("a transfer from rank {from} to rank {to} has {sent} bytes at its source and {expected} at its target")]

@@ -63,6 +63,7 @@ const SIGNAL_SET_BYTES: usize = if cfg!(any(target_arch = "mips", target_arch = 
 
 /// Makes [`is_ignored`] report the state before any library was initialised. Use it once in a program, outside any
 /// function, and not in a shared library.
+#[doc(hidden)]
 #[macro_export]
 macro_rules! remember_ignored_signals {
     () => {

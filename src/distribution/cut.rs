@@ -9,7 +9,7 @@ use super::{Intervals, tile_bounds};
 /// How a dimension is divided.
 ///
 /// ```
-/// # use einsum_dist::distribution::Cut;
+/// # use einsum_dist::Cut;
 /// let tiles = |cut: Cut| (0..3).map(|i| cut.tile(10, 3, i).ranges().to_vec()).collect::<Vec<_>>();
 /// assert_eq!(tiles(Cut::Even), [vec![0..4], vec![4..7], vec![7..10]]);
 /// assert_eq!(tiles(Cut::Cyclic { block: 2 }), [vec![0..2, 6..8], vec![2..4, 8..10], vec![4..6]]);

@@ -176,7 +176,7 @@ impl Distribution {
     /// When a rank would be negative or overflow.
     ///
     /// ```
-    /// # use einsum_dist::distribution::Distribution;
+    /// # use einsum_dist::Distribution;
     /// let rows = Distribution::cut(0, 3).moved(0, 4);
     /// assert_eq!(rows.block(&[6], 5).unwrap().dims()[0].ranges(), [2..4]);
     /// assert_eq!(rows.moved(4, 0), Distribution::cut(0, 3));
@@ -337,7 +337,7 @@ impl Distribution {
     /// ranks.
     ///
     /// ```
-    /// # use einsum_dist::distribution::{Axis, Cut, Distribution, Region, Role};
+    /// # use einsum_dist::{Axis, Cut, Distribution, Region, Role};
     /// let axis = |dim| Axis { ranks: 3, role: Role::Cut { dim, how: Cut::Even } };
     /// let grid = Distribution::new(vec![axis(0), axis(1)]);
     /// assert_eq!(grid.meeting(&[9, 9], &Region::from(vec![2..4, 6..9])), [2, 5]);

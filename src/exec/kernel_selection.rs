@@ -23,7 +23,9 @@ pub enum ResolvedKernel {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("kernel {} is not available: {why} (available: {})", kernel.name(), names(available))]
 pub struct KernelError {
+    /// The forced kernel.
     pub kernel: KernelChoice,
+    /// The reason.
     pub why: String,
     /// Kernels that can run instead.
     pub available: Vec<KernelChoice>,

@@ -32,7 +32,7 @@ pub fn contract<T: Element>(
     contract_planned(&plan, alpha, left.1, right.1, beta, out.1, workspace)
 }
 
-/// Plans the contraction of these tensors. With the target [`host`], this is the plan that [`contract`] follows.
+/// Plans the contraction of these tensors. With the target `host`, this is the plan that [`contract`] follows.
 ///
 /// # Panics
 /// As [`contract`].

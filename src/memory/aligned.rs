@@ -14,6 +14,7 @@ use crate::kernel::Zeroed;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("cannot allocate {bytes} bytes")]
 pub struct OutOfMemory {
+    /// The size of the allocation.
     pub bytes: usize,
 }
 

@@ -2,6 +2,7 @@
 
 /// A request that cannot be planned.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum PlanError {
     /// A forced algorithm needs kinds of dimensions that a step lacks.

@@ -25,7 +25,7 @@ const MAX_AXES: usize = 256;
 /// Prescribed distributions of operands and result; `None` leaves the choice to the planner.
 ///
 /// ```
-/// use einsum_dist::plan::FixedDistributions;
+/// use einsum_dist::FixedDistributions;
 /// let (left, right, out) = (["m", "k"], ["k", "n"], ["m", "n"]);
 /// let fixed = FixedDistributions::parse("m:2,k:3; k:cyclic(64,2) n:3 @1; *", &[&left, &right, &out])?;
 /// let placed: Vec<String> = fixed.operands.iter().flatten().map(|d| d.describe(&["0", "1"])).collect();

@@ -90,7 +90,7 @@ use crate::tree::{self, EinsumSource, Einsums, Tree, UnaryOp};
 /// The step that produces a value of a plan; inputs are indices into [`Plan::values`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "fields are named for what they are")]
+#[allow(missing_docs, reason = "fields are named for what they are")]
 pub enum Source {
     /// The operand with this index.
     Operand(usize),

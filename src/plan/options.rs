@@ -115,7 +115,7 @@ pub enum PipelineChoice {
 /// Planning options; the default is float32 and lets the cost model choose.
 ///
 /// ```
-/// use einsum_dist::plan::AlgorithmName;
+/// use einsum_dist::AlgorithmName;
 /// use einsum_dist::{Dtype, Machine, Options, Problem};
 ///
 /// let options = Options { dtype: Dtype::Float64, algorithm: Some(AlgorithmName::RingMn), ..Options::default() };

@@ -41,11 +41,15 @@ use serde::{Deserialize, Serialize};
 /// All tasks of one rank in one run of a plan, with their buffers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
+    /// The rank that runs them.
     pub rank: usize,
+    /// The number of ranks of the plan.
     pub ranks: usize,
     /// Bytes of one element.
     pub element: usize,
+    /// The blocks of memory that tasks read and write, by number.
     pub buffers: Vec<Buffer>,
+    /// The tasks, each after all that it waits for.
     pub tasks: Vec<Task>,
     /// By buffer, its start in the arena, in bytes; 0 for the user's.
     pub offsets: Vec<usize>,

@@ -20,6 +20,7 @@ impl ViewLayout<'_> {
 }
 
 impl Schedule {
+    /// The layout of the elements that a task reads or writes in a buffer.
     pub fn view_layout(&self, view: &View) -> ViewLayout<'_> {
         self.box_of(view, &self.buffers[view.buffer].within)
     }

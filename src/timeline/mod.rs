@@ -82,7 +82,7 @@ pub struct Span {
 /// A run, rank by rank.
 ///
 /// ```
-/// use einsum_dist::plan::AlgorithmName;
+/// use einsum_dist::AlgorithmName;
 /// use einsum_dist::{Machine, Options, Problem};
 /// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![800, 600], vec![600, 700]])?;
 /// let options = Options { algorithm: Some(AlgorithmName::RingMn), ..Options::default() };

@@ -13,7 +13,9 @@ const MAX_LISTED_FIELDS: usize = 8;
 /// Why a file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "fields are what messages say")]
 pub enum NpyError {
+    /// The system refused to open, read or write the file.
     #[error("{}: cannot {action}: {}", display_path(path), without_code(cause))]
     Io { path: PathBuf, action: &'static str, cause: std::io::Error },
 
@@ -21,9 +23,11 @@ pub enum NpyError {
     #[error(transparent)]
     File(#[from] FileError),
 
+    /// The file does not begin as .npy files do.
     #[error("{}: is not an .npy file: it does not begin with \\x93NUMPY", display_path(path))]
     NotNpy { path: PathBuf },
 
+    /// The file is an archive of several arrays.
     #[error(
         "{}: is an .npz archive; save one of its arrays alone: np.save({}, np.load({})[\"NAME\"])",
         display_path(path),
@@ -32,9 +36,11 @@ pub enum NpyError {
     )]
     IsArchive { path: PathBuf, saved: PathBuf },
 
+    /// The version of the format is unknown.
     #[error("{}: has .npy version {major}.{minor}; 1.0, 2.0 and 3.0 are known", display_path(path))]
     Version { path: PathBuf, major: u8, minor: u8 },
 
+    /// The header cannot be parsed.
     #[error("{}: has a damaged .npy header: {problem}", display_path(path))]
     Header { path: PathBuf, problem: String },
 
@@ -43,16 +49,20 @@ pub enum NpyError {
         display_path(path), python(saved), python(path), noted(*loss))]
     Convert { path: PathBuf, found: Box<str>, to: Dtype, saved: Box<Path>, loss: Option<&'static str> },
 
+    /// The elements are records of several fields.
     #[error("{}: is a structured array of {}; save each field that is an operand: np.save({}, np.load({})[{}])",
         display_path(path), listed(fields), python(saved), python(path), quoted(fields.first().map_or("", String::as_str)))]
     Structured { path: PathBuf, fields: Vec<String>, saved: PathBuf },
 
+    /// The elements are not numbers.
     #[error("{}: holds {found}, not numbers", display_path(path))]
     NotNumbers { path: PathBuf, found: String },
 
+    /// The file ends before its last element.
     #[error("{}: is truncated: {expected} bytes expected, {found} found", display_path(path))]
     Truncated { path: PathBuf, expected: u64, found: u64 },
 
+    /// The file to be written would be larger than files can be.
     #[error("{}: {dtype} of shape {} is larger than a file can be", display_path(path), tuple(shape))]
     TooLarge { path: PathBuf, dtype: String, shape: Vec<u64> },
 

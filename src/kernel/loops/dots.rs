@@ -59,17 +59,23 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
                     };
                     // SAFETY: the caller's promise, for some rows, columns and lanes.
                     unsafe {
-                        match (height, width) {
-                            (1, _) if complex => tile.run::<S, 1, 1, 4, false>(&mut sum),
-                            (1, _) => tile.run::<S, 1, 1, 8, false>(&mut sum),
-                            (4, 1) if paired => tile.run::<S, 4, 1, 1, true>(&mut sum),
-                            (4, 1) if complex => tile.run::<S, 4, 1, 1, false>(&mut sum),
-                            (4, 1) => tile.run::<S, 4, 1, 2, false>(&mut sum),
-                            (4, _) if complex => {}
-                            (4, _) => tile.run::<S, 4, 3, 1, false>(&mut sum),
-                            (_, 3) if complex => tile.run::<S, 2, 3, 1, false>(&mut sum),
-                            (_, _) if complex => tile.run::<S, 2, 2, 1, false>(&mut sum),
-                            (_, _) => tile.run::<S, 2, 2, 2, false>(&mut sum),
+                        // A constant condition: the tiles of the other kind are not compiled.
+                        if const { T::DTYPE.is_complex() } {
+                            match (height, width) {
+                                (1, _) => tile.run::<S, 1, 1, 4, false>(&mut sum),
+                                (4, _) if paired => tile.run::<S, 4, 1, 1, true>(&mut sum),
+                                (4, _) => tile.run::<S, 4, 1, 1, false>(&mut sum),
+                                (_, 3) => tile.run::<S, 2, 3, 1, false>(&mut sum),
+                                (_, _) => tile.run::<S, 2, 2, 1, false>(&mut sum),
+                            }
+                        } else {
+                            match (height, width) {
+                                (1, _) => tile.run::<S, 1, 1, 8, false>(&mut sum),
+                                (4, 1) if paired => tile.run::<S, 4, 1, 1, true>(&mut sum),
+                                (4, 1) => tile.run::<S, 4, 1, 2, false>(&mut sum),
+                                (4, _) => tile.run::<S, 4, 3, 1, false>(&mut sum),
+                                (_, _) => tile.run::<S, 2, 2, 2, false>(&mut sum),
+                            }
                         }
                     }
                     col += width;

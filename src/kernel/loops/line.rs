@@ -189,8 +189,9 @@ impl<T> Block<'_, T> {
         let mut row = 0;
         // SAFETY: the caller's promise, for rows of the block.
         unsafe {
-            if tiled && P <= 4 {
-                while row + 4 <= self.rows {
+            // Constant conditions: what cannot be is not compiled.
+            if const { P <= 4 && !EACH && !STREAMS } {
+                while tiled && row + 4 <= self.rows {
                     self.lines::<S, 4, P, EACH, STREAMS>(visit, row_at(row));
                     row += 4;
                 }
@@ -226,7 +227,7 @@ impl<T> Block<'_, T> {
             };
             let vectors = visit.vectors::<S>();
             let mut lane = 0;
-            if STREAMS && R == 1 {
+            if const { STREAMS && R == 1 } {
                 // First the elements before an address aligned to the vector's size; elements must be aligned to their
                 // own size.
                 let bytes = T::LANES * size_of::<T>();
@@ -279,7 +280,7 @@ unsafe fn factors<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bo
     // SAFETY: the caller's promise.
     unsafe {
         let mut factors = [[T::splat(T::ZERO); P]; R];
-        if !EACH {
+        if const { !EACH } {
             for (row, factors) in factors.iter_mut().enumerate() {
                 for (term, factor) in factors.iter_mut().enumerate() {
                     let at = row as isize * line.rows.strides[1] + term as isize * line.terms.strides[1];

@@ -5,7 +5,7 @@
 //! subtracted and imaginary parts added.
 
 use super::super::simd::{Real, Simd};
-use super::{Call, columns};
+use super::{Call, advanced, columns};
 use crate::local_plan::TileOffsets;
 
 /// Real numbers in an element.
@@ -49,7 +49,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
                 }
             }
             left = left.wrapping_offset(call.left_step);
-            right = right.map(|r| r.wrapping_offset(call.right_step));
+            right = advanced(right, call.right_step);
         }
         put::<S, R, V, N>(call, tile_offset, &sums);
     }

@@ -2,7 +2,7 @@
 //! columns of left times rows of right are added to it, one after the other.
 
 use super::super::simd::{Real, Simd};
-use super::{CACHE_LINE, Call, Columns, ask, columns};
+use super::{CACHE_LINE, Call, Columns, advanced, ask, columns};
 use crate::local_plan::TileOffsets;
 
 /// Repeats a block for every column as straight-line code: the compiler does not unroll a loop of 16, and an index that
@@ -12,7 +12,7 @@ macro_rules! each_column {
         each_column!($n $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
     };
     ($n:ident $count:ident $body:block $($column:literal)*) => {
-        $(if $column < $count {
+        $(if const { $column < $count } {
             let $n = $column;
             $body
         })*
@@ -61,17 +61,17 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
                 }
                 step::<S, R, V, N>(&mut sums, left, S::LANES, &right, column);
                 left = left.wrapping_offset(call.left_step);
-                right = right.map(|r| r.wrapping_offset(call.right_step));
+                right = advanced(right, call.right_step);
                 step::<S, R, V, N>(&mut sums, left, S::LANES, &right, column);
                 left = left.wrapping_offset(call.left_step);
-                right = right.map(|r| r.wrapping_offset(call.right_step));
+                right = advanced(right, call.right_step);
             }
             rest %= 2;
         }
         for _ in 0..rest {
             step::<S, R, V, N>(&mut sums, left, readable, &right, column);
             left = left.wrapping_offset(call.left_step);
-            right = right.map(|r| r.wrapping_offset(call.right_step));
+            right = advanced(right, call.right_step);
         }
         put::<S, R, V, N>(call, tile_offset, &sums);
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 /// How the contraction order is found. It is the same for the same expression, extents and machine, in every run.
 ///
 /// ```
-/// use einsum_dist::plan::{PathChoice, PathReport};
+/// use einsum_dist::{PathChoice, PathReport};
 /// use einsum_dist::{Machine, Options, Problem};
 ///
 /// let chain = Problem::parse("ij,jk,kl->il")?.shapes(&[vec![10, 1000], vec![1000, 1000], vec![1000, 20]])?;

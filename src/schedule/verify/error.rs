@@ -60,8 +60,11 @@ pub enum Fault {
 /// A fault and its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifyError {
+    /// The rank whose schedule is wrong.
     pub rank: usize,
+    /// The task at which the fault shows, if it shows at one.
     pub task: Option<TaskId>,
+    /// What is wrong.
     pub fault: Fault,
 }
 
