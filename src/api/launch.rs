@@ -3,13 +3,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-#[cfg(feature = "mpi")]
-use super::affinity;
 use super::error::Rank;
+#[cfg(feature = "mpi")]
+use super::pinning;
 use super::placement::Crew;
 use super::world::Members;
 use super::{Error, Result, World};
-use crate::comm::{Endpoint, shared::Fabric};
+use crate::comm::{Endpoint, in_process::Fabric};
 use crate::exec::{Factors, Metrics, RankProgram, RunError, RunOptions, Team, panic_message, run};
 use crate::memory::Slot;
 use crate::plan::Plan;
@@ -62,7 +62,7 @@ pub(super) fn launch(
             crews[0].bind_communication();
             let metrics = guarded(&mut ranks[0], slots, factors, &options, team);
             // Threads that this thread starts between runs must not inherit a mask of one core.
-            affinity::bind(&crews[0].place.units);
+            pinning::bind(&crews[0].place.units);
             let metrics = metrics.map_err(|error| {
                 abort(&error);
                 failed(plan, &ranks[0], &error)
@@ -87,7 +87,7 @@ fn in_process(
             let (shared, rank) = (fabric.clone(), program.schedule().rank);
             let body = move || {
                 crew.bind_communication();
-                let mut endpoint = Endpoint::Shared(shared.endpoint(rank));
+                let mut endpoint = Endpoint::InProcess(shared.endpoint(rank));
                 let fail = |error: &RunError| shared.fail(rank, &error.message);
                 let team =
                     Team::Pool { pool: &crew.pool, endpoint: &mut endpoint, on_failure: &mut |error| fail(error) };

@@ -8,7 +8,6 @@
 
 #![warn(missing_docs)]
 
-mod affinity;
 mod cache;
 mod calibration;
 mod clock;
@@ -24,16 +23,17 @@ mod memory_limits;
 mod npy;
 mod operand;
 mod output;
+mod pinning;
 mod placement;
 mod problem;
 mod program;
 mod program_cache;
 mod record;
-#[cfg(feature = "mpi")]
-mod routes;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
 mod topology;
+#[cfg(feature = "mpi")]
+mod transport_choice;
 mod validate;
 mod world;
 

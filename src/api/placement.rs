@@ -9,7 +9,7 @@
 //! migrating memory.
 
 use super::error::Rank;
-use super::{Error, Result, World, affinity, host, memory_limits};
+use super::{Error, Result, World, host, memory_limits, pinning};
 use crate::machine::{RankPlacement, Topology};
 use crate::memory::probe;
 use crate::sync::{ThreadPool, ThreadPoolBuilder};
@@ -30,8 +30,8 @@ impl Crew {
         let builder = ThreadPoolBuilder::new().num_threads(workers).start_handler(move |worker| {
             // If a plan has more workers than were placed, none of them gets a core of its own.
             match theirs.workers.get(worker).filter(|_| workers <= theirs.workers.len()) {
-                Some(&unit) => affinity::bind(&[unit]),
-                None => affinity::bind(&theirs.units),
+                Some(&unit) => pinning::bind(&[unit]),
+                None => pinning::bind(&theirs.units),
             }
         });
         let builder = builder.thread_name(move |worker| format!("rank {rank} worker {worker}"));
@@ -43,8 +43,8 @@ impl Crew {
     /// Pins the calling thread to the core for communication, or else to the cores of its rank.
     pub(super) fn bind_communication(&self) {
         match self.place.communication {
-            Some(unit) => affinity::bind(&[unit]),
-            None => affinity::bind(&self.place.units),
+            Some(unit) => pinning::bind(&[unit]),
+            None => pinning::bind(&self.place.units),
         }
     }
 }
@@ -145,7 +145,7 @@ impl World {
             places.iter_mut().for_each(|place| place.spare = false);
         }
         if let (false, [mine]) = (self.local_ranks().len() == self.ranks(), &places[..]) {
-            affinity::bind(&mine.units);
+            pinning::bind(&mine.units);
         }
         *self.shared().placed.borrow_mut() = Some(AgreedPlacement { workers, places });
         Ok(())

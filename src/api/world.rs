@@ -22,7 +22,7 @@ use crate::machine::{Machine, RankPlacement};
 use crate::plan::Plan;
 
 #[cfg(feature = "mpi")]
-use super::routes;
+use super::transport_choice;
 #[cfg(feature = "mpi")]
 use crate::comm::Transport;
 #[cfg(feature = "mpi")]
@@ -151,7 +151,7 @@ impl World {
 
     #[cfg(feature = "mpi")]
     fn of_mpi(mpi: Mpi, communicator: Communicator, transport: Transport) -> Result<World> {
-        let endpoint = routes::endpoint(&communicator, transport)?;
+        let endpoint = transport_choice::endpoint(&communicator, transport)?;
         let transport = endpoint.name();
         let endpoint = RefCell::new(Some(crate::comm::Endpoint::Mpi(Box::new(endpoint))));
         let members = MpiMembers { endpoint, communicator, transport, mpi: RefCell::new(Some(mpi)) };

@@ -14,11 +14,11 @@
 //! without bytes is never posted. Deliberately absent: tasks, schedules, retries.
 
 mod error;
+pub mod in_process;
 pub mod inherited;
 pub mod launcher;
 #[cfg(feature = "mpi")]
 pub mod mpi;
-pub mod shared;
 mod transport;
 mod waker;
 
@@ -40,7 +40,7 @@ pub struct Completion {
 /// One rank's end of a transport.
 pub enum Endpoint {
     /// Ranks of one process; a transfer is one copy by the receiver (throttled on request).
-    Shared(shared::Endpoint),
+    InProcess(in_process::Endpoint),
     /// Ranks that are processes of an MPI program.
     #[cfg(feature = "mpi")]
     Mpi(Box<mpi::Endpoint>),
@@ -49,7 +49,7 @@ pub enum Endpoint {
 macro_rules! each {
     ($self:expr, $end:ident => $body:expr) => {
         match $self {
-            Endpoint::Shared($end) => $body,
+            Endpoint::InProcess($end) => $body,
             #[cfg(feature = "mpi")]
             Endpoint::Mpi($end) => $body,
         }
@@ -64,7 +64,7 @@ impl Endpoint {
     /// MPI fails.
     pub fn close(self) -> Result<(), CommError> {
         match self {
-            Endpoint::Shared(_) => Ok(()),
+            Endpoint::InProcess(_) => Ok(()),
             #[cfg(feature = "mpi")]
             Endpoint::Mpi(end) => end.close(),
         }
@@ -106,7 +106,7 @@ impl Endpoint {
     pub fn spin(&mut self, spin: bool) {
         match self {
             // Every change wakes the thread, so it may always sleep.
-            Endpoint::Shared(_) => {}
+            Endpoint::InProcess(_) => {}
             #[cfg(feature = "mpi")]
             Endpoint::Mpi(end) => end.spin(spin),
         }

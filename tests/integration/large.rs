@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::large_file;
-use einsum_dist::comm::shared::Fabric;
+use einsum_dist::comm::in_process::Fabric;
 use einsum_dist::comm::{Completion, Endpoint};
 use einsum_dist::kernel::Element;
 use einsum_dist::memory::{Aligned, ReadLease, Slot, Store, WriteLease};
@@ -21,7 +21,7 @@ fn owned(dtype: Dtype, extents: &[usize]) -> Arc<Store> {
 /// Moves a block from rank 0 to rank 1; the bytes that both ends report.
 fn moved(bytes_per_second: Option<f64>, from: ReadLease, into: WriteLease) -> [Vec<Completion>; 2] {
     let fabric = Fabric::new(2, bytes_per_second);
-    let mut ends = [0, 1].map(|rank| Endpoint::Shared(fabric.endpoint(rank)));
+    let mut ends = [0, 1].map(|rank| Endpoint::InProcess(fabric.endpoint(rank)));
     ends[0].send(7, 1, vec![from]).unwrap();
     ends[1].recv(4, 0, vec![into]).unwrap();
     let mut done = [vec![], vec![]];

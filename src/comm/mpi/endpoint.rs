@@ -17,7 +17,7 @@ use super::messages::{MAX_MESSAGE_BYTES, Messages};
 use super::node::Node;
 use super::pause::Pause;
 use super::rma::Rma;
-use super::shared::Shared;
+use super::shared_memory::Shared;
 use super::window::check_space;
 use super::{Communicator, Route, Routes};
 use crate::comm::{CommError, Completion, Waker};

@@ -30,7 +30,7 @@ mod requests;
 mod rma;
 mod route;
 mod session;
-mod shared;
+mod shared_memory;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
 mod window;

@@ -1,4 +1,4 @@
-//! AVX-512: 16 lanes of f32, 8 of f64, and a mask for every load and store.
+//! AVX-512: 16 lanes of f32, 8 of f64, and a mask for every load and store. The loop of multiply-adds is in `x86_asm`.
 
 use std::arch::x86_64::*;
 

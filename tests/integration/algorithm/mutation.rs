@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::common::{Case, Rng, on_another_grid};
 use einsum_dist::algorithm::{Algorithm, Reorder};
-use einsum_dist::comm::{Endpoint, shared::Fabric};
+use einsum_dist::comm::{Endpoint, in_process::Fabric};
 use einsum_dist::distribution::Bounds;
 use einsum_dist::exec::{Factors, RankProgram, ResolvedKernel, RunOptions, Team, run};
 use einsum_dist::memory::Slot;
@@ -298,7 +298,7 @@ fn execute(
                         _ => Some((id, Slot::borrowed_mut(&mut block.as_mut()?.view_mut()))),
                     });
                     let slots = slots.collect();
-                    let mut endpoint = Endpoint::Shared(fabric.endpoint(rank));
+                    let mut endpoint = Endpoint::InProcess(fabric.endpoint(rank));
                     let options = RunOptions { window: 3, ..RunOptions::default() };
                     let team = Team::Pool { pool, endpoint: &mut endpoint, on_failure: &mut |_| {} };
                     run(&mut program, slots, factors, &options, team).map_err(|e| e.to_string()).map(|_| ())
