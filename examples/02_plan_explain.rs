@@ -7,7 +7,7 @@ use einsum_dist::{Machine, Options, Problem};
 
 fn main() -> einsum_dist::Result<()> {
     // A chain of two products on 8 ranks with 4 workers each. The cost model chooses an algorithm for each product. The
-    // column `lies` shows the distribution of each tensor: `i/8` means that dimension i is cut over 8 ranks.
+    // column `distribution` shows how each tensor is cut: `i/8` means that dimension i is cut over 8 ranks.
     let chain = Problem::parse("[ij,jk->ik],kl->il")?.shapes(&[vec![4096, 2048], vec![2048, 1024], vec![1024, 512]])?;
     let plan = chain.plan(&Machine::new(8, 4), &Options::default())?;
     println!("{}\n", plan.explain());

@@ -20,7 +20,7 @@ pub(crate) enum Shape {
 pub(crate) fn shape(text: &str, tokens: &[Token]) -> Result<Shape, ParseError> {
     let mut open = Vec::new();
     let mut list = None;
-    // The last `[` with neither bracket nor arrow since.
+    // The last `[`, if no bracket or arrow has followed it yet.
     let mut plain: Option<Span> = None;
     let mut form = Form::Einsum;
     for token in tokens {

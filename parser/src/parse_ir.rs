@@ -208,7 +208,7 @@ impl Parser<'_> {
         error.advise(advice.to_owned())
     }
 
-    /// A mistake only in an einsum_ir tree, with the bracket that makes the text such a tree.
+    /// The error for something that is wrong only in an einsum_ir tree; it also marks the bracket that makes the text one.
     fn because(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = self.mistake(kind, place);
         if self.witness.contains(place) {

@@ -17,8 +17,8 @@ use crate::Span;
 const MAX_COLUMNS: usize = 100;
 /// Columns of text before the first place of a clipped line.
 const COLUMNS_BEFORE: usize = 30;
-/// Maximum columns of a marked place that is clipped.
-const MAX_MARK_COLUMNS: usize = 40;
+/// A clipped line shows a marked place whole, or at least this many columns of it.
+const MIN_MARK_COLUMNS: usize = 40;
 
 /// The text as columns.
 struct Line {
@@ -68,7 +68,7 @@ pub fn render_carets(text: &str, message: &str, places: &[(Span, String)], help:
         let window = line.window(first.start);
         let near = line.columns[window.end];
         let beside = |mark: &&Mark<'_>| {
-            let end = line.columns[mark.end].min(line.columns[mark.start] + MAX_MARK_COLUMNS);
+            let end = line.columns[mark.end].min(line.columns[mark.start] + MIN_MARK_COLUMNS);
             mark.start == first.start || end <= near
         };
         let count = rest.iter().take_while(beside).count();

@@ -319,8 +319,8 @@ impl Algorithm {
         self.generator().generate(builder, contraction);
     }
 
-    /// The words that a rank receives, in closed form: from the extents of tiles alone, not from a schedule. `None` if
-    /// they depend on the distributions. `ranks` take part. Cost: linear in the ranks.
+    /// The words that `rank` receives when `ranks` ranks take part, in closed form: from the extents of tiles alone,
+    /// not from a schedule. `None` if they depend on the distributions. Cost: linear in the ranks.
     pub fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
         self.generator().words_received(contraction, rank, ranks)
     }

@@ -2,7 +2,7 @@
 //!
 //! | rate | from |
 //! |---|---|
-//! | `start` | a run with almost no work, on rank 0; median |
+//! | `startup_seconds` | a run with almost no work, on rank 0; median |
 //! | `sync_overhead` | extra time if all ranks share a little work, compared to rank 0 alone; medians |
 //! | `flops`, `block_rates` | cubes on all ranks at once; small ones on one rank, divided by `solo_speedup` |
 //! | `solo_speedup` | a cube on one rank alone, compared to all ranks at once |
@@ -128,7 +128,7 @@ impl World {
         let copied = after(startup_seconds, self.quickest(&self.moves(&machine, COPIED_ELEMENTS, &stay)?, MOVE_RUNS)?);
         let memory_bandwidth = per_worker((2 * COPIED_ELEMENTS * size_of::<f32>()) as f64, copied);
         let speeds = self.speeds(&machine)?;
-        // While measuring, `start` is the time of a run with almost no work on all ranks.
+        // Until `starts` has measured it, `startup_seconds` is the time of the smallest cubes on all ranks.
         let measured =
             Machine { flops, memory_bandwidth, startup_seconds, block_rates, solo_speedup, speeds, ..machine };
         let (startup_seconds, sync_overhead) = self.starts(&measured)?;
@@ -373,7 +373,8 @@ impl World {
         self.of_root(&mine.to_string())?.parse().map_err(|_| Error::Usage("rank 0 measured nothing".to_owned()))
     }
 
-    /// Runs a plan and calls `each` with the seconds of every run but the first, which touches memory. Collective.
+    /// Runs a plan and calls `each` with the seconds of every run except the first, which warms up: it is the first
+    /// to touch the memory. Collective.
     fn runs(&self, plan: &Plan, runs: usize, mut each: impl FnMut(&Program<f32>, f64) -> Result<()>) -> Result<()> {
         let operands: Vec<DistTensor<f32>> = (0..plan.operands)
             .map(|index| {

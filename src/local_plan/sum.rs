@@ -27,7 +27,7 @@ pub struct Sum {
     /// The innermost loop: of the sum (then its stride in out is 0), or of out.
     pub line: Dim<2>,
     pub inside: bool,
-    /// Most elements of the line in a unit or a step.
+    /// Maximum number of elements of the line in a step (if the line is along the sum) or in a unit.
     pub piece: usize,
     pub threads: usize,
 }

@@ -3,7 +3,7 @@
 //! | | beyond inputs and out, per rank |
 //! |---|---|
 //! | ring-mn | 2 travelling blocks (1 on two ranks, 0 on one) |
-//! | ring-k | 1 piece of a block of out: half of it at most, less where blocks are large; uneven blocks too |
+//! | ring-k | 1 piece of a block of out, at most half of the block (less if blocks are large); also with uneven blocks |
 //! | ring-k onto an existing out | 1 block and 1 piece |
 //!
 //! On top of that come, in every rank with a worker: the workspace that a contraction packs into (counted in the measured
@@ -47,7 +47,7 @@ fn table_bytes(plan: &Plan, rank: usize) -> usize {
     24 * shapes.iter().map(|shape| shape.iter().flat_map(|(extents, _)| extents).sum::<usize>() / 2).sum::<usize>()
 }
 
-/// Live bytes once the threads of an earlier world are gone, which end on their own.
+/// Live bytes once the threads of an earlier world have ended, which they do on their own.
 fn settled() -> usize {
     let (mut live, mut quiet) = (LIVE.load(Relaxed), 0);
     while quiet < 5 {

@@ -265,7 +265,7 @@ fn compare<T: Element>(
     assert!(same, "ranks have different results: {}", what());
 }
 
-/// Which algorithm each case runs with: the one that the fewest cases that are not empty have had.
+/// Chooses the algorithm of each case: the one with the fewest non-empty cases so far.
 #[derive(Default)]
 pub struct Balance {
     /// Runs, and those that were not empty, by algorithm.

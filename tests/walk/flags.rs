@@ -32,7 +32,7 @@ type Value = (Option<String>, Promise);
 
 pub struct Flag {
     pub name: &'static str,
-    /// One command in so many has it.
+    /// On average, one command in this many has the flag.
     pub one_in: usize,
     pub value: fn(&mut Rng, &Context<'_>) -> Value,
 }

@@ -1,8 +1,8 @@
 //! `summa`: a grid of ranks of any shape; panels of both operands are broadcast past out, which stays.
 //!
 //! Source: R. A. van de Geijn and J. Watts, SUMMA: Scalable Universal Matrix Multiplication Algorithm (1997), sections 3
-//! and 4 (pipelined broadcasts). In any number of dimensions: one of each of the kinds m, n and k is cut, all others are
-//! whole on every rank. No extent need be divisible.
+//! and 4 (pipelined broadcasts). It works with any number of dimensions: one of each of the kinds m, n and k is
+//! cut, all others are whole on every rank. No extent need be divisible.
 //!
 //! ```text
 //! mk,kn->mn on 2 x 3 ranks; left is m/2 k/3, right is k/2 n/3. Panels end where a block of left or of right ends.

@@ -151,7 +151,7 @@ impl Tally {
     }
 }
 
-/// Judges an element at a place of the result.
+/// Compares the element of the result at index `place` with the reference.
 pub fn judge(limits: &Limits, got: Complex<f64>, want: Wanted, place: &[usize]) -> Tally {
     let mut tally = Tally { checked: 1, bound: limits.relative, ..Tally::default() };
     let (magnitude, bounded) = (want.magnitude.min(f64::MAX), want.magnitude.is_finite());

@@ -38,7 +38,7 @@ pub(super) struct Finished {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Arrived,
-    /// The message has more bytes than its piece; MPICH does not report how many.
+    /// The message is longer than the piece that was expected; MPICH does not report by how much.
     Truncated,
     Failed(String),
 }

@@ -18,8 +18,8 @@ use super::names::beside;
 use super::target::replaceable;
 use super::{Announced, FileError, leftovers, registry};
 
-/// Attempts to create a file that a sweep of leftovers has locked; a sweep holds the lock for an instant, unless it is
-/// descheduled.
+/// How often to try to create a file while a sweep of leftovers has it locked. A sweep holds the lock for an instant,
+/// unless it is descheduled.
 const MAX_ATTEMPTS: usize = 50;
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 

@@ -1,6 +1,6 @@
 //! The sums of a tile: their inputs and their destination.
 //!
-//! Invariant: everything may be read, and written, in whole vectors. Deliberately absent: the summation, which each
+//! Invariant: inputs may be read, and the destination read and written, in whole vectors. Deliberately absent: the summation, which each
 //! instruction set implements.
 
 /// The sum over `depth` steps of the rows of left times the columns of right. Strides are in bytes.

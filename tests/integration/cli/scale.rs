@@ -53,7 +53,8 @@ fn hundreds_of_nested_steps_run_on_several_ranks() {
     assert!(text.contains("completely") && text.contains("simulated "), "{text}");
 }
 
-/// Letters that thousands of brackets have each for themselves have names that are told apart by a few characters.
+/// If thousands of brackets each have a dimension of their own with the same letter, the names made for these dimensions
+/// stay short.
 #[test]
 fn dimensions_of_one_letter_have_short_names() {
     let folder = Folder::new("letters");

@@ -113,7 +113,7 @@ fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumKind, columns: bo
     }
     let want: Vec<_> = want.iter().map(Exact::total).collect();
     let bound = error_bound(T::DTYPE, longest_chain(terms as u64, of) + 2, 2);
-    // LIBXSMM has its own instructions, whatever loops have.
+    // LIBXSMM chooses its own instruction set, whichever one our loops use.
     let xsmm = has_xsmm().then(|| Target { family: KernelFamily::Xsmm, threads: 1, ..host() });
     let own = isas().flat_map(|isa| [(isa, 1), (isa, 2)]).map(|(isa, threads)| Target { isa, threads, ..host() });
     for target in own.chain(xsmm) {

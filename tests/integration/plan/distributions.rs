@@ -1,5 +1,5 @@
-//! Random contractions whose three tensors lie anyhow, misaligned and replicated, on 1 to 12 ranks: results, proofs,
-//! and bytes; those of `slicing` counted independently.
+//! Random contractions on 1 to 12 ranks whose three tensors have arbitrary distributions, also misaligned and
+//! replicated. Results, proofs and bytes are checked; for `slicing`, the bytes are counted independently.
 //!
 //! `EINSUM_DIST_ALL_ALGORITHMS=1` runs every contraction with every algorithm that applies, not with one of them in
 //! turns.

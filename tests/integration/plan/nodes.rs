@@ -12,7 +12,7 @@ fn machine(nodes: usize) -> Machine {
         node_bandwidth: 2e11,
         node_latency: 1e-6,
         link_bandwidth: 2e9,
-        // Which the simulator knows nothing of.
+        // The simulator does not model interference.
         interference: 0.0,
         ..Machine::new(nodes * PER_NODE, 1)
     }
