@@ -10,7 +10,7 @@ use super::none;
 use super::paths::{Module, Modules, paths};
 
 /// Circles that may stay: the folder in `src`, what is in the circle, and why.
-const ACCEPTED: [(&str, &[&str], &str); 9] = [
+const ACCEPTED: [(&str, &[&str], &str); 8] = [
     (
         "algorithm",
         &[
@@ -34,7 +34,6 @@ const ACCEPTED: [(&str, &[&str], &str); 9] = [
         "being undone",
     ),
     ("comm", &["mpi", "waker"], "being undone"),
-    ("distribution", &["cut", "intervals"], "being undone"),
     ("exec", &["kernels", "program"], "being undone"),
     ("kernel", &["element", "micro", "simd"], "being undone"),
     ("local_plan", &["contract", "gemm"], "being undone"),
