@@ -10,7 +10,7 @@ use super::none;
 use super::paths::{Module, Modules, paths};
 
 /// Circles that may stay: the folder in `src`, what is in the circle, and why.
-const ACCEPTED: [(&str, &[&str], &str); 8] = [
+const ACCEPTED: [(&str, &[&str], &str); 7] = [
     (
         "algorithm",
         &[
@@ -34,7 +34,6 @@ const ACCEPTED: [(&str, &[&str], &str); 8] = [
         "being undone",
     ),
     ("comm", &["mpi", "waker"], "being undone"),
-    ("exec", &["kernels", "program"], "being undone"),
     ("kernel", &["element", "micro", "simd"], "being undone"),
     ("local_plan", &["contract", "gemm"], "being undone"),
     ("plan", &["options", "path"], "the planner is being rearranged"),
