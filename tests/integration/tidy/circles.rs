@@ -10,7 +10,7 @@ use super::none;
 use super::paths::{Module, Modules, paths};
 
 /// Circles that may stay: the folder in `src`, what is in the circle, and why.
-const ACCEPTED: [(&str, &[&str], &str); 7] = [
+const ACCEPTED: [(&str, &[&str], &str); 6] = [
     (
         "algorithm",
         &[
@@ -35,7 +35,6 @@ const ACCEPTED: [(&str, &[&str], &str); 7] = [
     ),
     ("comm", &["mpi", "waker"], "being undone"),
     ("kernel", &["element", "micro", "simd"], "being undone"),
-    ("local_plan", &["contract", "gemm"], "being undone"),
     ("plan", &["options", "path"], "the planner is being rearranged"),
     ("plan", &["packing", "slice"], "the planner is being rearranged"),
 ];
