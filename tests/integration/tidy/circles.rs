@@ -10,7 +10,7 @@ use super::none;
 use super::paths::{Module, Modules, paths};
 
 /// Circles that may stay: the folder in `src`, what is in the circle, and why.
-const ACCEPTED: [(&str, &[&str], &str); 6] = [
+const ACCEPTED: [(&str, &[&str], &str); 5] = [
     (
         "algorithm",
         &[
@@ -33,7 +33,6 @@ const ACCEPTED: [(&str, &[&str], &str); 6] = [
         &["cache", "dist_tensor", "launch", "output", "placement", "program", "transport_choice", "validate", "world"],
         "being undone",
     ),
-    ("comm", &["mpi", "waker"], "being undone"),
     ("kernel", &["element", "micro", "simd"], "being undone"),
     ("plan", &["options", "path"], "the planner is being rearranged"),
     ("plan", &["packing", "slice"], "the planner is being rearranged"),
