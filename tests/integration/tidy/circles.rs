@@ -10,24 +10,7 @@ use super::none;
 use super::paths::{Module, Modules, paths};
 
 /// Circles that may stay: the folder in `src`, what is in the circle, and why.
-const ACCEPTED: [(&str, &[&str], &str); 5] = [
-    (
-        "algorithm",
-        &[
-            "cannon",
-            "cost",
-            "generator",
-            "grid",
-            "local",
-            "master_worker",
-            "registry",
-            "ring_k",
-            "ring_mn",
-            "slicing",
-            "summa",
-        ],
-        "being undone",
-    ),
+const ACCEPTED: [(&str, &[&str], &str); 4] = [
     (
         "api",
         &["cache", "dist_tensor", "launch", "output", "placement", "program", "transport_choice", "validate", "world"],
