@@ -1,4 +1,4 @@
-//! Binds the ranks of a host to the cores that [`crate::machine::Placement`] gives them; `crew` starts their threads there.
+//! Binds the ranks of a host to the cores that [`crate::machine::Placement`] gives them. Their threads start in `crew`.
 //!
 //! Ranks of one host with the same affinity mask divide its cores among themselves. Ranks that a launcher has bound to
 //! other cores keep to those. Each worker gets a core of its own, and so does the communicating thread if one is left.

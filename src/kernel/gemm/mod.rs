@@ -12,6 +12,7 @@ mod pack;
 mod run;
 mod share;
 mod store;
+mod transpose;
 
 use std::ops::Range;
 

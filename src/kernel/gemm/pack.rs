@@ -8,8 +8,9 @@
 //! Invariant: only elements of the box are read. Rows that pad a panel are 0.
 
 use super::super::Element;
-use super::super::simd::{Body, Both, prefetch, transpose_tile};
+use super::super::simd::{Body, Both, prefetch};
 use super::run::copy_run;
+use super::transpose::transpose_tile;
 use crate::local_plan::{CACHE_LINE, PackBy, Table};
 
 /// The prefetch distance in cache lines.

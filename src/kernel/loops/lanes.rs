@@ -54,7 +54,7 @@ pub(super) trait Lanes<S>: Element {
     unsafe fn scaled_by(scale: Self::Scale, vector: Self::Vector) -> Self::Vector;
 }
 
-impl<R: Real, S: Simd<R>> Lanes<S> for R {
+impl<R: Real + Element, S: Simd<R>> Lanes<S> for R {
     type Vector = S::Vector;
     type Factor = S::Vector;
     type Sum = S::Vector;

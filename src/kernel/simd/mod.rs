@@ -17,12 +17,11 @@ mod merge;
 mod neon;
 mod tile;
 
-use std::ops::{Add, Mul, Sub};
+use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub};
 
 pub(super) use generic::Generic;
 pub(super) use merge::{Blend, Factor, Merge, Plus, Put};
-pub(super) use tile::transpose_tile;
-pub(super) use tile::{Size, transpose_square};
+pub(super) use tile::{Size, transpose_square, transpose_squares};
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use {avx2::Avx2, avx512::Avx512};
@@ -42,10 +41,24 @@ pub trait Generated {}
 #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 impl<R: Copy> Generated for R {}
 
-/// A real element type.
+/// A type of real numbers that vectors hold. Elements consist of one or two of them; vectors know no elements.
 pub trait Real:
-    Generated + super::Element + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
+    Generated
+    + Copy
+    + Send
+    + Sync
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + MulAssign
+    + 'static
 {
+    const ZERO: Self;
+    const ONE: Self;
+
     /// As [`dispatch`], for code that handles one real type only.
     ///
     /// # Safety
@@ -79,6 +92,9 @@ macro_rules! real {
         }
 
         impl Real for $real {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+
             #[inline(always)]
             unsafe fn dispatch<B: RealBody<Self>>(isa: Isa, body: B) -> B::Output {
                 // SAFETY: the caller's promise.
