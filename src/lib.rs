@@ -66,6 +66,7 @@ pub mod local_plan;
 pub mod machine;
 pub mod memory;
 pub mod plan;
+pub mod report;
 pub mod schedule;
 mod sync;
 pub mod timeline;

@@ -11,7 +11,8 @@
 //! ([`super::groups`]), and pipelines.
 
 use super::context::PlanningContext;
-use super::{Candidate, PlanError};
+use super::error::PlanError;
+use super::structure::Candidate;
 use crate::algorithm::{Algorithm, Cost, carried};
 use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;
@@ -293,7 +294,7 @@ mod tests {
     use crate::algorithm::Distributions;
     use crate::dims::classify;
     use crate::machine::Machine;
-    use crate::plan::Options;
+    use crate::plan::options::Options;
     use crate::tree::Node;
 
     /// A pseudo-random number generator.

@@ -1,7 +1,8 @@
 //! Candidate algorithms of a node: every algorithm with every choice of dimensions, except those that the user ruled
 //! out.
 
-use super::{Options, PlanError};
+use super::error::PlanError;
+use super::options::Options;
 use crate::algorithm::{Algorithm, AlgorithmName, Residency, Setting};
 use crate::dims::{Kind, Kinds, Label};
 use crate::machine::Machine;

@@ -1,7 +1,8 @@
 //! The planning context of a tree: candidate algorithms and distributions, and their predicted costs.
 
 use super::candidates::Candidates;
-use super::{Options, PlanError};
+use super::error::PlanError;
+use super::options::Options;
 use crate::algorithm::{Algorithm, AlgorithmName, Cost, Distributions, Residency, Tensor};
 use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;

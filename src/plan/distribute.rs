@@ -8,9 +8,12 @@ use std::ops::Range;
 
 use super::algorithm_selection::Choice;
 use super::context::PlanningContext;
+use super::error::PlanError;
 use super::groups::{Assigned, Grouping};
+use super::options::Options;
 use super::pipeline::{Pipelining, Stages};
-use super::{Options, Pipeline, Plan, PlanError, ResultResidency, Source, Value, algorithm_selection, lower, path};
+use super::structure::{Pipeline, Plan, ResultResidency, Source, Value};
+use super::{algorithm_selection, lower, path};
 use crate::algorithm::{Cost, Distributions, carried};
 use crate::dims::Label;
 use crate::distribution::{Axis, Distribution, Role};

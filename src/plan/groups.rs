@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use super::algorithm_selection::{Cheapest, Choice, Tables, considered};
 use super::context::PlanningContext;
-use super::{Options, PipelineChoice};
+use super::options::{Options, PipelineChoice};
 use crate::algorithm::Cost;
 use crate::distribution::Distribution;
 use crate::machine::Machine;

@@ -9,11 +9,16 @@
 use std::cell::RefCell;
 
 use super::branches::{SideBySide, side_by_side};
+use super::distribute;
+use super::error::PlanError;
 use super::layout::{self, Prices};
+use super::options::Options;
+use super::packing::Packing;
+use super::reuse::lasting;
 use super::slice::{MAX_SLICES, divisors, slice_count};
 use super::slice_model::{Model, State};
 use super::slice_search::slices;
-use super::{Options, Packing, Plan, PlanError, ResultResidency, Slice, Source, Value, distribute};
+use super::structure::{Plan, ResultResidency, Slice, Source, Value};
 use crate::dims::Label;
 use crate::machine::Machine;
 use crate::tree::{Step, Tree};
@@ -57,7 +62,7 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
     let whole = plan_with_layouts(expression, tree, machine, options, &[], &mut prices.borrow_mut())?;
     let split = if machine.ranks == 1 { side_by_side(&whole.1, machine.workers) } else { None };
     if let Some(SideBySide { tree, branches }) = split {
-        let planned = distribute::distribute(expression, &tree, machine, options, &[], &branches)?.lasting(false);
+        let planned = lasting(distribute::distribute(expression, &tree, machine, options, &[], &branches)?, false);
         let (least, most) = (busiest(&whole.0).0, busiest(&planned).0);
         if most <= LANES_MEMORY * least && options.memory_limit.is_none_or(|limit| most <= limit) {
             return Ok(Plan { path: whole.0.path, ..planned });
@@ -67,7 +72,7 @@ pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Optio
     let Some(limit) = options.memory_limit else { return Ok(whole) };
     if !whole.constant.is_empty() && busiest(&whole).0 > limit {
         // Slicing costs more than recomputing the values of constant operands in every run.
-        let forgetful = Plan { constant: Vec::new(), ..whole.clone() }.lasting(false);
+        let forgetful = lasting(Plan { constant: Vec::new(), ..whole.clone() }, false);
         if busiest(&forgetful).0 <= limit {
             return Ok(forgetful);
         }
@@ -108,7 +113,7 @@ fn plan_with_layouts(
     let target = options.target.filter(|_| options.layout);
     let arranged = target.map_or_else(|| tree.clone(), |target| layout::arrange(tree, options.dtype, &target, prices));
     let plan = distribute::distribute(expression, &arranged, machine, options, uncut, &[])?;
-    Ok((plan.lasting(false), arranged))
+    Ok((lasting(plan, false), arranged))
 }
 
 /// The peak of the busiest rank, and that rank; among the sampled ranks if there are very many.
@@ -214,7 +219,7 @@ impl MemoryFit<'_> {
         }
         let plan = Plan { result: ResultResidency::Whole, ..found.plan };
         // Remaining memory keeps values that are the same in all slices; parts of a result have no slice in common.
-        let keeping = plan.clone().lasting(true);
+        let keeping = lasting(plan.clone(), true);
         Ok(if busiest(&keeping).0 <= limit { keeping } else { plan })
     }
 
@@ -387,7 +392,7 @@ impl MemoryFit<'_> {
         let uncut: Vec<Label> = cut.iter().map(|slice| slice.label).collect();
         let (plan, _) =
             plan_with_layouts(self.expression, &tree, self.machine, &options, &uncut, &mut self.prices.borrow_mut())?;
-        Ok(Sliced::new(slices, Plan { slices: cut, result, ..plan }.lasting(false)))
+        Ok(Sliced::new(slices, lasting(Plan { slices: cut, result, ..plan }, false)))
     }
 
     /// The error for a plan that does not fit. `why` gives the reason for no more slices; if it is empty, no further

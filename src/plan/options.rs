@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FixedDistributions, PathChoice};
+use super::fixed::FixedDistributions;
+use super::path::PathChoice;
 use crate::algorithm::{AlgorithmName, Reorder};
 use crate::dtype::Dtype;
 use crate::local_plan::Target;

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::{Plan, ResultResidency};
+use super::structure::{Plan, ResultResidency};
 use crate::local_plan::{key, plan_contract};
 use crate::schedule::{Buffer, BufferPlacement, Home, Schedule, Work};
 

@@ -20,12 +20,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
 use super::algorithm_selection::{Choice, considered};
 use super::context::PlanningContext;
 use super::groups::Assigned;
-use super::{Options, PipelineChoice};
+use super::options::{Options, PipelineChoice};
+use super::structure::Pipeline;
 use crate::algorithm::{Algorithm, Cost, Distributions};
 use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;
@@ -40,19 +39,6 @@ const MAX_BATCHES: usize = 1 << 16;
 const MAX_GROUPS: usize = 256;
 /// Largest share of the time without a pipeline that a pipeline may take, as its prediction is less certain.
 const MAX_TIME_SHARE: f64 = 0.8;
-
-/// A dimension cut into batches.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Pipeline {
-    /// The dimension, which no step sums.
-    pub label: Label,
-    /// Number of batches, which are even tiles of it.
-    pub pieces: usize,
-    /// Number of groups of ranks.
-    pub groups: usize,
-    /// Predicted seconds of a run.
-    pub seconds: f64,
-}
 
 /// A pipeline, with the ranks and the algorithm of each contraction.
 pub struct Stages {
