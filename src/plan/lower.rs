@@ -22,9 +22,9 @@ pub fn lower(plan: &Plan, rank: usize) -> Schedule {
     tasks(plan, rank).finish()
 }
 
-/// The bytes that a rank receives in one slice.
-pub fn bytes_received(plan: &Plan, rank: usize) -> u64 {
-    tasks(plan, rank).unplaced().bytes_received()
+/// The bytes that the sampled ranks receive in one slice, all together.
+pub fn all_bytes_received(plan: &Plan) -> u64 {
+    plan.sampled_ranks().into_iter().map(|rank| tasks(plan, rank).unplaced().bytes_received()).sum()
 }
 
 fn tasks(plan: &Plan, rank: usize) -> Builder {

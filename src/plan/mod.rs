@@ -3,26 +3,33 @@
 //! A [`Plan`] is a plain value without data: print it ([`Plan::explain`]), compare it ([`Plan::fingerprint`]), turn it
 //! into the schedule of any rank ([`Plan::schedule`]), prove it ([`Plan::verify`]), run it ([`crate::api::World`]).
 //!
+//! The passes, in order; the functions at the end of this file are the same list:
+//!
 //! | pass | file |
 //! |---|---|
-//! | a plan as a value, and what it can be asked | `structure`, `queries` |
 //! | contraction order | `path` |
-//! | memory layout of intermediates | `layout` |
-//! | subtrees that run concurrently on one rank | `branches` |
-//! | candidate algorithms of a node | `candidates` |
-//! | choice of the algorithms of all nodes together | `context`, `algorithm_selection` |
-//! | predicted time, communication lower bound | `cost`, `bound` |
-//! | distributions, redistributions between nodes | `distribute`, `fixed` |
-//! | tasks of one rank | `lower` |
+//! | without the memory limit, if that fits it | `memory_fit` |
+//! | memory layout of intermediates | `context`, `layout` |
+//! | distributions and algorithms of the whole tree | `distribute`, `algorithm_selection` |
 //! | batches that flow through groups of ranks | `pipeline` |
+//! | the cheapest algorithm of each step alone | `distribute` |
 //! | subtrees on disjoint groups of ranks | `groups` |
-//! | idle ranks | `idle` |
-//! | workspace for packing | `packing` |
-//! | slicing under a memory limit | `slice`, `slice_model`, `slice_search`, `memory_fit` |
 //! | results that later slices and runs reuse | `reuse` |
+//! | subtrees that run concurrently on one rank | `branches` |
+//! | within the memory limit: leaner grids, slices, parts | `memory_fit`, `slice_model`, `slice_search`, `slice` |
+//!
+//! | what they share | file |
+//! |---|---|
+//! | the request; what a pass sets for a search | `context`, `options`, `fixed`; `search_arguments` |
+//! | candidate algorithms, distributions and their prices | `search_space`, `candidates`, `cost` |
+//! | a plan as a value, and what it can be asked | `structure`, `queries` |
+//!
+//! | what a plan is asked | file |
+//! |---|---|
+//! | tasks of one rank, workspace for packing | `lower`, `packing` |
+//! | what schedules are held to, proofs for thousands of ranks | `spec`, `proof` |
 //! | simulated run time, without data | `simulate` |
-//! | what schedules are held to, error growth | `spec`, `rounding` |
-//! | proofs for thousands of ranks | `proof` |
+//! | communication lower bound, error growth, idle ranks | `bound`, `rounding`, `idle` |
 //! | text | `explain`, `path_report` |
 //!
 //! Invariants: values come after their inputs; every input of a contraction has the distribution that its algorithm
@@ -55,6 +62,8 @@ mod proof;
 mod queries;
 mod reuse;
 mod rounding;
+mod search_arguments;
+mod search_space;
 mod simulate;
 mod slice;
 mod slice_model;
@@ -73,3 +82,30 @@ pub use path_report::PathReport;
 pub use proof::{Classes, MAX_FULL_PROOF_RANKS, Step};
 pub use simulate::MAX_SIMULATED_RANKS;
 pub use structure::{Candidate, Pipeline, Plan, ResultResidency, Slice, Source, Value};
+
+use context::PlanningContext;
+use search_arguments::SearchArguments;
+use search_space::SearchSpace;
+
+use crate::tree::Tree;
+
+/// The passes from a tree to a plan, in order. Each takes the plan of the pass before and returns it or a better one.
+fn planned(context: &PlanningContext) -> Result<Plan, PlanError> {
+    if let Some(plan) = memory_fit::without_limit(context)? {
+        return Ok(plan);
+    }
+    let tree = context.arranged(context.tree);
+    let plan = distributed(context, &tree, SearchArguments::new(context.options))?;
+    let plan = branches::side_by_side(context, &tree, plan)?;
+    memory_fit::fitted(context, plan)
+}
+
+/// The passes that distribute a tree over the ranks: the whole tree, or that of one slice.
+fn distributed(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) -> Result<Plan, PlanError> {
+    let space = SearchSpace::new(tree, context.machine, context.options, arguments);
+    let plan = distribute::whole_tree(context, &space, &[])?;
+    let plan = pipeline::pipelined(context, &space, plan)?;
+    let plan = distribute::step_by_step(context, &space, plan);
+    let plan = groups::grouped(context, &space, plan)?;
+    Ok(reuse::lasting(plan, false))
+}

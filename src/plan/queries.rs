@@ -3,6 +3,7 @@
 //! Each method leads to the file that answers it. Deliberately absent: what can be read off the values of a plan
 //! ([`structure`](super::structure)).
 
+use super::context::PlanningContext;
 use super::error::PlanError;
 use super::explain::Explain;
 use super::options::Options;
@@ -10,7 +11,7 @@ use super::packing::Packing;
 use super::path::{PathChoice, SearchLimit};
 use super::proof::{Classes, Step};
 use super::structure::{Plan, Value};
-use super::{bound, distribute, idle, lower, memory_fit, path, proof, rounding, simulate, spec};
+use super::{bound, idle, lower, path, proof, rounding, simulate, spec};
 use crate::machine::Machine;
 use crate::schedule::verify::{self, Spec, VerifyError};
 use crate::schedule::{Schedule, TaskId};
@@ -56,11 +57,7 @@ impl Plan {
     /// redistribution that is forbidden, a tensor too large for any address space, a memory limit that the plan does
     /// not fit, or a constant operand that does not exist.
     pub fn new(expression: &str, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan, PlanError> {
-        if let Some(&operand) = options.constant.iter().find(|&&operand| operand >= tree.operands) {
-            return Err(PlanError::Constant { operand, operands: tree.operands });
-        }
-        distribute::possible(tree, machine, options)?;
-        memory_fit::fitting(expression, tree, machine, options)
+        super::planned(&PlanningContext::new(expression, tree, machine, options)?)
     }
 
     /// Returns the tasks of one rank in one slice. Cost: linear in the tasks of that rank; for some steps also in the
