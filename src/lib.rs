@@ -86,6 +86,8 @@ mod memory;
 #[cfg(not(feature = "internals"))]
 mod plan;
 #[cfg(not(feature = "internals"))]
+mod report;
+#[cfg(not(feature = "internals"))]
 mod schedule;
 mod sync;
 #[cfg(not(feature = "internals"))]
@@ -134,6 +136,9 @@ pub mod memory;
 pub mod plan;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
+pub mod report;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod schedule;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
@@ -159,9 +164,11 @@ pub use memory::OutOfMemory;
 pub use mpi;
 pub use ndarray;
 pub use plan::{
-    ByLink, Bytes, CheckReport, Explain, FixedDistributions, KernelChoice, Measured, NodeReport, Options, OutputReport,
-    PathChoice, PathReport, Peak, Pipeline, PipelineChoice, Plan, PlanError, RankReport, Report, ResultResidency,
-    SearchLimit, Seconds, Slice,
+    Explain, FixedDistributions, KernelChoice, Options, PathChoice, PathReport, Pipeline, PipelineChoice, Plan,
+    PlanError, ResultResidency, SearchLimit, Slice,
+};
+pub use report::{
+    ByLink, Bytes, CheckReport, MaxMean, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds,
 };
 pub use schedule::Schedule;
 pub use schedule::verify::VerifyError;

@@ -11,7 +11,8 @@ use super::clock::Clock;
 use super::{Program, Result, host};
 use crate::exec::{Metrics, TaskMetric};
 use crate::kernel::Element;
-use crate::plan::{ByLink, Measured, Plan};
+use crate::plan::Plan;
+use crate::report::{ByLink, Measured};
 use crate::schedule::{Schedule, Task};
 use crate::timeline::{Activity, Span, Timeline};
 

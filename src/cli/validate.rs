@@ -235,7 +235,6 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options>
         constant: Vec::new(),
         memory_limit: memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?,
         in_parts: true,
-        spread: false,
         idle: args.idle,
         reorder: args.reorder.parse().map_err(|error: String| usage(format!("--reorder: {error}")))?,
         forbid_redistribution: args.forbid_redistribution,

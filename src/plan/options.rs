@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FixedDistributions, PathChoice};
+use super::fixed::FixedDistributions;
+use super::path::PathChoice;
 use crate::algorithm::{AlgorithmName, Reorder};
 use crate::dtype::Dtype;
 use crate::local_plan::Target;
@@ -150,8 +151,6 @@ pub struct Options {
     /// ([`ResultResidency::InParts`](super::ResultResidency)): for callers of
     /// [`Program::run_part`](crate::Program::run_part).
     pub in_parts: bool,
-    /// Rule out algorithms that hold a whole tensor on one rank, if others apply: for plans with little memory.
-    pub spread: bool,
     /// `cannon` runs on any number of ranks: those beyond the largest square are idle.
     pub idle: bool,
     /// The order in which a rank contracts its chunks under `slicing`.
@@ -190,7 +189,6 @@ impl Default for Options {
             constant: Vec::new(),
             memory_limit: None,
             in_parts: false,
-            spread: false,
             idle: false,
             reorder: Reorder::Direct,
             forbid_redistribution: false,

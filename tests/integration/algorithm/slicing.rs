@@ -2,7 +2,8 @@
 //! planned.
 
 use einsum_dist::distribution::Distribution;
-use einsum_dist::plan::{Measured, PathReport, PlanError};
+use einsum_dist::plan::{PathReport, PlanError};
+use einsum_dist::report::Measured;
 use einsum_dist::{DistTensor, Dtype, Error, Machine, Operand, Options, Plan, Problem, World};
 use ndarray::{ArrayD, IxDyn};
 
