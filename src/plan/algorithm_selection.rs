@@ -298,7 +298,7 @@ mod tests {
     use crate::algorithm::Distributions;
     use crate::dims::classify;
     use crate::machine::Machine;
-    use crate::plan::options::Options;
+    use crate::plan::options::PlanOptions;
     use crate::plan::search_arguments::SearchArguments;
     use crate::tree::Node;
 
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn no_other_choice_takes_less() {
-        let (machine, options) = ([2, 4, 6].map(|ranks| Machine::new(ranks, 1)), Options::default());
+        let (machine, options) = ([2, 4, 6].map(|ranks| Machine::new(ranks, 1)), PlanOptions::default());
         let mut numbers = Numbers(3);
         let (mut trees, mut not_local) = (0, 0);
         while trees < 200 {

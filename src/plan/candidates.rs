@@ -2,7 +2,7 @@
 //! out.
 
 use super::error::PlanError;
-use super::options::Options;
+use super::options::PlanOptions;
 use super::search_arguments::SearchArguments;
 use crate::algorithm::{Algorithm, AlgorithmName, Residency, Setting};
 use crate::dims::{Kind, Kinds, Label};
@@ -10,7 +10,7 @@ use crate::machine::Machine;
 
 /// Generates the candidates of nodes.
 pub struct Candidates<'a> {
-    pub options: &'a Options,
+    pub options: &'a PlanOptions,
     pub names: &'a [String],
     pub extents: &'a [usize],
     pub machine: &'a Machine,

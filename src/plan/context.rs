@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use super::error::PlanError;
 use super::layout::{self, Prices};
-use super::options::Options;
+use super::options::PlanOptions;
 use crate::machine::{MAX_RANKS, Machine};
 use crate::tree::Tree;
 
@@ -17,7 +17,7 @@ pub struct PlanningContext<'a> {
     /// The tree as the path search left it.
     pub tree: &'a Tree,
     pub machine: &'a Machine,
-    pub options: &'a Options,
+    pub options: &'a PlanOptions,
     /// Prices of local contractions that were evaluated before.
     prices: RefCell<Prices>,
 }
@@ -29,7 +29,7 @@ impl<'a> PlanningContext<'a> {
         expression: &'a str,
         tree: &'a Tree,
         machine: &'a Machine,
-        options: &'a Options,
+        options: &'a PlanOptions,
     ) -> Result<PlanningContext<'a>, PlanError> {
         if let Some(&operand) = options.constant.iter().find(|&&operand| operand >= tree.operands) {
             return Err(PlanError::Constant { operand, operands: tree.operands });
@@ -59,7 +59,7 @@ impl<'a> PlanningContext<'a> {
 
     /// A tree with the cheapest memory layouts of its intermediates, if the options allow other ones than written.
     pub fn arranged(&self, tree: &Tree) -> Tree {
-        let Options { dtype, layout, target, .. } = *self.options;
+        let PlanOptions { dtype, layout, target, .. } = *self.options;
         match target.filter(|_| layout) {
             Some(target) => layout::arrange(tree, dtype, &target, &mut self.prices.borrow_mut()),
             None => tree.clone(),

@@ -76,7 +76,7 @@ pub use bound::words as lower_bound_words;
 pub use error::PlanError;
 pub use explain::Explain;
 pub use fixed::FixedDistributions;
-pub use options::{KernelChoice, Options, PipelineChoice};
+pub use options::{KernelChoice, PipelineChoice, PlanOptions};
 pub use path::{PathChoice, SearchLimit};
 pub use path_report::PathReport;
 pub use proof::{Classes, MAX_FULL_PROOF_RANKS, Step};

@@ -6,7 +6,7 @@
 use super::context::PlanningContext;
 use super::error::PlanError;
 use super::explain::Explain;
-use super::options::Options;
+use super::options::PlanOptions;
 use super::packing::Packing;
 use super::path::{PathChoice, SearchLimit};
 use super::proof::{Classes, Step};
@@ -23,7 +23,7 @@ impl Plan {
     ///
     /// # Errors
     /// An explicit path that does not fit the expression.
-    pub fn tree(einsums: &Einsums, machine: &Machine, options: &Options) -> Result<Tree, PlanError> {
+    pub fn tree(einsums: &Einsums, machine: &Machine, options: &PlanOptions) -> Result<Tree, PlanError> {
         Plan::searched_tree(einsums, machine, options).map(|(tree, _)| tree)
     }
 
@@ -34,7 +34,7 @@ impl Plan {
     pub fn searched_tree(
         einsums: &Einsums,
         machine: &Machine,
-        options: &Options,
+        options: &PlanOptions,
     ) -> Result<(Tree, Vec<SearchLimit>), PlanError> {
         let several = einsums.nodes.iter().filter(|node| matches!(node.source, EinsumSource::Of(_))).count();
         if let (true, PathChoice::Explicit(_)) = (several > 1, &options.path) {
@@ -56,7 +56,7 @@ impl Plan {
     /// An impossible machine, or more ranks than the planner supports; a forced algorithm or cut that does not apply, a
     /// redistribution that is forbidden, a tensor too large for any address space, a memory limit that the plan does
     /// not fit, or a constant operand that does not exist.
-    pub fn new(expression: &str, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan, PlanError> {
+    pub fn new(expression: &str, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Result<Plan, PlanError> {
         super::planned(&PlanningContext::new(expression, tree, machine, options)?)
     }
 
@@ -155,9 +155,9 @@ impl Plan {
     /// all of their schedules.
     ///
     /// ```
-    /// use einsum_dist::{Machine, Options, Problem};
+    /// use einsum_dist::{Machine, PlanOptions, Problem};
     /// let chain = Problem::parse("[ij,jk->ik],kl->il")?.shapes(&[vec![4, 10], vec![10, 7], vec![7, 3]])?;
-    /// assert_eq!(chain.plan(&Machine::default(), &Options::default())?.roundings(), 10 + 7);
+    /// assert_eq!(chain.plan(&Machine::default(), &PlanOptions::default())?.roundings(), 10 + 7);
     /// # Ok::<(), einsum_dist::Error>(())
     /// ```
     pub fn roundings(&self) -> u64 {
@@ -166,7 +166,7 @@ impl Plan {
 
     /// Bytes that a rank needs: its blocks of operands and output, intermediates, and packing workspace. A run on dense
     /// arrays, whole or of single blocks, uses no more; on one rank a run measures the same, to the byte. Without a
-    /// [`target`](crate::Options::target), packing is not counted. Cost: that of the rank's schedule, and of planning
+    /// [`target`](crate::PlanOptions::target), packing is not counted. Cost: that of the rank's schedule, and of planning
     /// its local contractions.
     pub fn peak_bytes(&self, rank: usize) -> u64 {
         Packing::new(self).peak_bytes(&self.schedule(rank))
@@ -188,9 +188,9 @@ impl Plan {
     /// of those that hold nothing.
     ///
     /// ```
-    /// use einsum_dist::{Machine, Options, Problem};
+    /// use einsum_dist::{Machine, PlanOptions, Problem};
     /// let scalar = Problem::parse("->")?.shapes(&[vec![]])?;
-    /// assert_eq!(scalar.plan(&Machine::new(3, 1), &Options::default())?.idle_ranks(), 2);
+    /// assert_eq!(scalar.plan(&Machine::new(3, 1), &PlanOptions::default())?.idle_ranks(), 2);
     /// # Ok::<(), einsum_dist::Error>(())
     /// ```
     pub fn idle_ranks(&self) -> usize {

@@ -1,6 +1,6 @@
 //! What a pass sets for one search for algorithms, beside the options of the user, which are the same for all.
 
-use super::options::Options;
+use super::options::PlanOptions;
 use crate::dims::Label;
 
 /// The arguments of one search.
@@ -18,8 +18,8 @@ pub struct SearchArguments<'a> {
 
 impl SearchArguments<'static> {
     /// Those of the first search: what the user asks for.
-    pub fn new(options: &Options) -> SearchArguments<'static> {
-        let Options { memory_limit, step_by_step, .. } = *options;
+    pub fn new(options: &PlanOptions) -> SearchArguments<'static> {
+        let PlanOptions { memory_limit, step_by_step, .. } = *options;
         SearchArguments { memory: memory_limit, spread: false, step_by_step, uncut: &[] }
     }
 }

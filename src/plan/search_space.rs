@@ -5,7 +5,7 @@
 
 use super::candidates::Candidates;
 use super::error::PlanError;
-use super::options::Options;
+use super::options::PlanOptions;
 use super::search_arguments::SearchArguments;
 use crate::algorithm::{Algorithm, AlgorithmName, Cost, Distributions, Residency, Tensor};
 use crate::dims::{Kinds, Label};
@@ -17,7 +17,7 @@ use crate::tree::{NodeId, Step, Tree};
 pub struct SearchSpace<'a> {
     pub tree: &'a Tree,
     pub machine: &'a Machine,
-    pub options: &'a Options,
+    pub options: &'a PlanOptions,
     pub arguments: SearchArguments<'a>,
     pub cost: Cost<'a>,
 }
@@ -26,7 +26,7 @@ impl<'a> SearchSpace<'a> {
     pub fn new(
         tree: &'a Tree,
         machine: &'a Machine,
-        options: &'a Options,
+        options: &'a PlanOptions,
         arguments: SearchArguments<'a>,
     ) -> SearchSpace<'a> {
         let cost = Cost { machine, dtype: options.dtype, extents: &tree.extents };
@@ -41,7 +41,7 @@ impl<'a> SearchSpace<'a> {
     /// Whether the user leaves all choices to the planner, as groups of ranks and pipelines require.
     pub fn is_plain(&self) -> bool {
         let SearchArguments { memory, step_by_step, .. } = self.arguments;
-        let Options { algorithm, fixed, forbid_redistribution, cut, .. } = self.options;
+        let PlanOptions { algorithm, fixed, forbid_redistribution, cut, .. } = self.options;
         let is_free = algorithm.is_none() && fixed.is_empty() && cut.is_empty() && !forbid_redistribution;
         is_free && memory.is_none() && !step_by_step
     }

@@ -70,17 +70,17 @@ pub struct Candidate {
 /// The work of every rank as a plain value, which can be printed, compared and verified without data.
 ///
 /// ```
-/// use einsum_dist::{Machine, Options, Problem};
+/// use einsum_dist::{Machine, PlanOptions, Problem};
 ///
 /// let shaped = Problem::parse("[ap,pbq->abq],qc->abc")?.shapes(&[vec![30, 8], vec![8, 30, 40], vec![40, 2]])?;
-/// let plan = shaped.plan(&Machine::new(1, 1), &Options::default())?;
+/// let plan = shaped.plan(&Machine::new(1, 1), &PlanOptions::default())?;
 /// // Every rank runs tasks on buffers, which a verifier can follow without any data.
 /// plan.verify()?;
 /// assert_eq!(plan.step_text(plan.output()), "abq,qc->abc");
 /// println!("{}", plan.explain());
 ///
 /// // Half of the memory: the same steps for one piece of some dimensions after the other.
-/// let options = Options { memory_limit: Some(plan.peak_bytes(0) / 2), ..Options::default() };
+/// let options = PlanOptions::default().memory_limit(plan.peak_bytes(0) / 2);
 /// let sliced = shaped.plan(&Machine::new(1, 1), &options)?;
 /// assert!(sliced.peak_bytes(0) <= plan.peak_bytes(0) / 2 && sliced.slice_count() > 1);
 /// assert_eq!(sliced.output_shape(), [30, 30, 2]);
