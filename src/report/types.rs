@@ -67,7 +67,8 @@ pub struct NodeReport {
     pub seconds: Option<f64>,
     /// Bytes that a rank receives.
     pub bytes_received: Bytes,
-    /// Bytes that the busiest rank must receive with any algorithm ([`Plan::lower_bound_bytes`]).
+    /// Bytes that the busiest rank must receive with any algorithm
+    /// ([`Plan::lower_bound_bytes`](crate::Plan::lower_bound_bytes)).
     pub lower_bound_bytes: Option<f64>,
     /// Seconds predicted by the cost model.
     pub predicted_seconds: f64,
@@ -116,7 +117,7 @@ pub struct CheckReport {
     pub checked: u64,
     /// Largest error of all of them.
     pub max_error: f64,
-    /// The largest error that rounding can explain ([`Plan::roundings`]).
+    /// The largest error that rounding can explain ([`Plan::roundings`](crate::Plan::roundings)).
     pub bound: f64,
     /// Whether the largest error is within the bound.
     pub ok: bool,
@@ -150,11 +151,11 @@ pub struct Report {
     pub transport: Option<String>,
     /// The kernel of local contractions; the requested one if the plan was not resolved on a machine.
     pub kernel: String,
-    /// [`Plan::fingerprint`] in hexadecimal digits.
+    /// [`Plan::fingerprint`](crate::Plan::fingerprint) in hexadecimal digits.
     pub plan_fingerprint: String,
     /// How many times the schedule runs for one result.
     pub slices: usize,
-    /// [`Plan::path`].
+    /// [`Plan::path`](crate::Plan::path).
     pub path: Vec<[usize; 2]>,
     /// Extents by name, over all slices.
     pub dims: BTreeMap<String, usize>,
