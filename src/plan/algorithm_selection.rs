@@ -13,9 +13,9 @@
 use std::ops::Range;
 
 use super::error::PlanError;
-use super::search_space::SearchSpace;
+use super::search_space::{SearchSpace, UnaryPlacement};
 use super::structure::Candidate;
-use crate::algorithm::{Algorithm, Cost, carried};
+use crate::algorithm::{Algorithm, Cost};
 use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;
 use crate::tree::{NodeId, Step, Tree};
@@ -227,25 +227,13 @@ impl AlgorithmSearch<'_> {
         })
     }
 
-    /// A unary step keeps a distribution that it can carry. Inputs with another one are redistributed to the preferred
-    /// distribution before the step; results that are partial sums are, after it.
     fn unary(&self, node: NodeId, input: NodeId, entries: &[Entry]) -> Vec<Entry> {
-        let (from, out) = (self.labels(input), self.labels(node));
         let step = |(at, entry): (usize, &Entry)| {
-            let (mut source, mut seconds) = (entry.distribution.clone(), entry.seconds);
-            if carried(&source, from, out).is_none() {
-                let wanted = self.space.preferred(from);
-                seconds += self.cost.redistribution(from, &source, &wanted);
-                source = wanted;
-            }
-            let mut distribution = carried(&source, from, out).unwrap_or_else(Distribution::single);
-            seconds += self.cost.unary(from, out, &distribution);
-            if distribution.summands() > 1 {
-                let wanted = self.space.preferred(out);
-                seconds += self.cost.redistribution(out, &distribution, &wanted);
-                distribution = wanted;
-            }
-            Entry { distribution, seconds, own: seconds - entry.seconds, algorithm: None, inputs: [at, 0] }
+            let UnaryPlacement { step, after, seconds, .. } =
+                self.space.unary(self.labels(input), self.labels(node), &entry.distribution);
+            let seconds = seconds.into_iter().fold(entry.seconds, |all, seconds| all + seconds);
+            let own = seconds - entry.seconds;
+            Entry { distribution: after.unwrap_or(step), seconds, own, algorithm: None, inputs: [at, 0] }
         };
         entries.iter().enumerate().map(step).collect()
     }

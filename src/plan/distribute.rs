@@ -1,8 +1,9 @@
-//! Turns chosen algorithms into the values of a plan: assigns distributions and inserts redistributions.
+//! Turns chosen algorithms into the values of a plan: emits steps, with the redistributions between them.
 //!
 //! The consumer of an operand chooses its distribution, unless the user prescribes it. An intermediate keeps the
 //! distribution that its step produces; if its consumer requires another one, the redistribution is a step of its own.
-//! Unary steps over such free operands adopt the distribution that the consumer of their result requires.
+//! Unary steps over such free operands adopt the distribution that the consumer of their result requires; all others
+//! are placed by [`SearchSpace::unary`], which prices them in the search too.
 
 use std::ops::Range;
 
@@ -10,10 +11,10 @@ use super::algorithm_selection::{self, Choice};
 use super::context::PlanningContext;
 use super::error::PlanError;
 use super::search_arguments::SearchArguments;
-use super::search_space::SearchSpace;
+use super::search_space::{SearchSpace, UnaryPlacement};
 use super::structure::{Plan, ResultResidency, Source, Value};
 use super::{lower, path};
-use crate::algorithm::{Distributions, carried};
+use crate::algorithm::Distributions;
 use crate::dims::Label;
 use crate::distribution::{Axis, Distribution, Role};
 use crate::schedule::ReuseScope;
@@ -227,28 +228,22 @@ impl Planner<'_> {
         Ok(below.unwrap_or_default())
     }
 
-    /// Adds a unary step over a value, with a redistribution before it if the step cannot carry the distribution, and
-    /// one after it if the results are partial sums.
-    fn unary(&mut self, node: NodeId, mut input: usize, op: UnaryOp) -> Result<usize, PlanError> {
-        let out = self.space.tree.nodes[node].labels.clone();
-        let carry = |value: &Value| carried(&value.distribution, &value.labels, &out);
-        let distribution = match carry(&self.values[input]) {
-            Some(distribution) => distribution,
-            None => {
-                let wanted = self.space.preferred(&self.values[input].labels);
-                input = self.redistribute(input, wanted, &self.space.tree.step_text(node))?;
-                // The preferred distribution cuts no diagonal, so the step carries it.
-                carry(&self.values[input]).unwrap_or_else(Distribution::single)
-            }
+    /// Adds a unary step over a value, with the redistributions before and after it ([`SearchSpace::unary`]).
+    fn unary(&mut self, node: NodeId, input: usize, op: UnaryOp) -> Result<usize, PlanError> {
+        let tree = self.space.tree;
+        let out = tree.nodes[node].labels.clone();
+        let Value { labels, distribution, .. } = &self.values[input];
+        let UnaryPlacement { before, step, after, seconds: [_, seconds, _] } =
+            self.space.unary(labels, &out, distribution);
+        let input = match before {
+            Some(wanted) => self.redistribute(input, wanted, &tree.step_text(node))?,
+            None => input,
         };
-        let seconds = self.space.cost.unary(&self.values[input].labels, &out, &distribution);
-        let partial = distribution.summands() > 1;
-        let value = self.push(out.clone(), distribution, Source::Unary { input, op }, seconds);
-        if !partial {
-            return Ok(value);
+        let value = self.push(out, step, Source::Unary { input, op }, seconds);
+        match after {
+            Some(wanted) => self.redistribute(value, wanted, &tree.step_text(node)),
+            None => Ok(value),
         }
-        let wanted = self.space.preferred(&out);
-        self.redistribute(value, wanted, &self.space.tree.step_text(node))
     }
 
     fn redistribute(&mut self, input: usize, wanted: Distribution, node: &str) -> Result<usize, PlanError> {

@@ -7,11 +7,23 @@ use super::candidates::Candidates;
 use super::error::PlanError;
 use super::options::PlanOptions;
 use super::search_arguments::SearchArguments;
-use crate::algorithm::{Algorithm, AlgorithmName, Cost, Distributions, Residency, Tensor};
+use crate::algorithm::{Algorithm, AlgorithmName, Cost, Distributions, Residency, Tensor, carried};
 use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
+
+/// Where a unary step over a tensor in place happens. The search prices it, and the plan is built of it.
+pub struct UnaryPlacement {
+    /// The distribution that the input is brought into before the step, if the step cannot carry its own.
+    pub before: Option<Distribution>,
+    /// The distribution that the step leaves its result in.
+    pub step: Distribution,
+    /// The distribution that the result is brought into after the step, if it consists of partial sums.
+    pub after: Option<Distribution>,
+    /// Predicted seconds of these three; 0 for a redistribution that is not needed.
+    pub seconds: [f64; 3],
+}
 
 /// A tree on the ranks of a machine, with the choices that the user and the arguments leave.
 pub struct SearchSpace<'a> {
@@ -72,6 +84,23 @@ impl<'a> SearchSpace<'a> {
             Some(dim) if !undistributed => Distribution::cut(dim, self.machine.ranks),
             _ => Distribution::single(),
         }
+    }
+
+    /// Places a unary step over a tensor with distribution `at`. It keeps a distribution that it can carry. An input
+    /// with another one is redistributed to the preferred distribution before the step; a result that consists of
+    /// partial sums is, after it.
+    pub fn unary(&self, input: &[Label], out: &[Label], at: &Distribution) -> UnaryPlacement {
+        let redistributed = |labels: &[Label], from: &Distribution| {
+            let wanted = self.preferred(labels);
+            let seconds = self.cost.redistribution(labels, from, &wanted);
+            (Some(wanted), seconds)
+        };
+        let (before, first) = if carried(at, input, out).is_some() { (None, 0.0) } else { redistributed(input, at) };
+        // The preferred distribution cuts no diagonal, so the step carries it.
+        let step = carried(before.as_ref().unwrap_or(at), input, out).unwrap_or_else(Distribution::single);
+        let seconds = self.cost.unary(input, out, &step);
+        let (after, last) = if step.summands() > 1 { redistributed(out, &step) } else { (None, 0.0) };
+        UnaryPlacement { before, step, after, seconds: [first, seconds, last] }
     }
 
     /// The algorithms that could contract a node.
