@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use super::contraction::{Contraction, Tensor, contract, corner};
 use super::cost::Contracted;
-use super::generator::{Generator, Setting, is};
-use super::{Algorithm, AlgorithmName, Distributions};
+use super::generator::{Distributions, Generator, Setting, is};
+use super::rank_count::RankCount;
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Axis, Bounds, Cut, Distribution, Intervals, Region, Role, tile_bounds};
 use crate::schedule::verify::{Order, Summand};
@@ -36,14 +36,17 @@ pub struct Cannon {
     pub side: usize,
 }
 
+/// Blocks are shifted on a square of ranks.
+pub const RANKS: RankCount = RankCount::Square;
+
 /// Every choice of dimensions of kinds m, n and k, if the ranks are a square or some may be idle.
-pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
+pub fn candidates(setting: &Setting) -> Vec<Cannon> {
     let ranks = setting.ranks();
-    if !AlgorithmName::Cannon.ranks().allows(ranks) && !setting.idle {
+    if !RANKS.allows(ranks) && !setting.idle {
         return Vec::new();
     }
     let triples = setting.pairs().flat_map(|(m, n)| setting.kinds.k.iter().map(move |&k| (m, n, k)));
-    triples.map(|(m, n, k)| Algorithm::Cannon(Cannon { m, n, k, side: ranks.isqrt() })).collect()
+    triples.map(|(m, n, k)| Cannon { m, n, k, side: ranks.isqrt() }).collect()
 }
 
 impl Generator for Cannon {

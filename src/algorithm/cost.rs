@@ -7,7 +7,6 @@
 //! ([`Generator::seconds`](super::generator::Generator::seconds)). Deliberately absent: redistributions and unary
 //! steps, which the planner prices with the same rates.
 
-use super::Algorithm;
 use crate::dims::Label;
 use crate::distribution::tile_bounds;
 use crate::dtype::Dtype;
@@ -25,11 +24,6 @@ pub struct Cost<'a> {
 }
 
 impl Cost<'_> {
-    /// Predicted seconds of a contraction under an algorithm, with its inputs already distributed as required.
-    pub fn contraction(&self, algorithm: &Algorithm, left: &[Label], right: &[Label], out: &[Label]) -> f64 {
-        algorithm.seconds(&Contracted::new(self, [left, right, out]))
-    }
-
     /// The number of elements of a tensor.
     pub fn volume(&self, labels: &[Label]) -> f64 {
         labels.iter().map(|label| self.extents[label.0 as usize] as f64).product()

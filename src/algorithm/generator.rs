@@ -4,16 +4,23 @@
 //! algorithms. Invariant: the planner knows an algorithm through these two alone. Deliberately absent: choosing among
 //! candidates ([`crate::plan`]).
 
-use super::Distributions;
-use super::Reorder;
 use super::contraction::Contraction;
 use super::cost::Contracted;
+use super::reorder::Reorder;
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::Distribution;
 use crate::dtype::Dtype;
 use crate::machine::Machine;
 use crate::schedule::Builder;
 use crate::schedule::verify::Order;
+
+/// The distributions of a contraction's tensors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Distributions {
+    pub left: Distribution,
+    pub right: Distribution,
+    pub out: Distribution,
+}
 
 /// An algorithm with its parameters.
 pub trait Generator {

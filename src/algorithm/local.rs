@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::contraction::{Contraction, contract};
 use super::cost::Contracted;
-use super::generator::{Generator, Setting, cut, is};
-use super::{Algorithm, Distributions};
+use super::generator::{Distributions, Generator, Setting, cut, is};
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::Distribution;
 use crate::schedule::{Accumulate, Builder};
@@ -22,14 +21,9 @@ pub struct BatchParallel {
     pub cut: Label,
 }
 
-/// The only candidate of `local`.
-pub fn whole(_: &Setting) -> Vec<Algorithm> {
-    vec![Algorithm::Local]
-}
-
 /// One candidate of `c` for each dimension of kind c.
-pub fn batches(setting: &Setting) -> Vec<Algorithm> {
-    setting.kinds.c.iter().map(|&cut| Algorithm::BatchParallel(BatchParallel { cut })).collect()
+pub fn candidates(setting: &Setting) -> Vec<BatchParallel> {
+    setting.kinds.c.iter().map(|&cut| BatchParallel { cut }).collect()
 }
 
 impl Generator for Local {

@@ -20,8 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::contraction::{Contraction, Tensor, contract, most_pieces};
 use super::cost::Contracted;
-use super::generator::{Generator, Setting, is};
-use super::{Algorithm, Distributions};
+use super::generator::{Distributions, Generator, Setting, is};
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Distribution, tile_bounds};
 use crate::machine::Machine;
@@ -35,10 +34,10 @@ pub struct MasterWorker {
 }
 
 /// Every dimension of kind c, m or n.
-pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
+pub fn candidates(setting: &Setting) -> Vec<MasterWorker> {
     let cuts = setting.kinds.c.iter().chain(&setting.kinds.m).chain(&setting.kinds.n);
     let parts = |cut: Label| MasterWorker { cut, ends: ends(setting.machine, setting.extent(cut)) };
-    cuts.map(|&cut| Algorithm::MasterWorker(parts(cut))).collect()
+    cuts.map(|&cut| parts(cut)).collect()
 }
 
 /// By rank, the ends of the parts of a dimension that ranks contract in equal time.

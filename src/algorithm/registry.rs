@@ -18,54 +18,19 @@ use serde::{Deserialize, Serialize};
 
 use super::cannon::{self, Cannon};
 use super::contraction::Contraction;
-use super::cost::Contracted;
-use super::generator::{Generator, Setting};
+use super::cost::{Contracted, Cost};
+use super::generator::{Distributions, Generator, Setting};
 use super::grid::{self, Grid};
 use super::local::{self, BatchParallel};
 use super::master_worker::{self, MasterWorker};
+use super::rank_count::RankCount;
 use super::ring_k::{self, RingK};
 use super::ring_mn::{self, RingMn};
 use super::slicing::{self, Slicing};
 use super::summa::{self, Summa};
 use crate::dims::{Kinds, Label};
-use crate::distribution::Distribution;
 use crate::schedule::Builder;
 use crate::schedule::verify::Order;
-
-/// The numbers of ranks that an algorithm runs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RankCount {
-    /// Any number.
-    Any,
-    /// Square numbers. On others it leaves ranks idle, where [`PlanOptions::idle`](crate::PlanOptions::idle) allows it.
-    Square,
-}
-
-impl RankCount {
-    /// The largest number that is allowed, up to `ranks`.
-    pub const fn at_most(self, ranks: usize) -> usize {
-        match self {
-            RankCount::Any => ranks,
-            RankCount::Square => ranks.isqrt() * ranks.isqrt(),
-        }
-    }
-
-    /// Whether no rank is left idle.
-    pub const fn allows(self, ranks: usize) -> bool {
-        self.at_most(ranks) == ranks
-    }
-
-    /// Why a number is not allowed, as a phrase for messages; `None` if it is.
-    pub fn needs(self, ranks: usize) -> Option<String> {
-        if self.allows(ranks) {
-            return None;
-        }
-        let side = ranks.isqrt();
-        let (below, above) = (side * side, (side + 1) * (side + 1));
-        let nearest = if ranks - below <= above - ranks { below } else { above };
-        Some(format!("a square number of ranks, of which {nearest} is the nearest to {ranks}, unless some may be idle"))
-    }
-}
 
 /// Where the tensors of a contraction are before and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,8 +53,13 @@ struct Row {
     cuts: &'static str,
     /// What travels between ranks.
     moves: &'static str,
-    /// Every choice of parameters for a contraction.
+    /// Every choice of parameters for a contraction, as a variant.
     candidates: fn(&Setting) -> Vec<Algorithm>,
+}
+
+/// The parameters that an algorithm may have for a contraction, as variants.
+fn each<P>(candidates: Vec<P>, variant: fn(P) -> Algorithm) -> Vec<Algorithm> {
+    candidates.into_iter().map(variant).collect()
 }
 
 /// A number of parameters on the left of `=>`, and what implements [`Generator`] on its right.
@@ -147,7 +117,7 @@ registry! {
         needs: "nothing",
         cuts: "nothing",
         moves: "nothing",
-        candidates: local::whole,
+        candidates: |_| vec![Algorithm::Local],
     };
     /// All three tensors cut along the same c dimension: nothing moves.
     BatchParallel(parallel: BatchParallel) = "c" => parallel, Row {
@@ -156,7 +126,7 @@ registry! {
         needs: "a dimension of kind c, in both operands and in the output",
         cuts: "all three along the same c",
         moves: "nothing",
-        candidates: local::batches,
+        candidates: |setting| each(local::candidates(setting), Algorithm::BatchParallel),
     };
     /// `out` and one operand stay, cut along m or n; the blocks of the other operand travel the ring.
     RingMn(ring: RingMn) = "ring-mn" => ring, Row {
@@ -165,7 +135,7 @@ registry! {
         needs: "a dimension of kind m and one of kind n",
         cuts: "left, out along m, right along n; mirrored",
         moves: "blocks of right; left, in a ring",
-        candidates: ring_mn::candidates,
+        candidates: |setting| each(ring_mn::candidates(setting), Algorithm::RingMn),
     };
     /// Both operands are cut along k; partial sums of out travel the ring.
     RingK(ring: RingK) = "ring-k" => ring, Row {
@@ -174,7 +144,7 @@ registry! {
         needs: "a dimension of kind k, and one of kind m or n",
         cuts: "operands along k, out along m or n",
         moves: "partial sums of out, in a ring",
-        candidates: ring_k::candidates,
+        candidates: |setting| each(ring_k::candidates(setting), Algorithm::RingK),
     };
     /// The universal algorithm: any distributions; pieces of two tensors travel to the blocks of the third.
     Slicing(slicing: Slicing) = "slicing" => slicing, Row {
@@ -183,7 +153,7 @@ registry! {
         needs: "nothing",
         cuts: "as --distribution says",
         moves: "pieces of two tensors to the third",
-        candidates: slicing::candidates,
+        candidates: |setting| each(slicing::candidates(setting), Algorithm::Slicing),
     };
     /// A grid of ranks over any of the dimensions.
     Grid(grid: Box<Grid>) = "grid" => grid.as_ref(), Row {
@@ -192,16 +162,16 @@ registry! {
         needs: "nothing",
         cuts: "any, fitted to extents and memory",
         moves: "parts of tiles, summands of out",
-        candidates: grid::candidates,
+        candidates: |setting| each(grid::candidates(setting), |grid| Algorithm::Grid(Box::new(grid))),
     };
     /// A square grid of ranks; operands are shifted past out.
     Cannon(cannon: Cannon) = "cannon" => cannon, Row {
-        ranks: RankCount::Square,
+        ranks: cannon::RANKS,
         residency: Residency::Distributed,
         needs: "a dimension of each of the kinds m, n and k",
         cuts: "m, n and k, on a square of ranks",
         moves: "blocks of both operands, past out",
-        candidates: cannon::candidates,
+        candidates: |setting| each(cannon::candidates(setting), Algorithm::Cannon),
     };
     /// Rank 0 holds everything and hands out parts.
     MasterWorker(shares: MasterWorker) = "master-worker" => shares, Row {
@@ -210,7 +180,7 @@ registry! {
         needs: "a dimension of kind c, m or n",
         cuts: "c, m or n, from rank 0",
         moves: "parts of operands, parts of out back",
-        candidates: master_worker::candidates,
+        candidates: |setting| each(master_worker::candidates(setting), Algorithm::MasterWorker),
     };
     /// A grid of ranks of any shape; panels of operands are broadcast past out.
     Summa(summa: Summa) = "summa" => summa, Row {
@@ -219,16 +189,8 @@ registry! {
         needs: "a dimension of each of the kinds m, n and k",
         cuts: "m, n and k, on rows and columns of ranks",
         moves: "panels of both operands, broadcast",
-        candidates: summa::candidates,
+        candidates: |setting| each(summa::candidates(setting), Algorithm::Summa),
     };
-}
-
-/// The distributions of a contraction's tensors.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Distributions {
-    pub left: Distribution,
-    pub right: Distribution,
-    pub out: Distribution,
 }
 
 impl AlgorithmName {
@@ -331,6 +293,13 @@ impl Algorithm {
     }
 }
 
+impl Cost<'_> {
+    /// Predicted seconds of a contraction under an algorithm, with its inputs already distributed as required.
+    pub fn contraction(&self, algorithm: &Algorithm, left: &[Label], right: &[Label], out: &[Label]) -> f64 {
+        algorithm.seconds(&Contracted::new(self, [left, right, out]))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -341,11 +310,5 @@ mod tests {
             assert_eq!(*name as usize, at);
             assert!(AlgorithmName::ALL[..at].iter().all(|other| other.name() != name.name()), "{}", name.name());
         }
-    }
-
-    #[test]
-    fn squares() {
-        assert_eq!([0, 1, 3, 4, 8, 9].map(|ranks| RankCount::Square.at_most(ranks)), [0, 1, 1, 4, 4, 9]);
-        assert!(RankCount::Square.needs(8).is_some_and(|needs| needs.contains("which 9 is the nearest to 8")));
     }
 }

@@ -30,9 +30,8 @@ use serde::{Deserialize, Serialize};
 
 use super::contraction::{Contraction, MAX_PIECES, Tensor, contract, corner, most_pieces};
 use super::cost::Contracted;
-use super::generator::{Generator, Setting, cut, is};
+use super::generator::{Distributions, Generator, Setting, cut, is};
 use super::local::local;
-use super::{Algorithm, Distributions};
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Bounds, is_empty, tile_bounds};
 use crate::schedule::verify::Order;
@@ -70,12 +69,12 @@ pub struct RingK {
 }
 
 /// Every dimension of kind k with every one of kind m or n, in the fewest pieces and in many.
-pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
+pub fn candidates(setting: &Setting) -> Vec<RingK> {
     let mut all = Vec::new();
     for &cut in &setting.kinds.k {
         for &out in setting.kinds.m.iter().chain(&setting.kinds.n) {
             let split = split(setting, out);
-            all.extend([2, MAX_PIECES].map(|pieces| Algorithm::RingK(RingK { cut, out, split, pieces })));
+            all.extend([2, MAX_PIECES].map(|pieces| RingK { cut, out, split, pieces }));
         }
     }
     all

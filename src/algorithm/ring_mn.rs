@@ -35,8 +35,7 @@ use serde::{Deserialize, Serialize};
 
 use super::contraction::{Contraction, MAX_PIECES, contract, most_pieces};
 use super::cost::{Contracted, DEEP_ROUND_INDICES};
-use super::generator::{Generator, Setting, cut, is};
-use super::{Algorithm, Distributions};
+use super::generator::{Distributions, Generator, Setting, cut, is};
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Bounds, tile_bounds};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
@@ -53,12 +52,12 @@ pub struct RingMn {
 
 /// Every pair of dimensions of kinds m and n, either way, in one piece and in many: one suits rings that compute longer
 /// than they transfer, many suit the others.
-pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
+pub fn candidates(setting: &Setting) -> Vec<RingMn> {
     let mirrored = setting.pairs().map(|(m, n)| (n, m));
     let rings = setting
         .pairs()
         .chain(mirrored)
-        .flat_map(|(cut, travel)| [1, MAX_PIECES].map(|pieces| Algorithm::RingMn(RingMn { cut, travel, pieces })));
+        .flat_map(|(cut, travel)| [1, MAX_PIECES].map(|pieces| RingMn { cut, travel, pieces }));
     rings.collect()
 }
 

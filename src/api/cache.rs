@@ -7,8 +7,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::output::{tag, write_whole};
-use crate::io::output::remove_leftovers;
+use crate::io::output::{new_tag, remove_leftovers, write_whole};
 
 /// The path of the cache file of this name; `None` if there is no cache directory.
 pub(super) fn file(name: &str) -> Option<PathBuf> {
@@ -34,7 +33,7 @@ pub(super) fn write(file: &Path, text: &str) {
     let made = file.parent().map_or(Ok(()), std::fs::create_dir_all);
     if made.is_ok() {
         remove_leftovers(file);
-        let _ = write_whole(file, &tag(), text.as_bytes());
+        let _ = write_whole(file, &new_tag(), text.as_bytes());
     }
 }
 

@@ -2,17 +2,16 @@
 
 use std::ops::Range;
 
-use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Dimension, Slice};
+use ndarray::{ArrayViewD, ArrayViewMutD, Axis, Dimension, Slice};
 use rayon::prelude::*;
 
 use super::error::Rank;
 use super::validate::expect_fit;
-use super::{Error, Program, Result, World};
+use super::{Error, Result, World};
 use crate::distribution::{Distribution, Region};
 use crate::io::random;
 use crate::kernel::Element;
-use crate::memory::{Array, OutOfMemory, bytes_of_mut, copy_of, zero_array};
-use crate::plan::Plan;
+use crate::memory::{Array, OutOfMemory, bytes_of_mut, zero_array};
 
 /// Bytes that a thread zeroes at a time.
 const ZEROED_CHUNK_BYTES: usize = 1 << 20;
@@ -153,59 +152,6 @@ impl<T: Element> DistTensor<T> {
             }
         }
         Ok(())
-    }
-
-    /// Distributes an array of rank 0; other processes pass `None`. Collective.
-    ///
-    /// # Errors
-    /// Rank 0 has no array of this shape, the distribution cuts a dimension that does not exist or needs more ranks
-    /// than the world has, memory runs out, or the run fails.
-    pub fn from_root(
-        world: &World,
-        array: Option<ArrayViewD<'_, T>>,
-        shape: &[usize],
-        distribution: &Distribution,
-    ) -> Result<DistTensor<T>> {
-        let mut source = DistTensor::try_zeros(world, shape, &Distribution::single())?;
-        let given = match (source.blocks.first_mut(), array) {
-            (Some(block), Some(array)) if array.shape() == shape => {
-                block.values.view_mut().assign(&array);
-                Ok(())
-            }
-            (Some(_), _) => Err(Error::Usage(format!("rank 0 has no array of shape {shape:?}"))),
-            (None, _) => Ok(()),
-        };
-        world.agree(given)?;
-        source.redistribute(world, distribution)
-    }
-
-    /// Returns the same tensor in another distribution. Each rank receives only elements that it does not hold yet.
-    /// Collective. Cost: every call plans and compiles; both tensors are in memory.
-    ///
-    /// # Errors
-    /// The distribution cuts a dimension that the tensor lacks, one of the two distributions needs more ranks than the
-    /// world has, memory runs out, or the run fails.
-    pub fn redistribute(&self, world: &World, distribution: &Distribution) -> Result<DistTensor<T>> {
-        let ranks = world.ranks();
-        world.agree(expect_fit(&self.shape, &self.distribution, ranks))?;
-        let mut moved = DistTensor::try_zeros(world, &self.shape, distribution)?;
-        let plan = Plan::redistribution(&self.shape, T::DTYPE, &self.distribution, distribution, ranks);
-        Program::compile(world, &plan)?.run_dist(T::ONE, &[self], T::ZERO, &mut moved)?;
-        Ok(moved)
-    }
-
-    /// Returns the whole tensor on every process, row-major. Collective. Cost: meanwhile, a process holds one copy for
-    /// each of its ranks.
-    ///
-    /// # Errors
-    /// Memory runs out, or the run fails.
-    pub fn gather(&self, world: &World) -> Result<ArrayD<T>> {
-        let everywhere = self.redistribute(world, &Distribution::replicated(world.ranks()))?;
-        let whole = everywhere
-            .blocks
-            .first()
-            .map(|block| copy_of(&block.values.view()).map_err(|cause| refused(block.rank, cause)));
-        world.agree(whole.unwrap_or_else(|| Err(Error::Usage("no rank of the world lives in this process".to_owned()))))
     }
 
     /// The shape of the whole tensor.

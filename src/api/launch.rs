@@ -3,10 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::crew::Crew;
 use super::error::Rank;
 #[cfg(feature = "mpi")]
 use super::pinning;
-use super::placement::Crew;
 use super::world::Members;
 use super::{Error, Result, World};
 use crate::comm::{Endpoint, in_process::Fabric};

@@ -4,16 +4,10 @@
 //! remove it. Launchers kill all ranks when one has ended, and the rank that created the file may have no time to
 //! remove it.
 
-use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{Error, Result, World};
-use crate::io::output::{Announced, FileError, Temporary, examine, remove_leftovers};
-
-/// The number of outputs that this process has begun.
-static OUTPUTS: AtomicU64 = AtomicU64::new(0);
+use crate::io::output::{Announced, Temporary, examine, new_tag, remove_leftovers, write_whole};
 
 /// An output that can be written. If a rank ends early while this value lives, that rank removes the temporary file.
 pub(super) struct Begun {
@@ -41,7 +35,7 @@ impl Begun {
         if world.is_root() {
             remove_leftovers(path);
         }
-        let tag = String::from_utf8_lossy(&world.all_gather(tag().as_bytes())?[0]).into_owned();
+        let tag = String::from_utf8_lossy(&world.all_gather(new_tag().as_bytes())?[0]).into_owned();
         let announced = Temporary::announce(path, &tag);
         // Also waits until all ranks have announced the file, because rank 0 creates it next.
         let announced = world.agree(match announced {
@@ -55,26 +49,6 @@ impl Begun {
     pub(super) fn tag(&self) -> &str {
         &self.tag
     }
-}
-
-/// Returns a tag that differs from those of all other outputs that any process of any host writes at the same time.
-pub(super) fn tag() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-    let output = OUTPUTS.fetch_add(1, Ordering::Relaxed);
-    format!("{:x}-{:x}", std::process::id(), now.wrapping_add(output))
-}
-
-/// Writes a whole file and replaces an existing file of that name.
-pub(super) fn write_whole(path: &Path, tag: &str, bytes: &[u8]) -> std::result::Result<(), FileError> {
-    // Errors show the user's name for the file, not the temporary one.
-    let named = |error| match error {
-        FileError::Io { action, cause, .. } => FileError::Io { path: path.to_path_buf(), action, cause },
-        other => other,
-    };
-    let temporary = Temporary::create(path, tag)?;
-    let write = |cause| FileError::Io { path: path.to_path_buf(), action: "write", cause };
-    temporary.file().write_all(bytes).map_err(write)?;
-    temporary.commit().map_err(named)
 }
 
 impl World {

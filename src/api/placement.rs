@@ -1,4 +1,4 @@
-//! Binds ranks and their threads to the cores that [`crate::machine::Placement`] gives them.
+//! Binds the ranks of a host to the cores that [`crate::machine::Placement`] gives them; `crew` starts their threads there.
 //!
 //! Ranks of one host with the same affinity mask divide its cores among themselves. Ranks that a launcher has bound to
 //! other cores keep to those. Each worker gets a core of its own, and so does the communicating thread if one is left.
@@ -8,90 +8,9 @@
 //! Invariant: a rank has no cores of its own if they are fewer than its workers. Deliberately absent: binding or
 //! migrating memory.
 
-use super::error::Rank;
-use super::{Error, Result, World, host, memory_limits, pinning};
+use super::crew::AgreedPlacement;
+use super::{Result, World, host, pinning};
 use crate::machine::{RankPlacement, Topology};
-use crate::memory::probe;
-use crate::sync::{ThreadPool, ThreadPoolBuilder};
-
-/// The workers of one rank of this process.
-pub(super) struct Crew {
-    pub(super) pool: ThreadPool,
-    pub(super) place: RankPlacement,
-}
-
-impl Crew {
-    /// Starts and pins the workers of a rank.
-    ///
-    /// # Errors
-    /// Threads cannot be started.
-    pub(super) fn new(rank: usize, workers: usize, place: RankPlacement) -> Result<Crew> {
-        let theirs = place.clone();
-        let builder = ThreadPoolBuilder::new().num_threads(workers).start_handler(move |worker| {
-            // If a plan has more workers than were placed, none of them gets a core of its own.
-            match theirs.workers.get(worker).filter(|_| workers <= theirs.workers.len()) {
-                Some(&unit) => pinning::bind(&[unit]),
-                None => pinning::bind(&theirs.units),
-            }
-        });
-        let builder = builder.thread_name(move |worker| format!("rank {rank} worker {worker}"));
-        let pool = room_for_threads(rank, workers)
-            .and_then(|()| builder.build().map_err(|error| no_threads(rank, workers, &error)))?;
-        Ok(Crew { pool, place })
-    }
-
-    /// Pins the calling thread to the core for communication, or else to the cores of its rank.
-    pub(super) fn bind_communication(&self) {
-        match self.place.communication {
-            Some(unit) => pinning::bind(&[unit]),
-            None => pinning::bind(&self.place.units),
-        }
-    }
-}
-
-/// Bytes of address space of a thread: Rust's default stack, the signal stack, and the system's overhead for both.
-const BYTES_PER_THREAD: usize = (2 << 20) + (128 << 10);
-
-/// Checks that the address space has room for `threads` threads. A thread without room for its signal stack ends the
-/// process, so this check comes before threads start.
-///
-/// # Errors
-/// [`Error::Threads`].
-pub(super) fn room_for_threads(rank: usize, threads: usize) -> Result<()> {
-    // Without a limit, the system reports failures when threads start.
-    if memory_limits::of_process().is_none() {
-        return Ok(());
-    }
-    probe(threads.saturating_mul(BYTES_PER_THREAD)).map_err(|error| no_threads(rank, threads, &error))
-}
-
-pub(super) fn no_threads(rank: usize, threads: usize, why: &dyn std::error::Error) -> Error {
-    // The system's message says more than rayon's.
-    let message = why.source().map_or_else(|| why.to_string(), ToString::to_string);
-    Error::Threads { rank: Rank::here(rank), threads, message }
-}
-
-/// Starts rayon's global pool with `threads` threads, unless it exists already; then it stays as it is. To be called
-/// before anything computes in the pool: the first computation would start one thread per core, and panic if they
-/// cannot be started.
-///
-/// # Errors
-/// [`Error::Threads`] if the threads cannot be started.
-pub fn start_threads(threads: usize) -> Result<()> {
-    room_for_threads(0, threads)?;
-    match rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
-        Err(error) if std::error::Error::source(&error).is_some() => Err(no_threads(0, threads, &error)),
-        // The pool exists already.
-        _ => Ok(()),
-    }
-}
-
-/// The result of [`World::place`].
-pub(super) struct AgreedPlacement {
-    pub(super) workers: usize,
-    /// By local rank.
-    pub(super) places: Vec<RankPlacement>,
-}
 
 /// The ranks of this host that have the same affinity mask as this process.
 struct Sharing {
@@ -230,32 +149,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_stay_where_they_are_placed() {
-        let units = host::cpus();
-        let (Some(&first), Some(&last)) = (units.first(), units.last()) else { return };
-        let place = RankPlacement {
-            domains: vec![0],
-            units: units.clone(),
-            workers: vec![last, first],
-            communication: None,
-            spare: false,
-        };
-        let crew = |workers: usize| Crew::new(0, workers, place.clone()).expect("threads");
-        assert_eq!(crew(2).pool.broadcast(|_| own_cores()), [vec![last], vec![first]]);
-        assert_eq!(crew(1).pool.broadcast(|_| own_cores()), [vec![last]]);
-        // More workers than were placed share the cores.
-        assert!(crew(3).pool.broadcast(|_| own_cores()).iter().all(|mine| *mine == units));
-        let spare = Crew::new(0, 1, RankPlacement { communication: Some(last), ..place.clone() }).expect("threads");
-        for (crew, cores) in [(spare, vec![last]), (crew(1), units.clone())] {
-            let bound = std::thread::spawn(move || {
-                crew.bind_communication();
-                own_cores()
-            });
-            assert_eq!(bound.join().unwrap(), cores);
-        }
-    }
-
-    #[test]
     fn ranks_share_the_cores_of_the_process() {
         let units = host::allowed().expect("a topology");
         let ranks = units.cores();
@@ -277,11 +170,5 @@ mod tests {
         let single = World::single();
         single.place(1).unwrap();
         assert_eq!(single.places().unwrap()[0].units, host::cpus());
-    }
-
-    /// The cores of the calling thread.
-    fn own_cores() -> Vec<usize> {
-        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-        crate::api::cores::listed(&status)
     }
 }

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
 
+use super::crew::room_for_threads;
 use super::dist_tensor::{part, refused};
 use super::launch::{Slots, launch};
-use super::placement::room_for_threads;
 use super::record::Record;
 use super::validate::{Tensor, expect_distribution, expect_fit, expect_memory, expect_shape};
 use super::{DistTensor, Error, Operand, Output, Result, World};
@@ -80,6 +80,18 @@ pub struct Program<T: Element> {
 struct Slices {
     run: Range<usize>,
     output: ResultResidency,
+}
+
+impl World {
+    /// Compiles a plan: makes the schedules of the local ranks, selects kernels, allocates buffers. Collective; first
+    /// compares the fingerprints of the plans on all processes.
+    ///
+    /// # Errors
+    /// The plan is for another number of ranks or another element type; processes have different plans; on any rank,
+    /// the kernel is not available, threads cannot be started, or memory runs out.
+    pub fn compile<T: Element>(&self, plan: &Plan) -> Result<Program<T>> {
+        Program::compile(self, plan)
+    }
 }
 
 impl<T: Element> Program<T> {
@@ -364,14 +376,14 @@ impl<T: Element> Program<T> {
         let named = named.map(|(index, &tensor)| (Tensor::Operand(index), tensor, self.plan.operand(index)));
         for (name, tensor, value) in named {
             expect_shape(name, tensor.shape(), self.plan.whole_dims(value))?;
-            expect_distribution(name, tensor, value)?;
+            expect_distribution(name, tensor.distribution(), value)?;
         }
         let value = self.plan.output();
         match held {
             ResultResidency::Whole => expect_shape(Tensor::Output, out.shape(), self.plan.whole_dims(value))?,
             ResultResidency::InParts => expect_shape(Tensor::Part, out.shape(), value.shape.iter().copied())?,
         }
-        expect_distribution(Tensor::Output, out, value)
+        expect_distribution(Tensor::Output, out.distribution(), value)
     }
 
     /// Runs with blocks that may consist of several boxes of the whole tensors: copies operands to blocks, and blocks

@@ -1,7 +1,7 @@
 //! Checks that user tensors fit a plan, with error messages if they do not.
 
 use super::error::Rank;
-use super::{DistTensor, Error, Result};
+use super::{Error, Result};
 use crate::distribution::Distribution;
 use crate::kernel::Element;
 use crate::machine::MAX_RANKS;
@@ -34,13 +34,13 @@ pub(super) fn expect_shape(name: Tensor, shape: &[usize], wanted: impl Iterator<
     Err(Error::Usage(format!("{name} has shape {shape:?}, the plan is for {wanted:?}")))
 }
 
-pub(super) fn expect_distribution<T: Element>(name: Tensor, tensor: &DistTensor<T>, value: &Value) -> Result<()> {
-    if tensor.distribution() == &value.distribution {
+pub(super) fn expect_distribution(name: Tensor, distribution: &Distribution, value: &Value) -> Result<()> {
+    if distribution == &value.distribution {
         return Ok(());
     }
     let names: Vec<String> = (0..value.shape.len()).map(|dim| format!("d{dim}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let (is, wanted) = (tensor.distribution().describe(&names), value.distribution.describe(&names));
+    let (is, wanted) = (distribution.describe(&names), value.distribution.describe(&names));
     Err(Error::Usage(format!("{name} lies as {is}, the plan wants {wanted}")))
 }
 
@@ -72,7 +72,7 @@ pub(super) fn expect_memory<T: Element>(rank: usize, shape: &[usize]) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{NpyOutput, Problem, World, einsum};
+    use crate::api::{DistTensor, NpyOutput, Problem, World, einsum};
     use crate::distribution::{Axis, Cut, Distribution, Owners, Role};
     use crate::dtype::Dtype;
     use crate::machine::Machine;

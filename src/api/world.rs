@@ -12,12 +12,11 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::crew::{AgreedPlacement, Crew};
 use super::error::Rank;
-use super::placement::{AgreedPlacement, Crew};
-use super::{Error, Program, Result, host, memory_limits};
+use super::{Error, Result, host, memory_limits};
 use crate::exec::{Moved, RunOptions};
 use crate::io::output::remove_temporaries;
-use crate::kernel::Element;
 use crate::machine::{Machine, RankPlacement};
 use crate::plan::Plan;
 
@@ -318,16 +317,6 @@ impl World {
         Machine::new(self.ranks(), workers)
             .check()
             .map_err(|why| Error::Usage(format!("a world cannot be that large: {why}")))
-    }
-
-    /// Compiles a plan: makes the schedules of the local ranks, selects kernels, allocates buffers. Collective; first
-    /// compares the fingerprints of the plans on all processes.
-    ///
-    /// # Errors
-    /// The plan is for another number of ranks or another element type; processes have different plans; on any rank,
-    /// the kernel is not available, threads cannot be started, or memory runs out.
-    pub fn compile<T: Element>(&self, plan: &Plan) -> Result<Program<T>> {
-        Program::compile(self, plan)
     }
 
     /// Makes all processes agree on success. Collective: every process passes its own result, and gets its value back

@@ -13,6 +13,8 @@
 //! Invariants: a transfer completes at both ends or the run fails; bytes are counted where they move; a transfer
 //! without bytes is never posted. Deliberately absent: tasks, schedules, retries.
 
+#[cfg(feature = "mpi")]
+mod bell;
 mod error;
 pub mod in_process;
 pub mod inherited;

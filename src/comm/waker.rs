@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(feature = "mpi")]
-use super::mpi::Bell;
+use super::bell::Bell;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// A flag that one thread sleeps on and many may raise. Cheap to clone.

@@ -1,7 +1,5 @@
 //! Cuts: how one axis of a grid divides the indices of a dimension among its coordinates.
 
-use std::ops::Range;
-
 use serde::{Deserialize, Serialize};
 
 use super::{Intervals, tile_bounds};
@@ -95,31 +93,6 @@ impl Cut {
     }
 }
 
-/// The indices of the set `of` at the given ascending positions: the result of a cut of a cut.
-pub(super) fn select(of: &Intervals, positions: &[Range<usize>]) -> Intervals {
-    if let ([all], [wanted]) = (of.ranges(), positions) {
-        return Intervals::from(all.start + wanted.start..all.end.min(all.start + wanted.end));
-    }
-    let mut chosen = Vec::with_capacity(positions.len());
-    let mut ranges = of.ranges().iter();
-    let (mut before, mut current) = (0, ranges.next());
-    for wanted in positions {
-        let mut start = wanted.start;
-        while let Some(range) = current.filter(|_| start < wanted.end) {
-            let end = before + range.len();
-            if start < end {
-                let stop = wanted.end.min(end);
-                chosen.push(range.start + start - before..range.start + stop - before);
-                start = stop;
-            }
-            if start >= end {
-                (before, current) = (end, ranges.next());
-            }
-        }
-    }
-    Intervals::ascending(chosen)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,14 +126,5 @@ mod tests {
         let half = Cut::Cyclic { block: usize::MAX / 2 };
         assert_eq!([0, 1, 5].map(|index| half.tile(usize::MAX, 6, index).len()), [usize::MAX / 2, usize::MAX / 2, 0]);
         assert_eq!((huge.pieces(10, 3), Cut::Cyclic { block: 1 }.pieces(usize::MAX, 2)), (1, usize::MAX / 2 + 1));
-    }
-
-    #[test]
-    fn positions_of_a_set() {
-        let set = Intervals::ascending([2..5, 8..9, 10..14]);
-        assert_eq!(set.select(&(0..8)), set);
-        assert_eq!(select(&set, &[1..3, 3..5, 7..8]).ranges(), [3..5, 8..9, 10..11, 13..14]);
-        assert_eq!(set.select(&(7..8)), Intervals::from(13..14));
-        assert_eq!(select(&set, &[]).len(), 0);
     }
 }

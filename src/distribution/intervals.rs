@@ -5,8 +5,6 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
-use super::cut::select;
-
 /// A set of indices of one dimension. Invariant: the intervals are sorted, disjoint, not empty, and do not touch.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Intervals(List);
@@ -115,5 +113,44 @@ impl Intervals {
         let start = self.locate(&(first.start..first.start + 1))?.start;
         let end = self.locate(&(last.end - 1..last.end))?.end;
         (end - start == of.len() && self.select(&(start..end)) == *of).then_some(start..end)
+    }
+}
+
+/// The indices of the set `of` at the given ascending positions.
+fn select(of: &Intervals, positions: &[Range<usize>]) -> Intervals {
+    if let ([all], [wanted]) = (of.ranges(), positions) {
+        return Intervals::from(all.start + wanted.start..all.end.min(all.start + wanted.end));
+    }
+    let mut chosen = Vec::with_capacity(positions.len());
+    let mut ranges = of.ranges().iter();
+    let (mut before, mut current) = (0, ranges.next());
+    for wanted in positions {
+        let mut start = wanted.start;
+        while let Some(range) = current.filter(|_| start < wanted.end) {
+            let end = before + range.len();
+            if start < end {
+                let stop = wanted.end.min(end);
+                chosen.push(range.start + start - before..range.start + stop - before);
+                start = stop;
+            }
+            if start >= end {
+                (before, current) = (end, ranges.next());
+            }
+        }
+    }
+    Intervals::ascending(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_of_a_set() {
+        let set = Intervals::ascending([2..5, 8..9, 10..14]);
+        assert_eq!(set.select(&(0..8)), set);
+        assert_eq!(select(&set, &[1..3, 3..5, 7..8]).ranges(), [3..5, 8..9, 10..11, 13..14]);
+        assert_eq!(set.select(&(7..8)), Intervals::from(13..14));
+        assert_eq!(select(&set, &[]).len(), 0);
     }
 }

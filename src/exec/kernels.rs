@@ -2,7 +2,6 @@
 
 use num_complex::Complex;
 
-use super::Factors;
 use super::plan_cache::Planned;
 use crate::dims::Label;
 use crate::dtype::Dtype;
@@ -42,13 +41,6 @@ impl Kernels {
 impl std::fmt::Debug for Kernels {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Kernels")
-    }
-}
-
-impl Factors {
-    /// Alpha and beta of a run, exact for every element type.
-    pub fn new<T: Element>(alpha: T, beta: T) -> Factors {
-        Factors { alpha: alpha.to_c64(), beta: beta.to_c64() }
     }
 }
 

@@ -17,6 +17,7 @@
 //! of functions per dtype, in `kernels`), retries, choices beyond resolving the kernel that a plan names
 //! (`kernel_selection`).
 
+mod factors;
 mod fault;
 mod inline;
 mod job;
@@ -28,11 +29,12 @@ mod plan_cache;
 mod program;
 mod rank;
 
+pub use factors::Factors;
 pub use fault::{Delays, Fault, Injection, RunError, panic_message};
 pub use kernel_selection::{KernelError, ResolvedKernel};
 pub use metrics::{Metrics, Moved, TaskMetric};
 pub use plan_cache::kernel_name;
-pub use program::{Factors, RankProgram};
+pub use program::RankProgram;
 
 use std::time::Duration;
 

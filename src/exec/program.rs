@@ -2,8 +2,6 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use num_complex::Complex;
-
 use super::kernels::Kernels;
 use super::plan_cache::Planned;
 use super::{Fault, Injection, ResolvedKernel, RunError};
@@ -11,13 +9,6 @@ use crate::dtype::Dtype;
 use crate::memory::{Aligned, Footprint, OutOfMemory, Slot, Store};
 use crate::schedule::verify::{Spec, Verified};
 use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
-
-/// The factors of a run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Factors {
-    pub alpha: Complex<f64>,
-    pub beta: Complex<f64>,
-}
 
 /// One rank's part of a plan, compiled.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 //! element type and target only.
 
 use super::gemm::{plan_gemm, price_gemm};
-use super::{Dim, GemmPlan, KernelFamily, Layout, LoopPlan, SmallBatchPlan, Target, fold, plan_loops};
+use super::{Dim, GemmPlan, KernelFamily, Layout, LoopPlan, Price, SmallBatchPlan, Target, fold, plan_loops};
 use crate::dims::{Kind, Label, classify};
 use crate::dtype::Dtype;
 
@@ -61,15 +61,6 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
         target,
         body,
     }
-}
-
-/// The estimated cost of a contraction. It ranks contractions of one size, and is not a prediction.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Price {
-    pub nanoseconds: f64,
-    /// Whether packed operands are contiguous in runs and out is written in place. Other estimates have been off by
-    /// half.
-    pub reliable: bool,
 }
 
 /// Estimates the cost of `left, right -> out`, in a fraction of the time needed to plan it.

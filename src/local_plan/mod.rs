@@ -16,13 +16,14 @@ mod isa;
 mod layout;
 mod loops;
 mod permute;
+mod price;
 mod products;
 mod sum;
 mod target;
 mod unary;
 
 pub use chain::{SumKind, longest_chain, longest_visits};
-pub use contract::{Body, LocalContract, Price, plan_contract, price_contract};
+pub use contract::{Body, LocalContract, plan_contract, price_contract};
 pub use fixed_loops::Loops;
 pub use fold::{Dim, fold};
 pub use gemm::{
@@ -33,6 +34,7 @@ pub use isa::Isa;
 pub use layout::{Layout, key, row_major};
 pub use loops::{Dots, Line, LoopPlan, Nest, Partials, StridedNest, SumBlocks, ThreadShare, plan_loops};
 pub use permute::{BUFFER_BYTES, Blocks, CopyKind, MAX_BLOCK_SIDE, Permute, Side};
+pub use price::Price;
 pub use products::SmallBatchPlan;
 pub use sum::{Sum, UNIT};
 pub(crate) use target::MIN_PARALLEL_MULTIPLY_ADDS;

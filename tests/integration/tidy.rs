@@ -6,6 +6,7 @@
 mod circles;
 mod documents;
 mod functions;
+mod paths;
 
 use std::path::{Path, PathBuf};
 

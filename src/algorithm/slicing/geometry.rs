@@ -3,10 +3,10 @@
 //! Invariant: the chunks of all ranks cover every product exactly once. Cost: computes the blocks and chunks of all
 //! ranks.
 
-use super::reorder::{Effort, Reorder};
 use super::{Chunks, Stationary};
 use crate::algorithm::contraction::{Contraction, Tensor, most_pieces};
 use crate::algorithm::pieces::Rounds;
+use crate::algorithm::reorder::{Effort, Reorder};
 use crate::dims::Label;
 use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 

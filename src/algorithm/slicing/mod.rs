@@ -17,7 +17,7 @@
 //! | arrival of operand pieces | [`super::pieces`] |
 //! | with a stationary operand, departure of summands of out | `products` |
 //! | the order in which summands are added | `order` |
-//! | the order in which a rank's chunks are contracted | `reorder` |
+//! | the order in which a rank's chunks are contracted | [`super::reorder`] |
 //!
 //! A rank receives the elements of its pieces that it does not hold, each once; with replicas of out, another 2 (r - 1)
 //! / r of its block ([`super::replicas`]). Transfers are ordered by chunk, then by distance between the ranks, which is
@@ -27,19 +27,17 @@
 mod geometry;
 mod order;
 mod products;
-mod reorder;
 
 use serde::{Deserialize, Serialize};
 
 use self::geometry::Geometry;
 use self::products::Products;
-pub use self::reorder::Reorder;
 use super::contraction::{Contraction, Tensor, contract};
 use super::cost::Contracted;
-use super::generator::{Generator, Setting};
+use super::generator::{Distributions, Generator, Setting};
 use super::pieces::Pieces;
+use super::reorder::Reorder;
 use super::replicas::add_replicas;
-use super::{Algorithm, Distributions};
 use crate::dims::{Kinds, Label};
 use crate::schedule::collective::CollectiveAlgorithm;
 use crate::schedule::verify::Order;
@@ -90,14 +88,14 @@ pub struct Slicing {
 
 /// Each tensor stationary, if the user asked for it or prescribed a distribution: if the planner chooses all
 /// distributions, other algorithms move as little.
-pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
+pub fn candidates(setting: &Setting) -> Vec<Slicing> {
     if !setting.forced && !setting.fixed {
         return Vec::new();
     }
     let order = setting.reorder;
     let weighs = matches!(order, Reorder::ByCost | Reorder::Exhaustive);
     let chunks = Chunks { order, balance: if weighs { setting.machine.balance(setting.dtype.size()) } else { 0 } };
-    Stationary::ALL.map(|stationary| Algorithm::Slicing(Slicing { stationary, chunks })).into()
+    Stationary::ALL.map(|stationary| Slicing { stationary, chunks }).into()
 }
 
 impl Generator for Slicing {

@@ -11,7 +11,6 @@
 
 use super::Summa;
 use super::panels::panel_count;
-use crate::algorithm::Algorithm;
 use crate::algorithm::cost::{Contracted, Cost, DEEP_ROUND_INDICES};
 use crate::algorithm::generator::{Generator, Setting};
 use crate::dims::{Kinds, Label};
@@ -27,13 +26,13 @@ const MAX_PANELS: usize = 16;
 const MAX_LIMITED_PANELS: usize = 1024;
 
 /// For every choice of dimensions of kinds m, n and k, the quickest shapes of the grid.
-pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
+pub fn candidates(setting: &Setting) -> Vec<Summa> {
     let Kinds { c, m, n, k } = setting.kinds;
     let [left, right, out] = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
     let cost = Cost { machine: setting.machine, dtype: setting.dtype, extents: setting.extents };
     let contracted = Contracted::new(&cost, [&left, &right, &out]);
     let triples = setting.pairs().flat_map(|(m, n)| k.iter().map(move |&k| [m, n, k]));
-    triples.flat_map(|triple| quickest(triple, &contracted, setting)).map(Algorithm::Summa).collect()
+    triples.flat_map(|triple| quickest(triple, &contracted, setting)).collect()
 }
 
 /// The quickest shapes of the grid for these dimensions, quickest first.

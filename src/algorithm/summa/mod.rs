@@ -35,10 +35,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::choose::candidates;
 use self::panels::{Panel, panels};
-use super::Distributions;
 use super::contraction::{Contraction, Tensor, contract, corner};
 use super::cost::Contracted;
-use super::generator::{Generator, is};
+use super::generator::{Distributions, Generator, is};
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Axis, Bounds, Cut, Distribution, Role, tile_bounds};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};

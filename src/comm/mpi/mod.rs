@@ -15,7 +15,6 @@
 //! Invariants: every return code is checked; where blocks go by messages, nothing else does, so counting messages
 //! counts blocks. Deliberately absent: derived datatypes, requests that outlive an endpoint.
 
-mod bell;
 mod box_descriptions;
 mod channel;
 mod collective;
@@ -35,7 +34,6 @@ mod shared_memory;
 mod shuttle_tests;
 mod window;
 
-pub(super) use bell::Bell;
 pub use collective::{Failure, Number, Reduce};
 pub use communicator::Communicator;
 pub use endpoint::{Endpoint, EndpointOptions};

@@ -23,12 +23,12 @@ use std::io::{Error, ErrorKind};
 use std::time::Duration;
 
 use super::Communicator;
-use super::bell::Bell;
 use super::box_descriptions::{self, Mapped};
 use super::channel::{Consumer, Filled, Layout, Producer, begin};
 use super::collective::Reduce;
 use super::node::Node;
 use super::window::Window;
+use crate::comm::bell::Bell;
 use crate::comm::{CommError, Completion, Waker};
 use crate::memory::{
     Aligned, ExportedView, Incoming, Outgoing, ReadLease, RemoteReader, StoreKind, WantedSegments, WriteLease,

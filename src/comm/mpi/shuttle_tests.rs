@@ -7,9 +7,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::bell::{Bell, Word};
 use super::channel::{Consumer, Filled, Layout, Producer, begin};
 use crate::comm::Waker;
+use crate::comm::bell::{Bell, Word};
 use crate::memory::Aligned;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Mutex, explore, thread};

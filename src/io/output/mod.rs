@@ -8,6 +8,7 @@
 //! access       mode, owner and access control list of the file that is replaced
 //! registry     the temporary files of this process, to be removed when it ends early
 //! leftovers    temporary files of processes that had no chance to remove them
+//! whole        a file that one process writes at once
 //! ```
 //!
 //! Invariants: the target is the old file or the complete new one; write permission for the directory of the target,
@@ -24,10 +25,13 @@ mod names;
 mod registry;
 mod target;
 mod temporary;
+mod whole;
 
 pub use error::{FileError, display_path, without_code};
 pub use identity::Identity;
 pub use leftovers::{Leftover, is_leftover, remove_leftovers, would_be_removed};
+pub use names::new_tag;
 pub use registry::{Announced, Removed, remove_temporaries, try_remove_temporaries};
 pub use target::{OutputCheck, examine};
 pub use temporary::Temporary;
+pub use whole::write_whole;

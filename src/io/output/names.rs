@@ -6,6 +6,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -14,6 +16,16 @@ use super::links::directory;
 
 /// Maximum bytes of a path, not counting the final 0.
 const MAX_PATH_BYTES: usize = 4095;
+
+/// The number of outputs that this process has begun.
+static OUTPUTS: AtomicU64 = AtomicU64::new(0);
+
+/// Returns a tag that differs from those of all other outputs that any process of any host writes at the same time.
+pub fn new_tag() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    let output = OUTPUTS.fetch_add(1, Ordering::Relaxed);
+    format!("{:x}-{:x}", std::process::id(), now.wrapping_add(output))
+}
 
 /// The temporary name of a target.
 pub(super) fn beside(target: &Path, tag: &str) -> Result<PathBuf, FileError> {

@@ -8,16 +8,20 @@ mod complex;
 mod real;
 #[cfg(test)]
 mod tests;
+mod tile_sums;
+#[cfg(target_arch = "x86_64")]
+mod x86_asm;
 
 use std::mem::MaybeUninit;
 
 use num_complex::Complex;
 
+use self::tile_sums::{Store, Sum, TileDestination, TileSums};
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512};
-use super::simd::{Generic, Real, Simd, Store, Sum, TileDestination, prefetch as ask};
+use super::simd::{Generic, Real, Simd, prefetch as ask};
 use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 
 /// The arguments of a micro-kernel, except for the offsets of the tiles that it computes one after the other, which are
@@ -145,7 +149,7 @@ enum Rest {
 /// # Safety
 /// As for [`Call`]; the instructions of `S` are available; sums may be written to `sums`.
 #[inline(always)]
-unsafe fn quick<S: Simd<R>, R: Real, const V: usize, const N: usize, const PARTS: usize, const PACKED: bool>(
+unsafe fn quick<S: TileSums<R>, R: Real, const V: usize, const N: usize, const PARTS: usize, const PACKED: bool>(
     call: &Call<R>,
     tile_offset: &TileOffsets,
     at: usize,
@@ -238,7 +242,7 @@ macro_rules! kernels {
 
         fn $find<R: Real>(parts: usize, vectors: usize, columns: usize, packed: bool) -> Option<Kernel<R>>
         where
-            $isa: Simd<R>,
+            $isa: TileSums<R>,
         {
             Some(match (parts, vectors, columns, packed) {
                 $((1, $v, $packed, true) => $real::<R, $v, $packed, true>,)*
@@ -255,7 +259,7 @@ macro_rules! kernels {
         $(#[$feature])?
         unsafe fn $kernel<R: Real, const V: usize, const N: usize, const P: bool>(call: &Call<R>, tile_offsets: &[TileOffsets])
         where
-            $isa: Simd<R>,
+            $isa: TileSums<R>,
         {
             /// # Safety
             /// As for [`Call`]; the instructions are available; sums are passed if they were computed.

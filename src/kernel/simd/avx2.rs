@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Simd, Sum, TileDestination, x86_asm};
+use super::Simd;
 
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx2;
@@ -106,20 +106,11 @@ macro_rules! avx2 {
     ($real:ty, $vector:ty, $lanes:literal, $masks:ident, $zero:ident, $splat:ident, $load:ident, $store:ident,
      $load_masked:ident, $store_first:ident, $add:ident, $mul:ident, $mul_add:ident,
      $swap:ident, $pattern:literal, $sub_add:ident, $stream:ident, $low:ident, $high:ident, $to_ps:ident, $from_ps:ident,
-     $even:ident, $dup_odd:ident, $sum:ident, $sums:ident) => {
+     $even:ident, $dup_odd:ident, $sum:ident) => {
         impl Simd<$real> for Avx2 {
             type Vector = $vector;
 
             const LANES: usize = $lanes;
-
-            #[inline(always)]
-            unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(
-                sum: &Sum<$real>,
-                place: &TileDestination<$real>,
-            ) -> bool {
-                // SAFETY: the trait's promise, and the caller's.
-                unsafe { x86_asm::$sums::<V, N, PARTS>(sum, place) }
-            }
 
             #[inline(always)]
             unsafe fn zero() -> $vector {
@@ -292,8 +283,7 @@ avx2!(
     same,
     _mm256_moveldup_ps,
     _mm256_movehdup_ps,
-    sum_ps,
-    avx2_f32
+    sum_ps
 );
 avx2!(
     f64,
@@ -319,6 +309,5 @@ avx2!(
     _mm256_castps_pd,
     _mm256_movedup_pd,
     odd_pd,
-    sum_pd,
-    avx2_f64
+    sum_pd
 );

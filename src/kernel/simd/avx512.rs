@@ -1,8 +1,8 @@
-//! AVX-512: 16 lanes of f32, 8 of f64, and a mask for every load and store. The loop of multiply-adds is in `x86_asm`.
+//! AVX-512: 16 lanes of f32, 8 of f64, and a mask for every load and store.
 
 use std::arch::x86_64::*;
 
-use super::{Simd, Sum, TileDestination, x86_asm};
+use super::Simd;
 
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx512;
@@ -40,20 +40,11 @@ macro_rules! avx512 {
     ($real:ty, $vector:ty, $lanes:literal, $mask:ty, $zero:ident, $splat:ident, $load:ident, $store:ident,
      $load_masked:ident, $store_masked:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident,
      $swap:ident, $pattern:literal, $add_masked:ident, $odd:literal, $stream:ident, $low:ident, $high:ident, $to_ps:ident, $from_ps:ident,
-     $even:ident, $dup_odd:ident, $sum:ident, $sums:ident) => {
+     $even:ident, $dup_odd:ident, $sum:ident) => {
         impl Simd<$real> for Avx512 {
             type Vector = $vector;
 
             const LANES: usize = $lanes;
-
-            #[inline(always)]
-            unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(
-                sum: &Sum<$real>,
-                place: &TileDestination<$real>,
-            ) -> bool {
-                // SAFETY: the trait's promise, and the caller's.
-                unsafe { x86_asm::$sums::<V, N, PARTS>(sum, place) }
-            }
 
             #[inline(always)]
             unsafe fn zero() -> $vector {
@@ -238,8 +229,7 @@ avx512!(
     same,
     _mm512_moveldup_ps,
     _mm512_movehdup_ps,
-    _mm512_reduce_add_ps,
-    avx512_f32
+    _mm512_reduce_add_ps
 );
 avx512!(
     f64,
@@ -267,6 +257,5 @@ avx512!(
     _mm512_castps_pd,
     _mm512_movedup_pd,
     odd_pd,
-    _mm512_reduce_add_pd,
-    avx512_f64
+    _mm512_reduce_add_pd
 );

@@ -15,16 +15,12 @@ mod generic;
 mod merge;
 #[cfg(target_arch = "aarch64")]
 mod neon;
-mod sum;
 mod tile;
-#[cfg(target_arch = "x86_64")]
-mod x86_asm;
 
 use std::ops::{Add, Mul, Sub};
 
 pub(super) use generic::Generic;
 pub(super) use merge::{Blend, Factor, Merge, Plus, Put};
-pub(super) use sum::{Store, Sum, TileDestination};
 pub(super) use tile::transpose_tile;
 pub(super) use tile::{Size, transpose_square};
 
@@ -128,16 +124,6 @@ pub trait Simd<R: Real>: Copy + 'static {
 
     /// a b + c
     unsafe fn mul_add(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
-
-    /// Computes and writes a tile of `V` vectors by `N` columns of `PARTS` real numbers; false if there is no code for
-    /// it.
-    ///
-    /// # Safety
-    /// As for [`Sum`]; whole vectors may be written to the destination; the instructions are available.
-    #[inline(always)]
-    unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(_: &Sum<R>, _: &TileDestination<R>) -> bool {
-        false
-    }
 
     /// Swaps lanes 2 i and 2 i + 1: real and imaginary parts.
     unsafe fn swap_pairs(a: Self::Vector) -> Self::Vector;

@@ -8,7 +8,6 @@ mod sharing;
 mod words;
 
 use super::Grid;
-use crate::algorithm::Algorithm;
 use crate::algorithm::contraction::{MAX_PIECES, most_pieces};
 use crate::algorithm::cost::DEEP_ROUND_INDICES;
 use crate::algorithm::generator::Setting;
@@ -56,7 +55,7 @@ struct Tiles {
 }
 
 /// Grids of all ranks, and grids with idle ranks that may move less, in few rounds and in many: predicted time decides.
-pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
+pub fn candidates(setting: &Setting) -> Vec<Grid> {
     let &Setting { kinds, extents, uncut, memory, .. } = setting;
     let fit = GridFit { kinds, extents, uncut, ranks: setting.ranks(), memory };
     let mut grids: Vec<Grid> = fit.near_best(0);
@@ -80,7 +79,7 @@ pub fn candidates(setting: &Setting) -> Vec<Algorithm> {
     if setting.machine.ranks_per_node > 1 {
         grids = grids.iter().flat_map(Grid::orders).collect();
     }
-    grids.into_iter().map(|grid| Algorithm::Grid(Box::new(grid))).collect()
+    grids
 }
 
 /// The price of a grid, and its number of tiles of each kind.

@@ -1,7 +1,7 @@
-//! The order in which a rank contracts its chunks.
+//! The order in which a rank contracts its chunks under `slicing`.
 //!
-//! Source: Brock and Golin, section 4.3. Each step contracts one chunk while the pieces of the next one arrive, so its
-//! time is the longer of the two:
+//! Source: Brock and Golin (see [`super::slicing`]), section 4.3. Each step contracts one chunk while the pieces of the
+//! next one arrive, so its time is the longer of the two:
 //!
 //! ```text
 //! words to receive, products     as they are           by cost

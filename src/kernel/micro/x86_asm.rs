@@ -15,7 +15,8 @@
 use std::arch::x86_64::_mm256_zeroupper;
 use std::mem::offset_of;
 
-use super::sum::{Store, Sum, TileDestination};
+use super::super::simd::{Avx2, Avx512};
+use super::tile_sums::{Store, Sum, TileDestination, TileSums};
 
 /// The contiguous dimension of right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -257,7 +258,7 @@ macro_rules! sums {
         /// `PARTS` real numbers.
         #[target_feature(enable = "avx2,fma")]
         #[inline]
-        pub(super) unsafe fn $avx2<const V: usize, const N: usize, const PARTS: usize>(
+        unsafe fn $avx2<const V: usize, const N: usize, const PARTS: usize>(
             sum: &Sum<$real>,
             place: &TileDestination<$real>,
         ) -> bool {
@@ -303,7 +304,7 @@ macro_rules! sums {
         /// `PARTS` real numbers.
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
         #[inline]
-        pub(super) unsafe fn $avx512<const V: usize, const N: usize, const PARTS: usize>(
+        unsafe fn $avx512<const V: usize, const N: usize, const PARTS: usize>(
             sum: &Sum<$real>,
             place: &TileDestination<$real>,
         ) -> bool {
@@ -360,3 +361,23 @@ macro_rules! sums {
 
 sums!(f32, "s", avx2_f32, avx512_f32);
 sums!(f64, "d", avx2_f64, avx512_f64);
+
+macro_rules! tile_sums {
+    ($real:ident, $isa:ident, $sums:ident) => {
+        impl TileSums<$real> for $isa {
+            #[inline(always)]
+            unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(
+                sum: &Sum<$real>,
+                place: &TileDestination<$real>,
+            ) -> bool {
+                // SAFETY: the caller's promise.
+                unsafe { $sums::<V, N, PARTS>(sum, place) }
+            }
+        }
+    };
+}
+
+tile_sums!(f32, Avx2, avx2_f32);
+tile_sums!(f64, Avx2, avx2_f64);
+tile_sums!(f32, Avx512, avx512_f32);
+tile_sums!(f64, Avx512, avx512_f64);

@@ -25,7 +25,7 @@ pub(super) struct Word {
 
 /// The bell of one rank, as seen by any rank of its node.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::comm) struct Bell(NonNull<Word>);
+pub(super) struct Bell(NonNull<Word>);
 
 // SAFETY: the address of two atomics in memory that processes share in any case; `new` requires that the memory lives
 // until the last use.
@@ -57,7 +57,7 @@ impl Bell {
     }
 
     /// Wakes the sleeper if there is one. Cost: a fence, and a system call if a thread sleeps.
-    pub(in crate::comm) fn ring(&self) {
+    pub(super) fn ring(&self) {
         fence(Ordering::SeqCst);
         if self.word().asleep.load(Ordering::Relaxed) != 0 {
             self.word().rung.fetch_add(1, Ordering::SeqCst);
@@ -67,7 +67,7 @@ impl Bell {
 
     /// Sleeps until the bell rings or `longest` has passed. Does not sleep if `ready`, called after the announcement,
     /// returns true.
-    pub(in crate::comm) fn sleep(&self, longest: Duration, ready: impl FnOnce() -> bool) {
+    pub(super) fn sleep(&self, longest: Duration, ready: impl FnOnce() -> bool) {
         let word = self.word();
         word.asleep.store(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);

@@ -1,0 +1,47 @@
+//! The numbers of ranks that an algorithm runs on.
+
+/// The numbers of ranks that an algorithm runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RankCount {
+    /// Any number.
+    Any,
+    /// Square numbers. On others it leaves ranks idle, where [`PlanOptions::idle`](crate::PlanOptions::idle) allows it.
+    Square,
+}
+
+impl RankCount {
+    /// The largest number that is allowed, up to `ranks`.
+    pub const fn at_most(self, ranks: usize) -> usize {
+        match self {
+            RankCount::Any => ranks,
+            RankCount::Square => ranks.isqrt() * ranks.isqrt(),
+        }
+    }
+
+    /// Whether no rank is left idle.
+    pub const fn allows(self, ranks: usize) -> bool {
+        self.at_most(ranks) == ranks
+    }
+
+    /// Why a number is not allowed, as a phrase for messages; `None` if it is.
+    pub fn needs(self, ranks: usize) -> Option<String> {
+        if self.allows(ranks) {
+            return None;
+        }
+        let side = ranks.isqrt();
+        let (below, above) = (side * side, (side + 1) * (side + 1));
+        let nearest = if ranks - below <= above - ranks { below } else { above };
+        Some(format!("a square number of ranks, of which {nearest} is the nearest to {ranks}, unless some may be idle"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn squares() {
+        assert_eq!([0, 1, 3, 4, 8, 9].map(|ranks| RankCount::Square.at_most(ranks)), [0, 1, 1, 4, 4, 9]);
+        assert!(RankCount::Square.needs(8).is_some_and(|needs| needs.contains("which 9 is the nearest to 8")));
+    }
+}

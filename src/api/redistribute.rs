@@ -1,0 +1,65 @@
+//! Distributed tensors in other distributions: from rank 0, to other ranks, whole on every process. Each is a program of
+//! one redistribution.
+
+use ndarray::{ArrayD, ArrayViewD};
+
+use super::dist_tensor::refused;
+use super::validate::expect_fit;
+use super::{DistTensor, Error, Program, Result, World};
+use crate::distribution::Distribution;
+use crate::kernel::Element;
+use crate::memory::copy_of;
+use crate::plan::Plan;
+
+impl<T: Element> DistTensor<T> {
+    /// Distributes an array of rank 0; other processes pass `None`. Collective.
+    ///
+    /// # Errors
+    /// Rank 0 has no array of this shape, the distribution cuts a dimension that does not exist or needs more ranks
+    /// than the world has, memory runs out, or the run fails.
+    pub fn from_root(
+        world: &World,
+        array: Option<ArrayViewD<'_, T>>,
+        shape: &[usize],
+        distribution: &Distribution,
+    ) -> Result<DistTensor<T>> {
+        let mut source = DistTensor::try_zeros(world, shape, &Distribution::single())?;
+        let given = match (source.blocks_mut().next(), array) {
+            (Some((_, mut block)), Some(array)) if array.shape() == shape => {
+                block.assign(&array);
+                Ok(())
+            }
+            (Some(_), _) => Err(Error::Usage(format!("rank 0 has no array of shape {shape:?}"))),
+            (None, _) => Ok(()),
+        };
+        world.agree(given)?;
+        source.redistribute(world, distribution)
+    }
+
+    /// Returns the same tensor in another distribution. Each rank receives only elements that it does not hold yet.
+    /// Collective. Cost: every call plans and compiles; both tensors are in memory.
+    ///
+    /// # Errors
+    /// The distribution cuts a dimension that the tensor lacks, one of the two distributions needs more ranks than the
+    /// world has, memory runs out, or the run fails.
+    pub fn redistribute(&self, world: &World, distribution: &Distribution) -> Result<DistTensor<T>> {
+        let ranks = world.ranks();
+        world.agree(expect_fit(self.shape(), self.distribution(), ranks))?;
+        let mut moved = DistTensor::try_zeros(world, self.shape(), distribution)?;
+        let plan = Plan::redistribution(self.shape(), T::DTYPE, self.distribution(), distribution, ranks);
+        Program::compile(world, &plan)?.run_dist(T::ONE, &[self], T::ZERO, &mut moved)?;
+        Ok(moved)
+    }
+
+    /// Returns the whole tensor on every process, row-major. Collective. Cost: meanwhile, a process holds one copy for
+    /// each of its ranks.
+    ///
+    /// # Errors
+    /// Memory runs out, or the run fails.
+    pub fn gather(&self, world: &World) -> Result<ArrayD<T>> {
+        let everywhere = self.redistribute(world, &Distribution::replicated(world.ranks()))?;
+        let rank = world.local_ranks().start;
+        let whole = everywhere.block(rank).map(|block| copy_of(&block).map_err(|cause| refused(rank, cause)));
+        world.agree(whole.unwrap_or_else(|| Err(Error::Usage("no rank of the world lives in this process".to_owned()))))
+    }
+}

@@ -1,0 +1,19 @@
+//! Alpha and beta of a run, in a type that does not depend on that of elements.
+
+use num_complex::Complex;
+
+use crate::kernel::Element;
+
+/// The factors of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Factors {
+    pub alpha: Complex<f64>,
+    pub beta: Complex<f64>,
+}
+
+impl Factors {
+    /// Alpha and beta of a run, exact for every element type.
+    pub fn new<T: Element>(alpha: T, beta: T) -> Factors {
+        Factors { alpha: alpha.to_c64(), beta: beta.to_c64() }
+    }
+}

@@ -1,0 +1,19 @@
+//! Files that one process writes at once.
+
+use std::io::Write;
+use std::path::Path;
+
+use super::{FileError, Temporary};
+
+/// Writes a whole file and replaces an existing file of that name.
+pub fn write_whole(path: &Path, tag: &str, bytes: &[u8]) -> Result<(), FileError> {
+    // Errors show the user's name for the file, not the temporary one.
+    let named = |error| match error {
+        FileError::Io { action, cause, .. } => FileError::Io { path: path.to_path_buf(), action, cause },
+        other => other,
+    };
+    let temporary = Temporary::create(path, tag)?;
+    let write = |cause| FileError::Io { path: path.to_path_buf(), action: "write", cause };
+    temporary.file().write_all(bytes).map_err(write)?;
+    temporary.commit().map_err(named)
+}

@@ -1,0 +1,187 @@
+//! Modules, what each imports, and where a path leads: through every `use` on the way, to the file that defines the item.
+//!
+//! Deliberately absent: imports of everything (`*`), which count for the module that is named, and modules in braces.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Source, sources, split_group};
+
+/// Path of a module from the root of the crate.
+pub(super) type Module = Vec<String>;
+
+fn module(path: &str) -> Module {
+    path.split('/').map(str::to_owned).collect()
+}
+
+/// The sources by module. The file of a test module is left out as soon as its declaration is: it is not in `code`.
+fn modules() -> BTreeMap<Module, Source> {
+    let name = |source: &Source| -> Module {
+        let path = source.path.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
+        if path == "lib" { Module::new() } else { module(path) }
+    };
+    let mut all: BTreeMap<Module, Source> = sources(&["src"]).into_iter().map(|s| (name(&s), s)).collect();
+    let tests: Vec<Module> = all
+        .keys()
+        .filter(|module| {
+            let Some((name, parent)) = module.split_last() else { return false };
+            all.get(parent).is_some_and(|parent| !declares(&parent.code, name) && declares(&parent.text, name))
+        })
+        .cloned()
+        .collect();
+    all.retain(|module, _| !tests.iter().any(|test| module.starts_with(test)));
+    all
+}
+
+fn declares(text: &str, name: &str) -> bool {
+    text.contains(&format!("mod {name};"))
+}
+
+/// A path that a `use` imports, and the name that it gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Import {
+    path: String,
+    name: String,
+}
+
+/// The imports of a tree of `use`: `a::{b, c::{self, d as e}}` has three.
+fn expand(tree: &str) -> Vec<Import> {
+    expand_below("", tree)
+}
+
+fn expand_below(head: &str, tree: &str) -> Vec<Import> {
+    if let Some((inner, group)) = tree.split_once('{') {
+        let head = format!("{head}{}", inner.trim());
+        let parts = split_group(group).into_iter().filter(|part| !part.trim().is_empty());
+        return parts.flat_map(|part| expand_below(&head, part)).collect();
+    }
+    let mut words = tree.split_whitespace();
+    let Some(last) = words.next() else { return Vec::new() };
+    let path = format!("{head}{last}");
+    let path = path.strip_suffix("::self").unwrap_or(&path);
+    let name = words.nth(1).or_else(|| path.split("::").last()).unwrap_or_default();
+    vec![Import { path: path.to_owned(), name: name.to_owned() }]
+}
+
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Where a word starts in code, neither within a name nor within a path.
+fn starts(code: &str, word: &str) -> Vec<usize> {
+    let alone = |at: &usize| !code[..*at].ends_with(|c: char| is_name(c) || c == ':');
+    code.match_indices(word).map(|(at, _)| at).filter(alone).collect()
+}
+
+/// The imports of code, with their places in it.
+fn uses(code: &str) -> Vec<(usize, Import)> {
+    let tree = |at: usize| code[at + "use ".len()..].split(';').next().unwrap_or_default();
+    let places = starts(code, "use ").into_iter();
+    places.flat_map(|at| expand(tree(at)).into_iter().map(move |import| (at, import))).collect()
+}
+
+/// The paths that code names, with their places in it: those of `use`, those from `crate`, `self` and `super`, and
+/// those from a module that a `use` imports.
+pub(super) fn paths(code: &str) -> Vec<(usize, String)> {
+    let imports = uses(code);
+    let lower = |import: &&Import| import.name.starts_with(|c: char| c.is_lowercase());
+    let imported: BTreeSet<&str> =
+        imports.iter().map(|(_, import)| import).filter(lower).map(|import| import.name.as_str()).collect();
+    let in_code = |at: &usize| !code[..*at].ends_with("use ");
+    let heads = imported.into_iter().chain(["crate", "self", "super"]).map(|name| format!("{name}::"));
+    let mut found: Vec<(usize, String)> = imports.iter().map(|(at, import)| (*at, import.path.clone())).collect();
+    for at in heads.flat_map(|head| starts(code, &head)).filter(in_code) {
+        let end = code[at..].find(|c: char| !is_name(c) && c != ':').map_or(code.len(), |end| at + end);
+        found.push((at, code[at..end].to_owned()));
+    }
+    found
+}
+
+/// The modules of the crate, and what each imports.
+pub(super) struct Modules {
+    pub(super) sources: BTreeMap<Module, Source>,
+    imports: BTreeMap<Module, Vec<Import>>,
+}
+
+impl Modules {
+    pub(super) fn of_crate() -> Modules {
+        Modules::new(modules())
+    }
+
+    /// For tests: files with their code.
+    pub(super) fn of_code(files: &[(&str, &str)]) -> Modules {
+        let source =
+            |path: &str, code: &str| Source { path: path.to_owned(), text: String::new(), code: code.to_owned() };
+        Modules::new(files.iter().map(|(path, code)| (module(path), source(path, code))).collect())
+    }
+
+    fn new(sources: BTreeMap<Module, Source>) -> Modules {
+        let of = |source: &Source| uses(&source.code).into_iter().map(|(_, import)| import).collect();
+        Modules { imports: sources.iter().map(|(module, source)| (module.clone(), of(source))).collect(), sources }
+    }
+
+    /// The modules that a path in `from` depends on: those where an import is followed, and last the one that it leads
+    /// to. None if it leads out of the crate.
+    pub(super) fn resolve(&self, from: &Module, path: &str) -> Vec<Module> {
+        let mut found = Vec::new();
+        self.follow(from, path, &mut Vec::new(), &mut found);
+        found
+    }
+
+    /// `followed` are the imports on the way here, so that one whose name is the first of its path ends.
+    fn follow<'a>(&'a self, from: &Module, path: &str, followed: &mut Vec<&'a Import>, found: &mut Vec<Module>) {
+        // Another crate.
+        if path.starts_with("::") {
+            return;
+        }
+        let mut at = from.clone();
+        for (place, name) in path.split("::").map(str::trim).enumerate() {
+            match name {
+                "crate" => at.clear(),
+                "self" => {}
+                "super" => drop(at.pop()),
+                name => {
+                    let child: Module = at.iter().cloned().chain([name.to_owned()]).collect();
+                    if self.sources.contains_key(&child) {
+                        at = child;
+                        continue;
+                    }
+                    let named = |import: &&Import| import.name == name && !followed.contains(import);
+                    let import = self.imports.get(&at).and_then(|imports| imports.iter().find(named));
+                    if place > 0 {
+                        found.push(at.clone());
+                    }
+                    if let Some(import) = import {
+                        let rest: String = path.split("::").skip(place + 1).map(|name| format!("::{name}")).collect();
+                        followed.push(import);
+                        self.follow(&at, &format!("{}{rest}", import.path), followed, found);
+                    }
+                    return;
+                }
+            }
+        }
+        found.push(at);
+    }
+}
+
+#[test]
+fn paths_lead_through_imports() {
+    let imported = expand("a::{b, c::{self, d as e}}");
+    let imported: Vec<(&str, &str)> = imported.iter().map(|import| (&*import.path, &*import.name)).collect();
+    assert_eq!(imported, [("a::b", "b"), ("a::c", "c"), ("a::c::d", "e")]);
+    let code = "use crate::a; fn f() { a::F::new(); self::g(b::h) }";
+    let found = paths(code).into_iter().map(|(_, path)| path).collect::<Vec<_>>();
+    assert_eq!(found, ["crate::a", "a::F::new", "self::g"]);
+    let modules = Modules::of_code(&[
+        ("a", "pub use b::{D as E, F}; pub use std::mem::swap; use log::log; use swap::x as swap;"),
+        ("a/b", "pub use deep::D; pub struct F;"),
+        ("a/b/deep", "pub struct D;"),
+        ("a/c", code),
+    ]);
+    let leads = |path: &str| modules.resolve(&module("a/c"), path).iter().map(|at| at.join("/")).collect::<Vec<_>>();
+    assert_eq!(leads("super::E"), ["a", "a/b", "a/b/deep"]);
+    assert_eq!(leads("a::F::new"), ["a", "a/b"]);
+    for elsewhere in ["super::swap", "super::log", "super::G"] {
+        assert_eq!(leads(elsewhere), ["a"], "{elsewhere}");
+    }
+    assert!(leads("std::mem").is_empty() && leads("::a::F").is_empty());
+}
