@@ -27,7 +27,7 @@ use einsum_dist::exec::ResolvedKernel;
 use einsum_dist::kernel::{Workspace, contract_planned, plan, target, unary};
 use einsum_dist::local_plan::{KernelFamily, Target};
 use einsum_dist::plan::KernelChoice;
-use einsum_dist::{Dtype, Element, Machine, Options, Problem, Program, World};
+use einsum_dist::{Dtype, Element, Machine, PlanOptions, Problem, Program, World};
 use ndarray::{ArrayD, IxDyn};
 use num_complex::Complex;
 use serde::Deserialize;
@@ -287,7 +287,7 @@ impl<T: Element> Compiled<T> {
         let tensors = Tensors::<T>::new(case)?;
         let shapes: Vec<Vec<usize>> = tensors.operands.iter().map(|operand| operand.shape().to_vec()).collect();
         let dtype: Dtype = T::DTYPE;
-        let options = Options { dtype, kernel: choice(case)?, ..Options::default() };
+        let options = PlanOptions::default().dtype(dtype).kernel(choice(case)?);
         let machine = Machine::new(1, rayon::current_num_threads());
         let plan = Problem::parse(&case.expression)?.shapes(&shapes)?.plan(&machine, &options)?;
         Ok(Compiled { tensors, program: World::single().compile(&plan)? })

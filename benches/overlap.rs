@@ -23,7 +23,7 @@
 mod product;
 
 use einsum_dist::plan::AlgorithmName;
-use einsum_dist::{Machine, Options, Plan, World};
+use einsum_dist::{Machine, Plan, PlanOptions, World};
 
 use product::{Product, Seconds, median, planned, received, ways};
 
@@ -58,7 +58,7 @@ fn main() {
 }
 
 fn plan_of(machine: &Machine, extent: usize, algorithm: AlgorithmName) -> Plan {
-    planned(machine, [extent; 3], &Options { algorithm: Some(algorithm), ..Options::default() })
+    planned(machine, [extent; 3], &PlanOptions::default().algorithm(algorithm))
 }
 
 /// What the planner is told: transfers take as long as computing, and no processor.

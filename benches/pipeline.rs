@@ -11,7 +11,7 @@
 use std::time::Instant;
 
 use einsum_dist::plan::{Pipeline, PipelineChoice};
-use einsum_dist::{DistTensor, Machine, Options, Problem, Program, World};
+use einsum_dist::{DistTensor, Machine, PlanOptions, Problem, Program, World};
 
 const EXPRESSION: &str = "[[cbi,cij->cbj],cjk->cbk],ckl->cbl";
 const BATCHES: usize = 16;
@@ -31,7 +31,7 @@ impl Chain {
     fn new(world: World, extent: usize, batches: usize) -> Chain {
         let shapes = vec![vec![BATCHES, extent, extent]; GROUPS + 1];
         let pipeline = if batches > 1 { PipelineChoice::Of { batches, groups: GROUPS } } else { PipelineChoice::Off };
-        let options = Options { pipeline, ..Options::default() };
+        let options = PlanOptions::default().pipeline(pipeline);
         let shaped = Problem::parse(EXPRESSION).and_then(|problem| problem.shapes(&shapes));
         let plan = shaped.and_then(|shaped| shaped.plan(&Machine::new(world.ranks(), 1), &options)).expect("a chain");
         let operand = |index: usize| {

@@ -13,7 +13,7 @@
 mod product;
 
 use einsum_dist::plan::AlgorithmName;
-use einsum_dist::{Machine, Options, Plan, Problem, World};
+use einsum_dist::{Machine, Plan, PlanOptions, Problem, World};
 
 use product::{Product, median, planned};
 
@@ -66,7 +66,7 @@ fn measure(world: &World, ranks: &str, steps: usize, rounds: usize) {
         }
     }
     for side in [16, 32, 64, 128, 256, 512] {
-        let plan = |algorithm| planned(&machine, [side; 3], &Options { algorithm, ..Options::default() });
+        let plan = |algorithm| planned(&machine, [side; 3], &PlanOptions::default().algorithm(algorithm));
         let auto = plan(None);
         let report = auto.report(None);
         let name = report.nodes.iter().find_map(|node| node.algorithm).unwrap_or("none");
@@ -92,7 +92,7 @@ fn chain(steps: usize, algorithm: AlgorithmName, machine: &Machine) -> Plan {
     }
     let text = &text[1..text.len() - 1];
     let shapes = vec![vec![2, 8, 8]; steps + 1];
-    let options = Options { algorithm: Some(algorithm), ..Options::default() };
+    let options = PlanOptions::default().algorithm(algorithm);
     let shaped = Problem::parse(text).and_then(|problem| problem.shapes(&shapes));
     shaped.and_then(|shaped| shaped.plan(machine, &options)).expect("a chain")
 }

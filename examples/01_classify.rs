@@ -2,7 +2,7 @@
 //!
 //! `cargo run --example 01_classify`
 
-use einsum_dist::{Kind, Machine, Options, Problem, Step};
+use einsum_dist::{Kind, Machine, PlanOptions, Problem, Step};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The contraction of the thesis: five dimensions in each operand, five in the result.
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         (Kind::N, "right and out"),
         (Kind::K, "left and right: summed"),
     ] {
-        let tree = problem.tree(&Machine::default(), &Options::default())?;
+        let tree = problem.tree(&Machine::default(), &PlanOptions::default())?;
         let Step::Contract { kinds, .. } = &tree.nodes[tree.root()].step else { continue };
         let labels = kinds.iter().filter(|(_, k)| *k == kind).map(|(label, _)| tree.name(label));
         println!("  {kind}   {:<8}  {meaning}", labels.collect::<Vec<_>>().join(" "));
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // The diagonal of `ii` and the sum over `l` are not part of the contraction: they come before it.
     let problem = Problem::parse("iij,jkl->ik")?.shapes(&[vec![4, 4, 5], vec![5, 6, 2]])?;
-    let tree = problem.tree(&Machine::default(), &Options::default())?;
+    let tree = problem.tree(&Machine::default(), &PlanOptions::default())?;
     println!("\niij,jkl->ik\n");
     let mut steps = Vec::new();
     for (id, node) in tree.nodes.iter().enumerate() {

@@ -3,13 +3,13 @@
 //! `cargo run --example 02_plan_explain`
 
 use einsum_dist::AlgorithmName;
-use einsum_dist::{Machine, Options, Problem};
+use einsum_dist::{Machine, PlanOptions, Problem};
 
 fn main() -> einsum_dist::Result<()> {
     // A chain of two products on 8 ranks with 4 workers each. The cost model chooses an algorithm for each product. The
     // column `distribution` shows how each tensor is cut: `i/8` means that dimension i is cut over 8 ranks.
     let chain = Problem::parse("[ij,jk->ik],kl->il")?.shapes(&[vec![4096, 2048], vec![2048, 1024], vec![1024, 512]])?;
-    let plan = chain.plan(&Machine::new(8, 4), &Options::default())?;
+    let plan = chain.plan(&Machine::new(8, 4), &PlanOptions::default())?;
     println!("{}\n", plan.explain());
 
     // Verifies the schedules of all ranks together: transfers match, no rank deadlocks, no data are read too early, and
@@ -17,15 +17,15 @@ fn main() -> einsum_dist::Result<()> {
     plan.verify()?;
 
     // The same inputs give the same plan; another machine may give a different one.
-    assert_eq!(plan.fingerprint(), chain.plan(&Machine::new(8, 4), &Options::default())?.fingerprint());
-    assert_ne!(plan.fingerprint(), chain.plan(&Machine::new(9, 4), &Options::default())?.fingerprint());
+    assert_eq!(plan.fingerprint(), chain.plan(&Machine::new(8, 4), &PlanOptions::default())?.fingerprint());
+    assert_ne!(plan.fingerprint(), chain.plan(&Machine::new(9, 4), &PlanOptions::default())?.fingerprint());
 
     // The communication of one product under three algorithms.
     let (m, k, n, ranks) = (4096, 1024, 2048, 4);
     let product = Problem::parse("mk,kn->mn")?.shapes(&[vec![m, k], vec![k, n]])?;
     println!("mk,kn->mn on {ranks} ranks    MB received by the busiest rank");
     for algorithm in [AlgorithmName::Local, AlgorithmName::RingMn, AlgorithmName::RingK] {
-        let options = Options { algorithm: Some(algorithm), cut: cut(algorithm), ..Options::default() };
+        let options = PlanOptions::default().algorithm(algorithm).cut(cut(algorithm));
         let plan = product.plan(&Machine::new(ranks, 1), &options)?;
         let received = (0..ranks).map(|rank| plan.schedule(rank).bytes_received()).max().unwrap_or(0);
         println!("  {:<8} {:>8.3}", algorithm.name(), received as f64 / 1e6);

@@ -4,7 +4,7 @@
 
 use einsum_dist::AlgorithmName;
 use einsum_dist::ndarray::{Array4, ArrayD};
-use einsum_dist::{Dtype, Machine, Options, Problem, World, einsum};
+use einsum_dist::{Dtype, Machine, PlanOptions, Problem, World, einsum};
 
 fn main() -> einsum_dist::Result<()> {
     // Attention scores: every head of every sequence multiplies its queries and keys. Operands may have any strides:
@@ -23,7 +23,7 @@ fn main() -> einsum_dist::Result<()> {
     // the heads, and no data move; `ring-mn` moves blocks of the keys from rank to rank.
     let problem = Problem::parse(text)?.shapes(&[queries.shape().to_vec(), keys.shape().to_vec()])?;
     for (ranks, algorithm) in [(2, None), (4, None), (3, Some(AlgorithmName::RingMn))] {
-        let options = Options { dtype: Dtype::Float64, algorithm, ..Options::default() };
+        let options = PlanOptions::default().dtype(Dtype::Float64).algorithm(algorithm);
         let plan = problem.plan(&Machine::new(ranks, 1), &options)?;
         let mut program = World::in_process(ranks).compile::<f64>(&plan)?;
         let distributed = program.run(&[&queries, &keys])?;

@@ -3,7 +3,7 @@
 //! `cargo run --release --example 04_compiled_plan`
 
 use einsum_dist::ndarray::Array2;
-use einsum_dist::{Dtype, Machine, Options, Problem, World};
+use einsum_dist::{Dtype, Machine, PlanOptions, Problem, World};
 
 fn main() -> einsum_dist::Result<()> {
     // A well-conditioned matrix: a dominant diagonal and some noise.
@@ -13,7 +13,7 @@ fn main() -> einsum_dist::Result<()> {
         Array2::from_shape_fn((size, size), |(i, j)| noise(i, j) + if i == j { size as f64 / 2.0 } else { 0.0 });
 
     // Kernels are selected and buffers allocated here; each run below only computes and communicates.
-    let options = Options { dtype: Dtype::Float64, ..Options::default() };
+    let options = PlanOptions::default().dtype(Dtype::Float64);
     let problem = Problem::parse("ij,jk->ik")?.shapes(&[vec![size, size], vec![size, size]])?;
     let plan = problem.plan(&Machine::new(4, 1), &options)?;
     let mut product = World::in_process(4).compile::<f64>(&plan)?;

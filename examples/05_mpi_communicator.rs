@@ -10,7 +10,7 @@ use einsum_dist::mpi::topology::Color;
 use einsum_dist::mpi::traits::Communicator;
 use einsum_dist::mpi::{Threading, initialize_with_threading};
 use einsum_dist::ndarray::Ix2;
-use einsum_dist::{DistTensor, Dtype, Machine, Options, Problem, World};
+use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // MPI belongs to this program. The library needs MPI_THREAD_FUNNELED: the thread that calls it communicates.
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The communicator is duplicated; its error handler and its messages are left alone.
     let world = World::from_communicator(&communicator)?;
     let (m, k, n) = (60, 40, 50);
-    let options = Options { dtype: Dtype::Float64, algorithm: Some(AlgorithmName::RingMn), ..Options::default() };
+    let options = PlanOptions::default().dtype(Dtype::Float64).algorithm(AlgorithmName::RingMn);
     let problem = Problem::parse("mk,kn->mn")?.shapes(&[vec![m, k], vec![k, n]])?;
     let plan = problem.plan(&Machine::new(world.ranks(), 1), &options)?;
     let mut program = world.compile::<f64>(&plan)?;

@@ -6,7 +6,7 @@ mod numpy;
 
 use einsum_dist::error_bound;
 use einsum_dist::ndarray::{Array4, ArrayViewMut4, Axis, Ix4, s, stack};
-use einsum_dist::{Dtype, Machine, Options, Problem, World, einsum};
+use einsum_dist::{Dtype, Machine, PlanOptions, Problem, World, einsum};
 
 const SCORES: &str = "bqhd,bkhd->bhqk";
 const VALUES: &str = "bhqk,bkhd->bqhd";
@@ -31,7 +31,7 @@ fn main() -> Result<(), Failure> {
         let world = if ranks == 1 { World::single() } else { World::in_process(ranks) };
         let machine = Machine::new(ranks, 1);
         let plan = |text: &str, shapes: [&[usize]; 2]| {
-            Problem::parse(text)?.shapes(&shapes.map(<[usize]>::to_vec))?.plan(&machine, &Options::default())
+            Problem::parse(text)?.shapes(&shapes.map(<[usize]>::to_vec))?.plan(&machine, &PlanOptions::default())
         };
         let mut scores = Array4::<f32>::zeros((batches, heads, CHUNK, keys.dim().1));
         let score = plan(SCORES, [&[batches, CHUNK, heads, depth], keys.shape()])?;

@@ -5,7 +5,7 @@
 mod numpy;
 
 use einsum_dist::ndarray::{ArrayD, Slice};
-use einsum_dist::{Error, Machine, Options, Problem, World};
+use einsum_dist::{Error, Machine, PlanOptions, Problem, World};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Four cores; p, q and r connect neighbours. The brackets prescribe contraction from left to right.
@@ -13,12 +13,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cores = (0..4).map(|core| numpy::array::<f32>(&format!("train_{core}"))).collect::<Result<Vec<_>, _>>()?;
     let operands = numpy::borrowed(&cores);
     let problem = Problem::parse(&tree)?.shapes(&numpy::shapes(&cores))?;
-    let whole = problem.plan(&Machine::new(1, 1), &Options::default())?;
+    let whole = problem.plan(&Machine::new(1, 1), &PlanOptions::default())?;
     println!("{}\n", whole.explain());
 
     // Without brackets, the planner searches for the order: contracting both halves first halves the operations.
     let free = Problem::parse("ap,pbq,qcr,rd->abcd")?.shapes(&numpy::shapes(&cores))?;
-    let halves = free.plan(&Machine::new(1, 1), &Options::default())?;
+    let halves = free.plan(&Machine::new(1, 1), &PlanOptions::default())?;
     assert!(halves.total_gflop() < 0.5 * whole.total_gflop());
 
     // NumPy has computed every fourth element of each dimension, and the norm of all elements.
@@ -29,11 +29,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("ranks  limit in MB  slices   peak in MB  GFLOP    error    bound");
     for ranks in [1, 3] {
         let machine = Machine::new(ranks, 1);
-        let peak = busiest(&problem.plan(&machine, &Options::default())?);
+        let peak = busiest(&problem.plan(&machine, &PlanOptions::default())?);
         for limit in [None, Some(peak * 4 / 5), Some(peak * 3 / 5)] {
             // A plan that does not fit runs in slices: for pieces of some dimensions, one after the other. Each slice
             // writes its part of the result, or adds to it.
-            let options = Options { memory_limit: limit, ..Options::default() };
+            let options = PlanOptions::default().memory_limit(limit);
             let plan = problem.plan(&machine, &options)?;
             plan.verify()?;
             assert!(limit.is_none_or(|limit| busiest(&plan) <= limit && plan.slice_count() > 1));
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     // A limit below the size of operands and result is an error.
-    let options = Options { memory_limit: Some(1_000_000), ..Options::default() };
+    let options = PlanOptions::default().memory_limit(1_000_000);
     match problem.plan(&Machine::new(1, 1), &options) {
         Err(Error::Plan(error)) => println!("\nlimit of 1 MB: {error}"),
         other => panic!("expected an error, got {other:?}"),

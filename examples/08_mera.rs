@@ -8,7 +8,7 @@
 
 mod numpy;
 
-use einsum_dist::{Dtype, Machine, Options, Problem, World};
+use einsum_dist::{Dtype, Machine, PlanOptions, Problem, World};
 use einsum_dist::{PathChoice, PathReport};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // is computed before it is contracted with its conjugate.
     println!("path            operations  dimensions  largest intermediate");
     let plan = |path: PathChoice, ranks| {
-        let options = Options { dtype: Dtype::Float64, path, ..Options::default() };
+        let options = PlanOptions::default().dtype(Dtype::Float64).path(path);
         problem.plan(&Machine::new(ranks, 1), &options)
     };
     let mut operations = Vec::new();

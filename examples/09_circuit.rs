@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use einsum_dist::PathReport;
 use einsum_dist::ndarray::{ArrayD, Axis};
-use einsum_dist::{Dtype, Element, Machine, Operand, Options, Plan, Problem, World};
+use einsum_dist::{Dtype, Element, Machine, Operand, Plan, PlanOptions, Problem, World};
 use num_complex::Complex;
 
 type Amplitudes = ArrayD<Complex<f32>>;
@@ -39,7 +39,7 @@ impl Circuit {
 
     fn plan(&self, ranks: usize, memory_limit: Option<u64>) -> einsum_dist::Result<Plan> {
         let shapes: Vec<Vec<usize>> = self.operands.iter().map(|name| self.arrays[name].shape().to_vec()).collect();
-        let options = Options { dtype: Dtype::Complex64, memory_limit, ..Options::default() };
+        let options = PlanOptions::default().dtype(Dtype::Complex64).memory_limit(memory_limit);
         Problem::parse(&self.text)?.shapes(&shapes)?.plan(&Machine::new(ranks, 1), &options)
     }
 

@@ -13,7 +13,7 @@
 //! | to | start at |
 //! |---|---|
 //! | contract arrays in this process | [`einsum()`] |
-//! | choose expression, machine and contraction order | [`Problem`], [`Machine`], [`Options`], [`PathChoice`] |
+//! | choose expression, machine and contraction order | [`Problem`], [`Machine`], [`PlanOptions`], [`PathChoice`] |
 //! | inspect a plan: its communication, memory and cost | [`Plan`] |
 //! | see when each rank ran which task, as a picture or a trace | [`Program::timeline`], [`Timeline`] |
 //! | run a plan many times, on views, with alpha and beta | [`World`], [`Program`], [`Operand`], [`Output`] |
@@ -24,13 +24,13 @@
 //! Build, inspect and run a plan:
 //!
 //! ```
-//! use einsum_dist::{Machine, Options, Problem, World};
+//! use einsum_dist::{Machine, PlanOptions, Problem, World};
 //! use ndarray::Array2;
 //!
 //! let (a, b) = (Array2::<f32>::ones((6, 4)), Array2::<f32>::ones((5, 4)));
 //! let plan = Problem::parse("mk,kn->mn")?
 //!     .shapes(&[vec![6, 4], vec![4, 5]])?
-//!     .plan(&Machine::new(3, 1), &Options::default())?;
+//!     .plan(&Machine::new(3, 1), &PlanOptions::default())?;
 //! println!("{}", plan.explain());
 //! let received: u64 = (0..3).map(|rank| plan.schedule(rank).bytes_received()).sum();
 //!
@@ -86,6 +86,8 @@ mod memory;
 #[cfg(not(feature = "internals"))]
 mod plan;
 #[cfg(not(feature = "internals"))]
+mod report;
+#[cfg(not(feature = "internals"))]
 mod schedule;
 mod sync;
 #[cfg(not(feature = "internals"))]
@@ -134,6 +136,9 @@ pub mod memory;
 pub mod plan;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
+pub mod report;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod schedule;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
@@ -142,7 +147,7 @@ pub mod timeline;
 #[doc(hidden)]
 pub mod tree;
 
-pub use algorithm::AlgorithmName;
+pub use algorithm::{AlgorithmName, Reorder};
 pub use api::{DistTensor, Error, NpyOutput, Operand, Output, Problem, Program, Rank, Result, Shaped, World, einsum};
 pub use comm::{CommError, Transport};
 pub use dims::{Kind, Kinds, Label};
@@ -153,15 +158,18 @@ pub use exec::{KernelError, Metrics, Moved, Only, RunOptions, TaskMetric};
 pub use io::npy::NpyError;
 pub use io::output::FileError;
 pub use kernel::{Element, error_bound};
+pub use local_plan::{Caches, Isa, KernelFamily, Target};
 pub use machine::{Link, Machine, Synthetic};
 pub use memory::OutOfMemory;
 #[cfg(feature = "mpi")]
 pub use mpi;
 pub use ndarray;
 pub use plan::{
-    ByLink, Bytes, CheckReport, Explain, FixedDistributions, KernelChoice, Measured, NodeReport, Options, OutputReport,
-    PathChoice, PathReport, Peak, Pipeline, PipelineChoice, Plan, PlanError, RankReport, Report, ResultResidency,
-    SearchLimit, Seconds, Slice,
+    Explain, FixedDistributions, KernelChoice, PathChoice, PathReport, Pipeline, PipelineChoice, Plan, PlanError,
+    PlanOptions, ResultResidency, SearchLimit, Slice,
+};
+pub use report::{
+    ByLink, Bytes, CheckReport, MaxMean, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds,
 };
 pub use schedule::Schedule;
 pub use schedule::verify::VerifyError;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use einsum_dist::algorithm::{Algorithm, Chunks, Slicing, Stationary};
 use einsum_dist::plan::{AlgorithmName, FixedDistributions, Source};
-use einsum_dist::{DistTensor, Machine, Options, Plan, Problem, World};
+use einsum_dist::{DistTensor, Machine, Plan, PlanOptions, Problem, World};
 
 use super::digest::digest;
 
@@ -33,7 +33,7 @@ impl Trial {
     pub fn new(machine: &Machine, [m, n, k]: [usize; 3], distributions: [String; 3]) -> Trial {
         let fixed = FixedDistributions::parse(&distributions.join(";"), &[&["m", "k"], &["k", "n"], &["m", "n"]]);
         let fixed = fixed.expect("distributions of matrices");
-        let options = Options { algorithm: Some(AlgorithmName::Slicing), fixed, ..Options::default() };
+        let options = PlanOptions::default().algorithm(AlgorithmName::Slicing).fixed(fixed);
         let shaped = Problem::parse(EXPRESSION).and_then(|problem| problem.shapes(&[vec![m, k], vec![k, n]]));
         let plan = shaped.and_then(|shaped| shaped.plan(machine, &options)).expect("slicing always applies");
         assert_eq!(plan.values.len(), 3, "one step, and nothing is redistributed");

@@ -1,7 +1,7 @@
 //! What is multiplied on the hosts, and how large: computing and transfers take about equally long.
 
 use einsum_dist::plan::{AlgorithmName, FixedDistributions};
-use einsum_dist::{Dtype, Machine, Options, Plan};
+use einsum_dist::{Dtype, Machine, Plan, PlanOptions};
 
 use super::product::{Product, planned, received};
 use super::rank::{Settings, Worlds};
@@ -38,19 +38,17 @@ const MAX_MEASUREMENTS: usize = 4;
 const MAX_IMBALANCE: f64 = 1.05;
 
 impl Case {
-    fn options(&self, ranks: usize) -> Options {
+    fn options(&self, ranks: usize) -> PlanOptions {
         let distributions = |distributions: [&str; 3]| {
             let text = distributions.map(|dimension| format!("{dimension}:{ranks}")).join(";");
             FixedDistributions::parse(&text, &[&["m", "k"], &["k", "n"], &["m", "n"]])
                 .expect("distributions of matrices")
         };
-        Options {
-            dtype: Dtype::Float64,
-            algorithm: Some(self.algorithm),
-            cut: self.cut.into_iter().map(str::to_owned).collect(),
-            fixed: self.distributions.map(distributions).unwrap_or_default(),
-            ..Options::default()
-        }
+        PlanOptions::default()
+            .dtype(Dtype::Float64)
+            .algorithm(self.algorithm)
+            .cut(self.cut.into_iter().map(str::to_owned).collect())
+            .fixed(self.distributions.map(distributions).unwrap_or_default())
     }
 
     /// The extents of m, n and k, and the plan for a machine of the rates that were measured with them. Collective.

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use einsum_dist::exec::{Only, RunOptions};
-use einsum_dist::{DistTensor, Element, Machine, Options, Plan, Problem, Program, World};
+use einsum_dist::{DistTensor, Element, Machine, Plan, PlanOptions, Problem, Program, World};
 
 /// How a product is run, in the order of [`Seconds`].
 pub fn ways() -> [RunOptions; 4] {
@@ -107,7 +107,7 @@ impl<T: Element> Product<T> {
 }
 
 /// A plan for matrices of these extents of m, n and k.
-pub fn planned(machine: &Machine, [m, n, k]: [usize; 3], options: &Options) -> Plan {
+pub fn planned(machine: &Machine, [m, n, k]: [usize; 3], options: &PlanOptions) -> Plan {
     let shaped = Problem::parse("mk,kn->mn").and_then(|problem| problem.shapes(&[vec![m, k], vec![k, n]]));
     shaped.and_then(|shaped| shaped.plan(machine, options)).expect("a matrix product")
 }

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
 
 use einsum_dist::plan::AlgorithmName;
-use einsum_dist::{DistTensor, Machine, Options, Plan, Problem, Program, World};
+use einsum_dist::{DistTensor, Machine, Plan, PlanOptions, Problem, Program, World};
 use serde::{Deserialize, Serialize};
 
 use super::case::Size;
@@ -40,7 +40,7 @@ pub struct Variant {
 impl Variant {
     /// Compiled and run once; `None` where the algorithm does not apply. Collective.
     pub fn new(world: &World, machine: &Machine, size: &Size, algorithm: Option<AlgorithmName>) -> Option<Variant> {
-        let options = Options { algorithm, ..Options::default() };
+        let options = PlanOptions::default().algorithm(algorithm);
         let shaped = Problem::parse(size.case.expression).and_then(|problem| problem.shapes(&size.shapes()));
         let plan = shaped.expect("a contraction").plan(machine, &options).ok()?;
         // Numbers are comparable only if nobody begins or ends with more than others.

@@ -3,7 +3,7 @@
 
 use einsum_dist::algorithm::{Contraction, Tensor};
 use einsum_dist::plan::{AlgorithmName, Source, Value};
-use einsum_dist::{Machine, Options, Plan, Problem};
+use einsum_dist::{Machine, Plan, PlanOptions, Problem};
 
 use super::SHAPES;
 
@@ -12,7 +12,7 @@ const RANKS: [usize; 12] = [2, 3, 4, 6, 7, 8, 9, 12, 16, 31, 36, 64];
 
 /// A product under one algorithm; `None` where it does not apply.
 fn plan([m, n, k]: [usize; 3], ranks: usize, algorithm: AlgorithmName) -> Option<Plan> {
-    let options = Options { algorithm: Some(algorithm), ..Options::default() };
+    let options = PlanOptions::default().algorithm(algorithm);
     let shaped = Problem::parse("mk,kn->mn").and_then(|problem| problem.shapes(&[vec![m, k], vec![k, n]]));
     shaped.expect("a product").plan(&Machine::new(ranks, 1), &options).ok()
 }

@@ -18,7 +18,7 @@ use einsum_dist::algorithm::{Algorithm, Contraction, Grid, GridFit, Tensor};
 use einsum_dist::dims::{Kinds, Label};
 use einsum_dist::plan::{AlgorithmName, Source, lower_bound_words};
 use einsum_dist::schedule::Builder;
-use einsum_dist::{DistTensor, Dtype, Machine, Options, Plan, Problem, World};
+use einsum_dist::{DistTensor, Dtype, Machine, Plan, PlanOptions, Problem, World};
 use rivals::{Case, Shape};
 
 const M: Label = Label(0);
@@ -68,7 +68,7 @@ fn received(grid: &Grid, extents: &[usize; 3], ranks: usize, rank: usize) -> u64
 /// Contracts with smaller extents on such a grid; whether all ranks received what their schedules say.
 fn executed(extents: [usize; 3], ranks: usize, grid: &Grid) -> bool {
     let [m, n, k] = extents;
-    let options = Options { dtype: Dtype::Float32, algorithm: Some(AlgorithmName::Grid), ..Options::default() };
+    let options = PlanOptions::default().dtype(Dtype::Float32).algorithm(AlgorithmName::Grid);
     let problem = Problem::parse("mk,kn->mn").and_then(|problem| problem.shapes(&[vec![m, k], vec![k, n]]));
     let mut plan = problem.and_then(|shaped| shaped.plan(&Machine::new(ranks, 1), &options)).expect("a plan");
     put(&mut plan, Algorithm::Grid(Box::new(grid.clone())));

@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use einsum_dist::plan::PathChoice;
-use einsum_dist::{Machine, Options, Problem, Shaped};
+use einsum_dist::{Machine, PlanOptions, Problem, Shaped};
 use einsum_dist_fuzz::{check, text};
 use libfuzzer_sys::fuzz_target;
 
@@ -27,7 +27,7 @@ fuzz_target!(init: { chain(); }, |input: &[u8]| check(input, || {
     let printed = steps.iter().map(step).collect::<Vec<_>>().join(",");
     assert_eq!(printed.parse().as_ref(), Ok(&path), "{printed}");
     // A path that does not fit is refused, and says which step it is about.
-    match chain().tree(&Machine::default(), &Options { path: path.clone(), ..Options::default() }) {
+    match chain().tree(&Machine::default(), &PlanOptions::default().path(path.clone())) {
         Ok(tree) => assert_eq!(tree.operands, 4),
         Err(error) => assert!(error.to_string().contains("path"), "{error}"),
     }

@@ -5,7 +5,7 @@
 pub enum RankCount {
     /// Any number.
     Any,
-    /// Square numbers. On others it leaves ranks idle, where [`Options::idle`](crate::Options::idle) allows it.
+    /// Square numbers. On others it leaves ranks idle, where [`PlanOptions::idle`](crate::PlanOptions::idle) allows it.
     Square,
 }
 

@@ -30,7 +30,7 @@ use super::{DistTensor, Error, Problem, Program, Result, World, cache, host};
 use crate::distribution::{Axis, Cut, Distribution, Owners, Role};
 use crate::machine::{Link, Machine};
 use crate::memory::probe;
-use crate::plan::{AlgorithmName, FixedDistributions, Options, Plan};
+use crate::plan::{AlgorithmName, FixedDistributions, Plan, PlanOptions};
 
 /// Sides of small cubes: in a run of several ranks, their threads cost more time than the products.
 const SMALL_SIDES: [usize; 4] = [16, 32, 64, 128];
@@ -54,11 +54,11 @@ impl World {
     /// measurements, the rates are the defaults.
     ///
     /// ```
-    /// use einsum_dist::{Options, Problem, World};
+    /// use einsum_dist::{PlanOptions, Problem, World};
     /// let world = World::in_process(2);
     /// let machine = world.machine(1)?;
     /// assert_eq!((machine.ranks, machine.workers), (2, 1));
-    /// let plan = Problem::parse("mk,kn->mn")?.shapes(&[vec![60, 40], vec![40, 50]])?.plan(&machine, &Options::default())?;
+    /// let plan = Problem::parse("mk,kn->mn")?.shapes(&[vec![60, 40], vec![40, 50]])?.plan(&machine, &PlanOptions::default())?;
     /// println!("predicted: {} s", plan.seconds());
     /// # Ok::<(), einsum_dist::Error>(())
     /// ```
@@ -276,7 +276,7 @@ impl World {
         let rate = machine.flops * machine.workers as f64 / (2 * SIDE * SIDE) as f64;
         let rows = ((LONGER_FACTOR * receive * rate) as usize).clamp(16, 4096);
         let options =
-            Options { algorithm: Some(AlgorithmName::RingMn), cut: vec!["m".to_owned()], ..Options::default() };
+            PlanOptions { algorithm: Some(AlgorithmName::RingMn), cut: vec!["m".to_owned()], ..PlanOptions::default() };
         let shapes = [vec![rows * machine.ranks, SIDE], vec![SIDE, SIDE]];
         let ring = Problem::parse("mk,kn->mn")?.shapes(&shapes)?.plan(machine, &options)?;
         let product = self.products(machine, [rows, SIDE, SIDE], AlgorithmName::BatchParallel)?;
@@ -304,7 +304,7 @@ impl World {
 
     /// A batch of products of extents m, n and k, as many as there are ranks.
     fn products(&self, machine: &Machine, [m, n, k]: [usize; 3], algorithm: AlgorithmName) -> Result<Plan> {
-        let options = Options { algorithm: Some(algorithm), ..Options::default() };
+        let options = PlanOptions { algorithm: Some(algorithm), ..PlanOptions::default() };
         let shapes = [vec![self.ranks(), m, k], vec![self.ranks(), k, n]];
         Problem::parse("cmk,ckn->cmn")?.shapes(&shapes)?.plan(machine, &options)
     }
@@ -312,7 +312,7 @@ impl World {
     /// Moves a row of `elements` elements of each rank to the distribution `to`.
     fn moves(&self, machine: &Machine, elements: usize, to: &Distribution) -> Result<Plan> {
         let fixed = FixedDistributions { operands: vec![Some(self.rows(|rank| rank))], output: Some(to.clone()) };
-        let options = Options { fixed, ..Options::default() };
+        let options = PlanOptions { fixed, ..PlanOptions::default() };
         Problem::parse("ij->ij")?.shapes(&[vec![self.ranks(), elements]])?.plan(machine, &options)
     }
 

@@ -6,7 +6,7 @@ use super::program_cache::{self, Key};
 use super::{Operand, Problem, Result, World};
 use crate::kernel::Element;
 use crate::machine::Machine;
-use crate::plan::Options;
+use crate::plan::PlanOptions;
 
 /// Contracts whole operands in this process, on the current rayon pool, without communication. Returns a new row-major
 /// array. `docs/expressions.md` describes the syntax of expressions.
@@ -41,7 +41,7 @@ pub fn einsum<T: Element>(expression: &str, operands: &[&dyn Operand<T>]) -> Res
     let mut program = match program_cache::take::<T>(&key) {
         Some(program) => program,
         None => {
-            let options = Options { dtype: T::DTYPE, ..Options::default() };
+            let options = PlanOptions { dtype: T::DTYPE, ..PlanOptions::default() };
             let machine = Machine::new(1, key.threads);
             let plan = Problem::parse(expression)?.shapes(&key.shapes)?.plan(&machine, &options)?;
             World::single().compile::<T>(&plan)?

@@ -11,7 +11,8 @@ use super::clock::Clock;
 use super::{Program, Result, host};
 use crate::exec::{Metrics, TaskMetric};
 use crate::kernel::Element;
-use crate::plan::{ByLink, Measured, Plan};
+use crate::plan::Plan;
+use crate::report::{ByLink, Measured};
 use crate::schedule::{Schedule, Task};
 use crate::timeline::{Activity, Span, Timeline};
 
@@ -72,11 +73,11 @@ impl<T: Element> Program<T> {
     /// [`Timeline::clock_error`] bounds the remaining error. Cost: every process holds the tasks of all ranks.
     ///
     /// ```
-    /// use einsum_dist::{Machine, Options, Problem, World};
+    /// use einsum_dist::{Machine, PlanOptions, Problem, World};
     /// use ndarray::Array2;
     /// let plan = Problem::parse("mk,kn->mn")?
     ///     .shapes(&[vec![60, 50], vec![50, 40]])?
-    ///     .plan(&Machine::new(3, 1), &Options::default())?;
+    ///     .plan(&Machine::new(3, 1), &PlanOptions::default())?;
     /// let mut program = World::in_process(3).compile::<f32>(&plan)?;
     /// program.run(&[&Array2::ones((60, 50)), &Array2::ones((50, 40))])?;
     /// if let Some(timeline) = program.timeline()? {

@@ -5,17 +5,17 @@ use einsum_parser::{Expression, parse};
 use super::{Error, Result};
 use crate::exec::ResolvedKernel;
 use crate::machine::Machine;
-use crate::plan::{Options, Plan, SearchLimit};
+use crate::plan::{Plan, PlanOptions, SearchLimit};
 use crate::tree::{Einsums, Tree};
 
 /// A parsed expression: the first step to a [`Plan`].
 ///
 /// ```
-/// use einsum_dist::{Machine, Options, Problem};
+/// use einsum_dist::{Machine, PlanOptions, Problem};
 /// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![64, 32], vec![32, 48]])?;
 /// assert_eq!(shaped.output_shape(), [64, 48]);
 /// // The same for one rank and for thousands; there is no data yet.
-/// let plan = shaped.plan(&Machine::new(1000, 36), &Options::default())?;
+/// let plan = shaped.plan(&Machine::new(1000, 36), &PlanOptions::default())?;
 /// assert_eq!(plan.ranks(), 1000);
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
@@ -67,7 +67,7 @@ impl Shaped {
     ///
     /// # Errors
     /// [`Error::Plan`] if the path of the options is not possible.
-    pub fn tree(&self, machine: &Machine, options: &Options) -> Result<Tree> {
+    pub fn tree(&self, machine: &Machine, options: &PlanOptions) -> Result<Tree> {
         Ok(Plan::tree(&self.einsums, machine, options)?)
     }
 
@@ -75,7 +75,7 @@ impl Shaped {
     ///
     /// # Errors
     /// Those of [`Shaped::tree`].
-    pub fn searched_tree(&self, machine: &Machine, options: &Options) -> Result<(Tree, Vec<SearchLimit>)> {
+    pub fn searched_tree(&self, machine: &Machine, options: &PlanOptions) -> Result<(Tree, Vec<SearchLimit>)> {
         Ok(Plan::searched_tree(&self.einsums, machine, options)?)
     }
 
@@ -85,7 +85,7 @@ impl Shaped {
     }
 
     /// Makes a plan for a machine with any number of ranks, without data or communication. The kernel target
-    /// (instructions, caches, threads) is that of this host unless [`Options::target`] is set. Ranks on different kinds
+    /// (instructions, caches, threads) is that of this host unless [`PlanOptions::target`] is set. Ranks on different kinds
     /// of hosts must set the same target.
     ///
     /// Cost: a path search ([`PathChoice`](crate::plan::PathChoice)) for einsums of more than two operands, and cost
@@ -94,7 +94,7 @@ impl Shaped {
     ///
     /// # Errors
     /// [`Error::Plan`] if no plan satisfies the options.
-    pub fn plan(&self, machine: &Machine, options: &Options) -> Result<Plan> {
+    pub fn plan(&self, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
         self.plan_tree(&self.tree(machine, options)?, machine, options)
     }
 
@@ -102,10 +102,10 @@ impl Shaped {
     ///
     /// # Errors
     /// As [`Shaped::plan`].
-    pub fn plan_tree(&self, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan> {
+    pub fn plan_tree(&self, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
         // A kernel that this host lacks is an error only when the plan is compiled, which may happen on another host.
         let here = || ResolvedKernel::resolve(options.kernel, options.dtype).ok()?.target(machine.workers);
-        let options = Options { target: options.target.or_else(here), ..options.clone() };
+        let options = PlanOptions { target: options.target.or_else(here), ..options.clone() };
         Ok(Plan::new(&self.text, tree, machine, &options)?)
     }
 }
@@ -143,15 +143,15 @@ mod tests {
     /// All extents lead to a plan or an error, and every plan can report all of its figures.
     #[test]
     fn extents_that_no_memory_holds() {
-        let forced = AlgorithmName::ALL.map(|name| Options { algorithm: Some(name), ..Options::default() });
+        let forced = AlgorithmName::ALL.map(|name| PlanOptions { algorithm: Some(name), ..PlanOptions::default() });
         let more = [
-            Options::default(),
-            Options { memory_limit: Some(0), ..Options::default() },
-            Options { memory_limit: Some(u64::MAX), in_parts: true, ..Options::default() },
-            Options { pipeline: PipelineChoice::Of { batches: HUGE, groups: HUGE }, ..Options::default() },
-            Options { path: PathChoice::Optimal, constant: vec![0], accumulate: true, ..Options::default() },
-            Options { constant: vec![HUGE], ..Options::default() },
-            Options { path: PathChoice::Explicit(vec![vec![0, HUGE]]), ..Options::default() },
+            PlanOptions::default(),
+            PlanOptions { memory_limit: Some(0), ..PlanOptions::default() },
+            PlanOptions { memory_limit: Some(u64::MAX), in_parts: true, ..PlanOptions::default() },
+            PlanOptions { pipeline: PipelineChoice::Of { batches: HUGE, groups: HUGE }, ..PlanOptions::default() },
+            PlanOptions { path: PathChoice::Optimal, constant: vec![0], accumulate: true, ..PlanOptions::default() },
+            PlanOptions { constant: vec![HUGE], ..PlanOptions::default() },
+            PlanOptions { path: PathChoice::Explicit(vec![vec![0, HUGE]]), ..PlanOptions::default() },
         ];
         for (text, shapes) in expressions() {
             let Ok(shaped) = Problem::parse(text).unwrap().shapes(&shapes) else { continue };
@@ -169,7 +169,7 @@ mod tests {
         }
         let (text, shapes) = &expressions()[0];
         let error =
-            Problem::parse(text).unwrap().shapes(shapes).unwrap().plan(&Machine::default(), &Options::default());
+            Problem::parse(text).unwrap().shapes(shapes).unwrap().plan(&Machine::default(), &PlanOptions::default());
         assert_eq!(error.unwrap_err().to_string(), "tensor `mn` has more elements than a machine can address");
     }
 
@@ -191,7 +191,7 @@ mod tests {
                 "the machine cannot be planned for: ranks_per_node is 0",
             ),
         ] {
-            let error = shaped.plan(&machine, &Options::default()).unwrap_err().to_string();
+            let error = shaped.plan(&machine, &PlanOptions::default()).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }
     }

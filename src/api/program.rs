@@ -32,10 +32,10 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// whole.
 ///
 /// ```
-/// use einsum_dist::{DistTensor, Dtype, Machine, Options, Problem, World};
+/// use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
 /// use ndarray::{Array2, s};
 ///
-/// let options = Options { dtype: Dtype::Float64, ..Options::default() };
+/// let options = PlanOptions::default().dtype(Dtype::Float64);
 /// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![4, 6], vec![6, 5]])?;
 /// let world = World::in_process(2);
 /// let mut program = world.compile::<f64>(&shaped.plan(&Machine::new(2, 1), &options)?)?;
@@ -184,7 +184,7 @@ impl<T: Element> Program<T> {
     /// several boxes ([`Distribution::is_scattered`]) require copies.
     ///
     /// The first run with a nonzero beta compiles the plan a second time, unless the plan was made to
-    /// [`accumulate`](crate::Options::accumulate).
+    /// [`accumulate`](crate::PlanOptions::accumulate).
     ///
     /// # Errors
     /// As [`Program::run`]; also if `out` has the wrong shape.
@@ -252,10 +252,10 @@ impl<T: Element> Program<T> {
     /// previous one as soon as that has been consumed. Measurements start anew with part 0 and add up over the others.
     ///
     /// ```
-    /// # use einsum_dist::{DistTensor, Dtype, Machine, Options, Problem, World};
+    /// # use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
     /// # let world = World::single();
     /// // The result takes 80,000 bytes, the operands 16,000.
-    /// let options = Options { dtype: Dtype::Float64, memory_limit: Some(50_000), in_parts: true, ..Options::default() };
+    /// let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(50_000).in_parts(true);
     /// let plan = Problem::parse("mk,kn->mn")?.shapes(&[vec![100, 10], vec![10, 100]])?.plan(&Machine::default(), &options)?;
     /// let mut program = world.compile::<f64>(&plan)?;
     /// # let [left, right] =
@@ -326,7 +326,7 @@ impl<T: Element> Program<T> {
     }
 
     /// Makes the next run compute everything, including values that depend on constant operands
-    /// ([`crate::Options::constant`]) alone. Call it when constant operands have changed after all. A call on one rank
+    /// ([`crate::PlanOptions::constant`]) alone. Call it when constant operands have changed after all. A call on one rank
     /// is enough.
     pub fn renew(&mut self) {
         self.holds = false;

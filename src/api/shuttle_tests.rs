@@ -10,7 +10,7 @@ use super::{Error, Problem, World};
 use crate::dtype::Dtype;
 use crate::exec::{Fault, Injection, RunOptions};
 use crate::machine::Machine;
-use crate::plan::{AlgorithmName, Options, Plan};
+use crate::plan::{AlgorithmName, Plan, PlanOptions};
 use crate::sync::explore;
 
 /// Orders of each kind (random, or with few thread switches) per test. A run takes a third of a millisecond.
@@ -27,7 +27,7 @@ fn problem(algorithm: AlgorithmName) -> (&'static str, [Vec<usize>; 2]) {
 fn plan(ranks: usize, algorithm: AlgorithmName) -> Plan {
     let (expression, shapes) = problem(algorithm);
     let shaped = Problem::parse(expression).and_then(|problem| problem.shapes(&shapes));
-    let options = Options { algorithm: Some(algorithm), dtype: Dtype::Float64, ..Options::default() };
+    let options = PlanOptions { algorithm: Some(algorithm), dtype: Dtype::Float64, ..PlanOptions::default() };
     shaped.and_then(|shaped| shaped.plan(&Machine::new(ranks, 1), &options)).expect("a plan")
 }
 

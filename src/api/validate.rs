@@ -76,7 +76,7 @@ mod tests {
     use crate::distribution::{Axis, Cut, Distribution, Owners, Role};
     use crate::dtype::Dtype;
     use crate::machine::Machine;
-    use crate::plan::{FixedDistributions, Options, Plan};
+    use crate::plan::{FixedDistributions, Plan, PlanOptions};
 
     const HUGE: usize = usize::MAX;
 
@@ -125,8 +125,10 @@ mod tests {
         let shaped = Problem::parse("mk,kn->mn").unwrap().shapes(&[vec![4, 3], vec![3, 5]]).unwrap();
         for (distribution, says) in distributions() {
             let fixed = FixedDistributions { operands: vec![Some(distribution)], output: None };
-            let error =
-                shaped.plan(&Machine::new(2, 1), &Options { fixed, ..Options::default() }).unwrap_err().to_string();
+            let error = shaped
+                .plan(&Machine::new(2, 1), &PlanOptions { fixed, ..PlanOptions::default() })
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(says), "{error}");
         }
     }
@@ -135,7 +137,7 @@ mod tests {
     fn worlds_and_plans_of_other_sizes() {
         let plan = |ranks| {
             let shaped = Problem::parse("mk,kn->mn").unwrap().shapes(&[vec![4, 3], vec![3, 5]]).unwrap();
-            shaped.plan(&Machine::new(ranks, 1), &Options::default()).unwrap()
+            shaped.plan(&Machine::new(ranks, 1), &PlanOptions::default()).unwrap()
         };
         let world = World::in_process(2);
         let error = world.check_memory(&plan(4), 0).unwrap_err().to_string();

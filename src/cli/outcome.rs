@@ -4,7 +4,7 @@
 //! Deliberately absent: the result itself.
 
 use einsum_dist::Error;
-use einsum_dist::plan::{CheckReport, Measured, Seconds};
+use einsum_dist::report::{CheckReport, Measured, Seconds};
 
 use super::check::Overflow;
 

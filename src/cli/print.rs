@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use einsum_dist::io::output::display_path;
-use einsum_dist::plan::{ByLink, CheckReport, Measured, NodeReport, Report};
+use einsum_dist::report::{ByLink, CheckReport, Measured, NodeReport, Report};
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Plan, World};
 

@@ -1,6 +1,6 @@
 //! The consumers of the result, part by part: its norm, the check, the file.
 
-use einsum_dist::plan::CheckReport;
+use einsum_dist::report::CheckReport;
 use einsum_dist::{DistTensor, Element, NpyOutput, World};
 use num_complex::Complex;
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use einsum_dist::api::host;
 use einsum_dist::dtype::Dtype;
-use einsum_dist::plan::Seconds;
+use einsum_dist::report::Seconds;
 use einsum_dist::{DistTensor, Element, World};
 use num_complex::Complex;
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use einsum_dist::plan::PathChoice;
-use einsum_dist::{Error, Machine, Options, Problem, Result};
+use einsum_dist::{Error, Machine, PlanOptions, Problem, Result};
 use einsum_parser::{Expression, Form, IndexKind, Term};
 
 /// Maximum elements of any tensor with random operands, unless `--size` makes it larger.
@@ -94,7 +94,7 @@ impl Sizes {
             return Ok((shapes(1), false));
         }
         // The loop searches for a tree several times, so each search has to be quick.
-        let quick = Options { path: PathChoice::Greedy, ..Options::default() };
+        let quick = PlanOptions::default().path(PathChoice::Greedy);
         let mut default = MAX_EXTENT;
         while default > 1 {
             let shaped = problem.shapes(&shapes(default))?;

@@ -13,7 +13,7 @@ use einsum_dist::io::output::display_path;
 use einsum_dist::local_plan::Target;
 use einsum_dist::plan::{AlgorithmName, FixedDistributions, MAX_SIMULATED_RANKS, PipelineChoice, PlanError};
 use einsum_dist::tree::{Step, Tree};
-use einsum_dist::{Error, Machine, Options, Plan, Problem, Shaped, World};
+use einsum_dist::{Error, Machine, Plan, PlanOptions, Problem, Shaped, World};
 
 use super::args::Args;
 use super::check::budget;
@@ -98,7 +98,7 @@ impl RunConfig {
         if let Some(text) = &args.distribution {
             options.fixed = FixedDistributions::within(text, &tree, ranks).map_err(|error| of_flag(error.into()))?;
         }
-        let within = |memory_limit| shaped.plan_tree(&tree, &machine, &Options { memory_limit, ..options.clone() });
+        let within = |memory_limit| shaped.plan_tree(&tree, &machine, &options.clone().memory_limit(memory_limit));
         let (plan, check_bytes) = if args.check {
             budget::plan_beside(&tree, options.memory_limit, within)?
         } else {
@@ -194,11 +194,11 @@ fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
 }
 
 /// The plan for a single rank on the cores of one of several, including the core that is spare for communication.
-fn by_one(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &Options) -> Option<Plan> {
+fn by_one(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Option<Plan> {
     let (_, placement) = machine.placement()?;
     let spare = usize::from(placement.places.first()?.spare);
     let one = Machine { workers: machine.workers + spare, ..machine.part(0..1) };
-    let options = Options { algorithm: None, cut: Vec::new(), fixed: FixedDistributions::default(), ..options.clone() };
+    let options = options.clone().algorithm(None).cut(Vec::new()).fixed(FixedDistributions::default());
     if machine.ranks > 1 { shaped.plan_tree(tree, &one, &options).ok() } else { None }
 }
 
@@ -211,7 +211,7 @@ fn shared_target(world: &World, args: &Args, workers: usize) -> Result<Option<Ta
     Ok(gathered.first().and_then(|bytes| serde_json::from_slice(bytes).ok()).flatten())
 }
 
-fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options> {
+fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<PlanOptions> {
     let algorithm = match args.algorithm.as_str() {
         "auto" => None,
         name => Some(name.parse::<AlgorithmName>().map_err(|error| usage(format!("--algorithm: {error}")))?),
@@ -226,27 +226,25 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<Options>
         bytes => Ok(bytes),
     };
     let memory_limit = args.memory_limit.as_deref().map(limit).transpose();
-    Ok(Options {
-        dtype,
-        algorithm,
-        fixed: FixedDistributions::default(),
-        cut,
-        accumulate: args.accumulate.is_some(),
-        constant: Vec::new(),
-        memory_limit: memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?,
-        in_parts: true,
-        spread: false,
-        idle: args.idle,
-        reorder: args.reorder.parse().map_err(|error: String| usage(format!("--reorder: {error}")))?,
-        forbid_redistribution: args.forbid_redistribution,
-        pipeline: PipelineChoice::Auto,
-        step_by_step: false,
-        path: args.path.parse().map_err(|error: String| usage(format!("--path: {error}")))?,
-        path_seconds: args.path_time,
-        target,
-        layout: !args.no_layout,
-        kernel: args.kernel.parse().map_err(|error: String| usage(format!("--kernel: {error}")))?,
-    })
+    Ok(PlanOptions::default()
+        .dtype(dtype)
+        .algorithm(algorithm)
+        .fixed(FixedDistributions::default())
+        .cut(cut)
+        .accumulate(args.accumulate.is_some())
+        .constant(Vec::new())
+        .memory_limit(memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?)
+        .in_parts(true)
+        .idle(args.idle)
+        .reorder(args.reorder.parse().map_err(|error: String| usage(format!("--reorder: {error}")))?)
+        .forbid_redistribution(args.forbid_redistribution)
+        .pipeline(PipelineChoice::Auto)
+        .step_by_step(false)
+        .path(args.path.parse().map_err(|error: String| usage(format!("--path: {error}")))?)
+        .path_seconds(args.path_time)
+        .target(target)
+        .layout(!args.no_layout)
+        .kernel(args.kernel.parse().map_err(|error: String| usage(format!("--kernel: {error}")))?))
 }
 
 /// Refuses tensors that no address space can hold. Returns the elements of the largest operand or result.

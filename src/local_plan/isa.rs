@@ -14,12 +14,15 @@ pub enum Isa {
     Avx2,
     /// AVX-512 F, VL, DQ and BW.
     Avx512,
+    /// Advanced SIMD of AArch64.
     Neon,
 }
 
 impl Isa {
+    /// All instruction sets.
     pub const ALL: [Isa; 4] = [Isa::Generic, Isa::Avx2, Isa::Avx512, Isa::Neon];
 
+    /// Its name in machine files and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Isa::Generic => "generic",

@@ -29,7 +29,9 @@ pub(super) const MIN_STREAMED_OUT_BYTES: usize = 16 << 20;
 /// Bytes of data cache that one core can count on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Caches {
+    /// The first level.
     pub l1: usize,
+    /// The second level.
     pub l2: usize,
 }
 
@@ -43,9 +45,13 @@ impl Default for Caches {
 /// The part of a machine that one contraction may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Target {
+    /// The widest instructions to use.
     pub isa: Isa,
+    /// The origin of the micro-kernels.
     pub family: KernelFamily,
+    /// The caches of a core.
     pub caches: Caches,
+    /// The number of compute threads.
     pub threads: usize,
 }
 

@@ -10,9 +10,12 @@
 //! trees a single one, which amounts to choosing node by node. Deliberately absent: ranks in groups
 //! ([`super::groups`]), and pipelines.
 
-use super::context::PlanningContext;
-use super::{Candidate, PlanError};
-use crate::algorithm::{Algorithm, Cost, carried};
+use std::ops::Range;
+
+use super::error::PlanError;
+use super::search_space::{SearchSpace, UnaryPlacement};
+use super::structure::Candidate;
+use crate::algorithm::{Algorithm, Cost};
 use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;
 use crate::tree::{NodeId, Step, Tree};
@@ -50,6 +53,8 @@ enum Table {
 pub struct Choice {
     /// `None` for steps other than contractions.
     pub algorithm: Option<Algorithm>,
+    /// Its ranks; `None`: all.
+    pub group: Option<Range<usize>>,
     /// The cheapest candidates, for display.
     pub considered: Vec<Candidate>,
 }
@@ -72,9 +77,9 @@ impl Tables {
     /// Builds the tables, leaves first.
     ///
     /// # Errors
-    /// As [`PlanningContext::candidates`].
-    pub fn new(context: &PlanningContext) -> Result<Tables, PlanError> {
-        let PlanningContext { tree, cost, .. } = context;
+    /// As [`SearchSpace::candidates`].
+    pub fn new(space: &SearchSpace) -> Result<Tables, PlanError> {
+        let SearchSpace { tree, cost, .. } = space;
         let keep = match tree.nodes.len() {
             steps if steps <= MAX_FULL_TABLE_NODES => usize::MAX,
             steps if steps <= MAX_PRUNED_TABLE_NODES => PRUNED_TABLE_ENTRIES,
@@ -83,7 +88,7 @@ impl Tables {
         let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
         let mut all_considered = Vec::with_capacity(tree.nodes.len());
         for node in 0..tree.nodes.len() {
-            let search = AlgorithmSearch { tree, cost, context, tables: &tables };
+            let search = AlgorithmSearch { tree, cost, space, tables: &tables };
             let (table, shown) = match search.table(node)? {
                 Table::Entries(mut entries) => {
                     entries.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
@@ -92,7 +97,7 @@ impl Tables {
                     let shown = considered(tree, priced);
                     let by_own_cost = |a: &Entry, b: &Entry| a.own.total_cmp(&b.own);
                     let contracts = matches!(tree.nodes[node].step, Step::Contract { .. });
-                    let kept = if contracts && context.options.step_by_step {
+                    let kept = if contracts && space.arguments.step_by_step {
                         entries.into_iter().min_by(by_own_cost).into_iter().collect()
                     } else {
                         best(entries, keep)
@@ -127,7 +132,7 @@ impl Tables {
                 let how = describe(tree, algorithm);
                 let mut considered = self.considered[node].clone();
                 considered.iter_mut().for_each(|candidate| candidate.chosen = candidate.how == how);
-                chosen.push((node, Choice { algorithm: Some(algorithm.clone()), considered }));
+                chosen.push((node, Choice { algorithm: Some(algorithm.clone()), group: None, considered }));
             }
             match tree.nodes[node].step {
                 Step::Leaf { .. } => {}
@@ -142,10 +147,10 @@ impl Tables {
 /// Selects the algorithm of each contraction, with the candidates that were considered.
 ///
 /// # Errors
-/// As [`PlanningContext::candidates`].
-pub fn algorithms(context: &PlanningContext) -> Result<Vec<Choice>, PlanError> {
-    let PlanningContext { tree, cost, options, .. } = context;
-    let tables = Tables::new(context)?;
+/// As [`SearchSpace::candidates`].
+pub fn algorithms(space: &SearchSpace) -> Result<Vec<Choice>, PlanError> {
+    let SearchSpace { tree, cost, options, .. } = space;
+    let tables = Tables::new(space)?;
     let root = tree.root();
     let mut chosen: Vec<Choice> = tree.nodes.iter().map(|_| Choice::default()).collect();
     let Table::Entries(entries) = &tables.tables[root] else { return Ok(chosen) };
@@ -193,7 +198,7 @@ pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, 
 struct AlgorithmSearch<'a> {
     tree: &'a Tree,
     cost: &'a Cost<'a>,
-    context: &'a PlanningContext<'a>,
+    space: &'a SearchSpace<'a>,
     tables: &'a [Table],
 }
 
@@ -204,7 +209,7 @@ impl AlgorithmSearch<'_> {
 
     fn table(&self, node: NodeId) -> Result<Table, PlanError> {
         Ok(match &self.tree.nodes[node].step {
-            Step::Leaf { .. } => match self.context.fixed(node) {
+            Step::Leaf { .. } => match self.space.fixed(node) {
                 Some(distribution) => Table::Entries(vec![Entry {
                     distribution,
                     seconds: 0.0,
@@ -222,25 +227,13 @@ impl AlgorithmSearch<'_> {
         })
     }
 
-    /// A unary step keeps a distribution that it can carry. Inputs with another one are redistributed to the preferred
-    /// distribution before the step; results that are partial sums are, after it.
     fn unary(&self, node: NodeId, input: NodeId, entries: &[Entry]) -> Vec<Entry> {
-        let (from, out) = (self.labels(input), self.labels(node));
         let step = |(at, entry): (usize, &Entry)| {
-            let (mut source, mut seconds) = (entry.distribution.clone(), entry.seconds);
-            if carried(&source, from, out).is_none() {
-                let wanted = self.context.preferred(from);
-                seconds += self.cost.redistribution(from, &source, &wanted);
-                source = wanted;
-            }
-            let mut distribution = carried(&source, from, out).unwrap_or_else(Distribution::single);
-            seconds += self.cost.unary(from, out, &distribution);
-            if distribution.summands() > 1 {
-                let wanted = self.context.preferred(out);
-                seconds += self.cost.redistribution(out, &distribution, &wanted);
-                distribution = wanted;
-            }
-            Entry { distribution, seconds, own: seconds - entry.seconds, algorithm: None, inputs: [at, 0] }
+            let UnaryPlacement { step, after, seconds, .. } =
+                self.space.unary(self.labels(input), self.labels(node), &entry.distribution);
+            let seconds = seconds.into_iter().fold(entry.seconds, |all, seconds| all + seconds);
+            let own = seconds - entry.seconds;
+            Entry { distribution: after.unwrap_or(step), seconds, own, algorithm: None, inputs: [at, 0] }
         };
         entries.iter().enumerate().map(step).collect()
     }
@@ -253,8 +246,8 @@ impl AlgorithmSearch<'_> {
         });
         let mut options_by_input: [Vec<(Distribution, f64, usize)>; 2] = [Vec::new(), Vec::new()];
         let mut entries = Vec::new();
-        for algorithm in self.context.candidates(node, kinds)? {
-            let (needs, own) = self.context.contraction(node, inputs, &algorithm, input_distributions);
+        for algorithm in self.space.candidates(node, kinds)? {
+            let (needs, own) = self.space.contraction(node, inputs, &algorithm, input_distributions);
             let mut seconds = own;
             let mut from = [0; 2];
             for (side, wanted) in [needs.left, needs.right].into_iter().enumerate() {
@@ -293,7 +286,8 @@ mod tests {
     use crate::algorithm::Distributions;
     use crate::dims::classify;
     use crate::machine::Machine;
-    use crate::plan::Options;
+    use crate::plan::options::PlanOptions;
+    use crate::plan::search_arguments::SearchArguments;
     use crate::tree::Node;
 
     /// A pseudo-random number generator.
@@ -338,32 +332,31 @@ mod tests {
     }
 
     /// The candidates of every contraction, with their distributions and seconds.
-    fn candidates(context: &PlanningContext) -> Vec<Vec<(Algorithm, Distributions, f64)>> {
-        let of = |node: usize| match &context.tree.nodes[node].step {
+    fn candidates(space: &SearchSpace) -> Vec<Vec<(Algorithm, Distributions, f64)>> {
+        let of = |node: usize| match &space.tree.nodes[node].step {
             Step::Contract { left, right, kinds } => {
-                let all = context.candidates(node, kinds).unwrap().into_iter();
+                let all = space.candidates(node, kinds).unwrap().into_iter();
                 all.map(|algorithm| {
-                    let (needs, seconds) = context.contraction(node, [*left, *right], &algorithm, [None, None]);
+                    let (needs, seconds) = space.contraction(node, [*left, *right], &algorithm, [None, None]);
                     (algorithm, needs, seconds)
                 })
                 .collect()
             }
             _ => Vec::new(),
         };
-        (0..context.tree.nodes.len()).map(of).collect()
+        (0..space.tree.nodes.len()).map(of).collect()
     }
 
     /// The seconds of the whole tree when contraction `node` uses its candidate `picked[node]`.
-    fn whole(context: &PlanningContext, all: &[Vec<(Algorithm, Distributions, f64)>], picked: &[usize]) -> f64 {
+    fn whole(space: &SearchSpace, all: &[Vec<(Algorithm, Distributions, f64)>], picked: &[usize]) -> f64 {
         let mut seconds = 0.0;
-        for (node, step) in context.tree.nodes.iter().enumerate() {
+        for (node, step) in space.tree.nodes.iter().enumerate() {
             let Step::Contract { left, right, .. } = step.step else { continue };
             let (_, needs, own) = &all[node][picked[node]];
             seconds += own;
             for (input, wanted) in [(left, &needs.left), (right, &needs.right)] {
                 if let Some((_, distribution, _)) = all[input].get(picked[input]) {
-                    seconds +=
-                        context.cost.redistribution(&context.tree.nodes[input].labels, &distribution.out, wanted);
+                    seconds += space.cost.redistribution(&space.tree.nodes[input].labels, &distribution.out, wanted);
                 }
             }
         }
@@ -372,16 +365,15 @@ mod tests {
 
     #[test]
     fn no_other_choice_takes_less() {
-        let (machine, options) = ([2, 4, 6].map(|ranks| Machine::new(ranks, 1)), Options::default());
+        let (machine, options) = ([2, 4, 6].map(|ranks| Machine::new(ranks, 1)), PlanOptions::default());
         let mut numbers = Numbers(3);
         let (mut trees, mut not_local) = (0, 0);
         while trees < 200 {
             let contractions = 1 + numbers.below(5);
             let tree = random_tree(&mut numbers, contractions);
             let machine = &machine[numbers.below(3)];
-            let cost = Cost { machine, dtype: options.dtype, extents: &tree.extents };
-            let context = PlanningContext { tree: &tree, machine, options: &options, cost, uncut: &[] };
-            let all = candidates(&context);
+            let space = SearchSpace::new(&tree, machine, &options, SearchArguments::new(&options));
+            let all = candidates(&space);
             let combinations: f64 = all.iter().map(|candidates| candidates.len().max(1) as f64).product();
             if combinations > 2e4 {
                 continue;
@@ -390,16 +382,16 @@ mod tests {
             let mut least = f64::INFINITY;
             // Enumerates all combinations, like an odometer.
             loop {
-                least = least.min(whole(&context, &all, &picked));
+                least = least.min(whole(&space, &all, &picked));
                 let Some(next) = (0..all.len()).find(|&node| picked[node] + 1 < all[node].len()) else { break };
                 picked[next] += 1;
                 picked[..next].fill(0);
             }
-            let chosen: Vec<_> = algorithms(&context).unwrap().into_iter().map(|choice| choice.algorithm).collect();
+            let chosen: Vec<_> = algorithms(&space).unwrap().into_iter().map(|choice| choice.algorithm).collect();
             let picked: Vec<usize> = (0..all.len())
                 .map(|node| all[node].iter().position(|(a, ..)| Some(a) == chosen[node].as_ref()).unwrap_or(0))
                 .collect();
-            let seconds = whole(&context, &all, &picked);
+            let seconds = whole(&space, &all, &picked);
             assert!(seconds <= least * (1.0 + 1e-9), "{seconds} of {least}: {tree:?}");
             trees += 1;
             not_local += usize::from(chosen.iter().flatten().any(|algorithm| *algorithm != Algorithm::Local));

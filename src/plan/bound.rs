@@ -6,6 +6,26 @@
 //! Kumar and Rouse (2022). Both count the words that a rank needs. It already holds a p-th of the three tensors, which
 //! is subtracted.
 
+use std::ops::Range;
+
+use super::structure::{Plan, Source, Value};
+use crate::algorithm::Residency;
+use crate::dims::Label;
+
+/// See [`Plan::lower_bound_bytes`].
+pub fn bytes(plan: &Plan, value: &Value) -> Option<f64> {
+    let Source::Contract { kinds, algorithm, group, .. } = &value.source else { return None };
+    if algorithm.kind().residency() != Residency::Distributed {
+        return None;
+    }
+    let size = |kind: &[Label]| kind.iter().map(|l| plan.extents[l.0 as usize] as f64).product();
+    let element = plan.dtype.size() as f64;
+    let memory = plan.memory_limit.map(|limit| limit as f64 / element);
+    let (c, m, n, k) = (size(&kinds.c), size(&kinds.m), size(&kinds.n), size(&kinds.k));
+    let ranks = group.as_ref().map_or(plan.ranks(), Range::len);
+    Some(words(c, m, n, k, ranks as f64, memory) * element)
+}
+
 /// Returns the bound in words. `c`, `m`, `n` and `k` are the products of the extents of each kind, and `memory` is in
 /// words per rank.
 pub fn words(c: f64, m: f64, n: f64, k: f64, ranks: f64, memory: Option<f64>) -> f64 {

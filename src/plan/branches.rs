@@ -12,6 +12,14 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
+use super::context::PlanningContext;
+use super::distribute;
+use super::error::PlanError;
+use super::packing::busiest;
+use super::reuse::lasting;
+use super::search_arguments::SearchArguments;
+use super::search_space::SearchSpace;
+use super::structure::Plan;
 use crate::local_plan::MIN_PARALLEL_MULTIPLY_ADDS;
 use crate::tree::{NodeId, Step, Tree};
 
@@ -27,11 +35,30 @@ const SECTION_OVERHEAD: f64 = 2e5;
 /// Branches must take at most this share of the time of sequential steps.
 const MAX_TIME_SHARE: f64 = 0.8;
 
+/// Memory that branches may use, as a factor of the sequential plan's.
+const MAX_MEMORY_FACTOR: u64 = 2;
+
+/// Lets small subtrees run side by side on one rank, if that is faster and memory suffices. `tree` is the one that the
+/// plan was made of.
+///
+/// # Errors
+/// As [`distribute::whole_tree`].
+pub fn side_by_side(context: &PlanningContext, tree: &Tree, plan: Plan) -> Result<Plan, PlanError> {
+    let PlanningContext { machine, options, .. } = *context;
+    let split = if machine.ranks == 1 { split(tree, machine.workers) } else { None };
+    let Some(SideBySide { tree, branches }) = split else { return Ok(plan) };
+    let space = SearchSpace::new(&tree, machine, options, SearchArguments::new(options));
+    let split = lasting(distribute::whole_tree(context, &space, &branches)?, false);
+    let (least, most) = (busiest(&plan).0, busiest(&split).0);
+    let fits = most <= MAX_MEMORY_FACTOR * least && options.memory_limit.is_none_or(|limit| most <= limit);
+    Ok(if fits { Plan { path: plan.path, ..split } } else { plan })
+}
+
 /// A tree whose first steps form branches.
 #[derive(Debug)]
-pub struct SideBySide {
-    pub tree: Tree,
-    pub branches: Vec<Range<NodeId>>,
+struct SideBySide {
+    tree: Tree,
+    branches: Vec<Range<NodeId>>,
 }
 
 /// A subtree of small steps, by its root.
@@ -56,7 +83,7 @@ impl PartialOrd for Piece {
 }
 
 /// Splits a tree into branches for `workers` workers; `None` if that gains too little.
-pub fn side_by_side(tree: &Tree, workers: usize) -> Option<SideBySide> {
+fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
     if workers < 2 {
         return None;
     }

@@ -1,19 +1,20 @@
 //! Candidate algorithms of a node: every algorithm with every choice of dimensions, except those that the user ruled
 //! out.
 
-use super::{Options, PlanError};
+use super::error::PlanError;
+use super::options::PlanOptions;
+use super::search_arguments::SearchArguments;
 use crate::algorithm::{Algorithm, AlgorithmName, Residency, Setting};
 use crate::dims::{Kind, Kinds, Label};
 use crate::machine::Machine;
 
 /// Generates the candidates of nodes.
 pub struct Candidates<'a> {
-    pub options: &'a Options,
+    pub options: &'a PlanOptions,
     pub names: &'a [String],
     pub extents: &'a [usize],
     pub machine: &'a Machine,
-    /// Dimensions that must not be cut.
-    pub uncut: &'a [Label],
+    pub arguments: SearchArguments<'a>,
 }
 
 impl Candidates<'_> {
@@ -26,13 +27,13 @@ impl Candidates<'_> {
         let named: Vec<Algorithm> = self
             .all(kinds, out)
             .into_iter()
-            .filter(|algorithm| algorithm.cuts().iter().all(|cut| !self.uncut.contains(cut)))
+            .filter(|algorithm| algorithm.cuts().iter().all(|cut| !self.arguments.uncut.contains(cut)))
             // On one rank all algorithms amount to the local one, so others are listed only if forced.
             .filter(|algorithm| {
                 forced.is_some() || self.ranks() > 1 || algorithm.kind().residency() == Residency::Alone
             })
             .collect();
-        let named = if self.options.spread && self.ranks() > 1 { without_whole_tensors(named) } else { named };
+        let named = if self.arguments.spread && self.ranks() > 1 { without_whole_tensors(named) } else { named };
         if let (true, Some(algorithm)) = (named.is_empty(), forced) {
             return Err(self.no_algorithm(algorithm, node));
         }
@@ -47,16 +48,16 @@ impl Candidates<'_> {
 
     /// Every choice of parameters of the algorithm that the user forced, or of all.
     fn all(&self, kinds: &Kinds, out: &[Label]) -> Vec<Algorithm> {
-        let Candidates { options, extents, machine, uncut, .. } = *self;
+        let Candidates { options, extents, machine, arguments, .. } = *self;
         let asked = |name: &AlgorithmName| options.algorithm.is_none_or(|forced| forced == *name);
-        let memory = options.memory_limit.map(|bytes| bytes as f64 / options.dtype.size() as f64);
+        let memory = arguments.memory.map(|bytes| bytes as f64 / options.dtype.size() as f64);
         let setting = Setting {
             kinds,
             out,
             extents,
             machine,
             dtype: options.dtype,
-            uncut,
+            uncut: arguments.uncut,
             memory,
             idle: options.idle,
             forced: options.algorithm.is_some(),

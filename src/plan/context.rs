@@ -1,116 +1,68 @@
-//! The planning context of a tree: candidate algorithms and distributions, and their predicted costs.
+//! What every pass reads: the request, and prices that searches share.
+//!
+//! Invariant: built once for a plan, from a request that has been checked. Deliberately absent: what changes between
+//! searches ([`SearchArguments`](super::search_arguments::SearchArguments)).
 
-use super::candidates::Candidates;
-use super::{Options, PlanError};
-use crate::algorithm::{Algorithm, AlgorithmName, Cost, Distributions, Residency, Tensor};
-use crate::dims::{Kinds, Label};
-use crate::distribution::Distribution;
-use crate::machine::Machine;
-use crate::tree::{NodeId, Step, Tree};
+use std::cell::RefCell;
 
-/// A tree, a machine, and the choices that the user has fixed.
+use super::error::PlanError;
+use super::layout::{self, Prices};
+use super::options::PlanOptions;
+use crate::machine::{MAX_RANKS, Machine};
+use crate::tree::Tree;
+
+/// A request for a plan.
 pub struct PlanningContext<'a> {
+    pub expression: &'a str,
+    /// The tree as the path search left it.
     pub tree: &'a Tree,
     pub machine: &'a Machine,
-    pub options: &'a Options,
-    pub cost: Cost<'a>,
-    /// Dimensions that must not be distributed.
-    pub uncut: &'a [Label],
+    pub options: &'a PlanOptions,
+    /// Prices of local contractions that were evaluated before.
+    prices: RefCell<Prices>,
 }
 
-impl PlanningContext<'_> {
-    fn labels(&self, node: NodeId) -> &[Label] {
-        &self.tree.nodes[node].labels
-    }
-
-    /// The distribution that the user prescribes for a node, if it is an operand and has one.
-    pub fn fixed(&self, node: NodeId) -> Option<Distribution> {
-        match self.tree.nodes[node].step {
-            Step::Leaf { operand } => self.options.fixed.operands.get(operand).cloned().flatten(),
-            _ => None,
+impl<'a> PlanningContext<'a> {
+    /// Checks the request: constant operands exist, the machine can be planned for, the dimensions to cut exist, and
+    /// the tensors fit an address space.
+    pub fn new(
+        expression: &'a str,
+        tree: &'a Tree,
+        machine: &'a Machine,
+        options: &'a PlanOptions,
+    ) -> Result<PlanningContext<'a>, PlanError> {
+        if let Some(&operand) = options.constant.iter().find(|&&operand| operand >= tree.operands) {
+            return Err(PlanError::Constant { operand, operands: tree.operands });
         }
-    }
-
-    /// The default distribution of a tensor that nothing else determines: cut along its longest dimension that is not
-    /// part of a diagonal.
-    pub fn preferred(&self, labels: &[Label]) -> Distribution {
-        let once = |label: &Label| labels.iter().filter(|&l| l == label).count() == 1;
-        let undistributed =
-            self.machine.ranks == 1 || self.options.algorithm.map(AlgorithmName::residency) == Some(Residency::Alone);
-        let longest = (0..labels.len())
-            .filter(|&dim| once(&labels[dim]) && !self.uncut.contains(&labels[dim]))
-            // The first of equal extents: blocks of an outer dimension are dense.
-            .min_by_key(|&dim| std::cmp::Reverse(self.tree.extent(labels[dim])));
-        match longest {
-            Some(dim) if !undistributed => Distribution::cut(dim, self.machine.ranks),
-            _ => Distribution::single(),
+        if machine.ranks == 0 || machine.workers == 0 {
+            return Err(PlanError::NoRanks);
         }
-    }
-
-    /// The algorithms that could contract a node.
-    ///
-    /// # Errors
-    /// The user forced an algorithm or a cut that the node does not support.
-    pub fn candidates(&self, node: NodeId, kinds: &Kinds) -> Result<Vec<Algorithm>, PlanError> {
-        let PlanningContext { tree, machine, options, uncut, .. } = *self;
-        let (names, extents) = (tree.names.as_slice(), tree.extents.as_slice());
-        let candidates = Candidates { options, names, extents, machine, uncut };
-        candidates.of(&tree.step_text(node), kinds, self.labels(node))
-    }
-
-    /// Returns the distributions that an algorithm requires and produces, and the seconds of the contraction.
-    /// `input_distributions` are the current distributions of the inputs (`None`: free). Unless rank 0 is alone, the
-    /// contractions at the leaves of the tree include the synchronisation overhead, as ranks begin to wait for each
-    /// other there.
-    pub fn contraction(
-        &self,
-        node: NodeId,
-        inputs: [NodeId; 2],
-        algorithm: &Algorithm,
-        input_distributions: [Option<&Distribution>; 2],
-    ) -> (Distributions, f64) {
-        let (needs, seconds) = self.by_itself(node, inputs, algorithm, input_distributions);
-        let waits = algorithm.kind().residency() != Residency::Alone;
-        let first = waits && inputs.into_iter().all(|input| self.is_given(input));
-        (needs, if first { seconds + self.machine.sync_overhead } else { seconds })
-    }
-
-    /// Whether a node is an operand, or unary steps over one.
-    fn is_given(&self, mut node: NodeId) -> bool {
-        while let Step::Unary { input, .. } = self.tree.nodes[node].step {
-            node = input;
+        if machine.ranks > MAX_RANKS {
+            return Err(PlanError::TooManyRanks { ranks: machine.ranks, most: MAX_RANKS });
         }
-        matches!(self.tree.nodes[node].step, Step::Leaf { .. })
-    }
-
-    fn by_itself(
-        &self,
-        node: NodeId,
-        [left, right]: [NodeId; 2],
-        algorithm: &Algorithm,
-        inputs: [Option<&Distribution>; 2],
-    ) -> (Distributions, f64) {
-        let needs =
-            algorithm.distributions(self.labels(left), self.labels(right), self.labels(node), self.machine.ranks);
-        if let Some(needs) = needs {
-            return (needs, self.cost.contraction(algorithm, self.labels(left), self.labels(right), self.labels(node)));
+        machine.check().map_err(PlanError::Machine)?;
+        if let Some(unknown) = options.cut.iter().find(|cut| !tree.names.contains(cut)) {
+            return Err(PlanError::UnknownCut(unknown.clone()));
         }
-        // Inputs stay in place if they hold final values; partial sums are redistributed first.
-        let in_place = |input: NodeId, at: Option<&Distribution>| {
-            at.filter(|at| at.summands() == 1).cloned().unwrap_or_else(|| self.preferred(self.labels(input)))
-        };
-        let fixed = self.options.fixed.output.clone().filter(|at| node == self.tree.root() && at.summands() == 1);
-        let out = fixed.unwrap_or_else(|| self.preferred(self.labels(node)));
-        let needs = Distributions { left: in_place(left, inputs[0]), right: in_place(right, inputs[1]), out };
-        let tensors = [(left, &needs.left), (right, &needs.right), (node, &needs.out)];
-        let tensors = tensors.map(|(node, distribution)| self.tensor(node, distribution));
-        let seconds = self.cost.slicing(algorithm, &tensors);
-        (needs, seconds)
+        for node in &tree.nodes {
+            // 16 bytes is the largest element type; empty dimensions must not hide an overflow of the others.
+            let mut sizes = node.labels.iter().map(|&label| tree.extent(label).max(1));
+            if sizes
+                .try_fold(16usize, |bytes, extent| bytes.checked_mul(extent))
+                .is_none_or(|b| b > isize::MAX as usize)
+            {
+                return Err(PlanError::TooLarge(tree.term(&node.labels)));
+            }
+        }
+        Ok(PlanningContext { expression, tree, machine, options, prices: RefCell::default() })
     }
 
-    fn tensor(&self, node: NodeId, distribution: &Distribution) -> Tensor {
-        let labels = self.tree.nodes[node].labels.clone();
-        let shape = self.tree.shape(&labels);
-        Tensor { node, labels, shape, distribution: distribution.clone(), buffer: None, window: None }
+    /// A tree with the cheapest memory layouts of its intermediates, if the options allow other ones than written.
+    pub fn arranged(&self, tree: &Tree) -> Tree {
+        let PlanOptions { dtype, layout, target, .. } = *self.options;
+        match target.filter(|_| layout) {
+            Some(target) => layout::arrange(tree, dtype, &target, &mut self.prices.borrow_mut()),
+            None => tree.clone(),
+        }
     }
 }

@@ -1,22 +1,24 @@
-//! Turns chosen algorithms into the values of a plan: assigns distributions and inserts redistributions.
+//! Turns chosen algorithms into the values of a plan: emits steps, with the redistributions between them.
 //!
 //! The consumer of an operand chooses its distribution, unless the user prescribes it. An intermediate keeps the
 //! distribution that its step produces; if its consumer requires another one, the redistribution is a step of its own.
-//! Unary steps over such free operands adopt the distribution that the consumer of their result requires.
+//! Unary steps over such free operands adopt the distribution that the consumer of their result requires; all others
+//! are placed by [`SearchSpace::unary`], which prices them in the search too.
 
 use std::ops::Range;
 
-use super::algorithm_selection::Choice;
+use super::algorithm_selection::{self, Choice};
 use super::context::PlanningContext;
-use super::groups::{Assigned, Grouping};
-use super::pipeline::{Pipelining, Stages};
-use super::{Options, Pipeline, Plan, PlanError, ResultResidency, Source, Value, algorithm_selection, lower, path};
-use crate::algorithm::{Cost, Distributions, carried};
+use super::error::PlanError;
+use super::search_arguments::SearchArguments;
+use super::search_space::{SearchSpace, UnaryPlacement};
+use super::structure::{Plan, ResultResidency, Source, Value};
+use super::{lower, path};
+use crate::algorithm::Distributions;
 use crate::dims::Label;
 use crate::distribution::{Axis, Distribution, Role};
-use crate::machine::{MAX_RANKS, Machine};
 use crate::schedule::ReuseScope;
-use crate::tree::{NodeId, Step, Tree, UnaryOp};
+use crate::tree::{NodeId, Step, UnaryOp};
 
 /// If the predicted times of two plans differ by less than this factor, neither is known to be faster.
 const MAX_EQUAL_TIME_RATIO: f64 = 1.05;
@@ -31,105 +33,65 @@ enum TensorPlacement {
 }
 
 struct Planner<'a> {
-    tree: &'a Tree,
-    machine: &'a Machine,
-    options: &'a Options,
-    context: PlanningContext<'a>,
+    space: &'a SearchSpace<'a>,
     /// By node.
     chosen: Vec<Choice>,
-    /// By node, its ranks; `None`: all.
-    groups: Vec<Option<Range<usize>>>,
     placed: Vec<TensorPlacement>,
     values: Vec<Value>,
 }
 
-/// Plans a tree. Dimensions in `uncut` must not be distributed; `branches` are ranges of nodes that run concurrently as
-/// branches.
+/// Plans a tree with the algorithms that are cheapest for all of it together ([`algorithm_selection`]). `branches` are
+/// ranges of nodes that run concurrently as branches.
 ///
-/// If both are empty, other plans may replace the one that [`algorithm_selection`] finds:
-/// - a pipeline, if it is predicted to be clearly faster or the user requests one;
-/// - else the plan in which each step chooses its own algorithm, if it moves less and takes about as long;
-/// - and groups of ranks, if they are faster than the plan so far and move no more.
-pub fn distribute(
-    expression: &str,
-    tree: &Tree,
-    machine: &Machine,
-    options: &Options,
-    uncut: &[Label],
+/// # Errors
+/// A prescribed distribution that is not possible, and those of [`emit`].
+pub fn whole_tree(
+    context: &PlanningContext,
+    space: &SearchSpace,
     branches: &[Range<NodeId>],
 ) -> Result<Plan, PlanError> {
-    let whole = (tree, machine, options);
-    let plan = planned(expression, whole, uncut, branches, None)?;
-    if !uncut.is_empty() || !branches.is_empty() {
-        return Ok(plan);
-    }
-    if let Some(Stages { pipeline, contractions }) =
-        (Pipelining { tree, machine, options }).best(plan.seconds() - machine.startup_seconds)
-    {
-        let label = pipeline.label;
-        let pipelined = planned(expression, whole, &[label], &[], Some((Some(pipeline), contractions)))?;
-        return Ok(Plan { ungrouped: Some(plan.seconds()), ..pipelined });
-    }
-    let received =
-        |plan: &Plan| -> u64 { plan.sampled_ranks().into_iter().map(|rank| lower::bytes_received(plan, rank)).sum() };
-    let several = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).nth(1).is_some();
-    let differs = machine.ranks > 1 && !options.step_by_step && (several || !options.fixed.is_empty());
-    let by_step = Options { step_by_step: true, ..options.clone() };
-    // The choice of one step may force a later redistribution that the user forbids.
-    let by_step = differs.then(|| planned(expression, (tree, machine, &by_step), &[], &[], None)).and_then(Result::ok);
-    let better =
-        |steps: &Plan| steps.seconds() <= MAX_EQUAL_TIME_RATIO * plan.seconds() && received(steps) < received(&plan);
-    let plan = by_step.filter(better).unwrap_or(plan);
-    let Some(contractions) = (Grouping { tree, machine, options }).best() else { return Ok(plan) };
-    let grouped = planned(expression, whole, &[], &[], Some((None, contractions)))?;
-    let better = grouped.seconds() < plan.seconds() && received(&grouped) <= received(&plan);
-    Ok(if better { Plan { ungrouped: Some(plan.seconds()), ..grouped } } else { plan })
+    fits(space)?;
+    emit(context, space, algorithm_selection::algorithms(space)?, branches)
 }
 
-/// The ranks and algorithms of contractions by node, and the pipeline if there is one.
-type Groups = (Option<Pipeline>, Vec<Option<Assigned>>);
+/// Replaces a plan by the one in which each step has the algorithm that is cheapest for it alone, if that moves less
+/// and takes about as long: predictions are not exact.
+pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Plan {
+    let SearchSpace { tree, machine, options, arguments, .. } = *space;
+    let several = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).nth(1).is_some();
+    let differs = machine.ranks > 1 && !arguments.step_by_step && (several || !options.fixed.is_empty());
+    if !differs || !arguments.uncut.is_empty() || plan.pipeline.is_some() {
+        return plan;
+    }
+    let space = SearchSpace::new(tree, machine, options, SearchArguments { step_by_step: true, ..arguments });
+    // The choice of one step may force a later redistribution that the user forbids.
+    let Ok(steps) = whole_tree(context, &space, &[]) else { return plan };
+    let as_fast = steps.seconds() <= MAX_EQUAL_TIME_RATIO * plan.seconds();
+    if as_fast && lower::all_bytes_received(&steps) < lower::all_bytes_received(&plan) { steps } else { plan }
+}
 
-fn planned(
-    expression: &str,
-    (tree, machine, options): (&Tree, &Machine, &Options),
-    uncut: &[Label],
+/// Builds the plan of a tree whose contractions have these algorithms, by node.
+///
+/// # Errors
+/// A redistribution that the user forbids.
+pub fn emit(
+    context: &PlanningContext,
+    space: &SearchSpace,
+    chosen: Vec<Choice>,
     branches: &[Range<NodeId>],
-    groups: Option<Groups>,
 ) -> Result<Plan, PlanError> {
-    fits(tree, machine, options, uncut)?;
-    let cost = Cost { machine, dtype: options.dtype, extents: &tree.extents };
-    let context = PlanningContext { tree, machine, options, cost, uncut };
-    let (pipeline, chosen, groups) = match groups {
-        None => {
-            let chosen = algorithm_selection::algorithms(&context)?;
-            let groups = chosen.iter().map(|_| None).collect();
-            (None, chosen, groups)
-        }
-        Some((pipeline, contractions)) => {
-            let (groups, chosen) = contractions.into_iter().map(Option::unzip).unzip();
-            let chosen: Vec<Option<Choice>> = chosen;
-            (pipeline, chosen.into_iter().map(Option::unwrap_or_default).collect(), groups)
-        }
-    };
-    let mut planner = Planner {
-        tree,
-        machine,
-        options,
-        context,
-        chosen,
-        groups,
-        placed: Vec::with_capacity(tree.nodes.len()),
-        values: Vec::with_capacity(tree.nodes.len()),
-    };
-    let mut starts = Vec::with_capacity(tree.nodes.len());
-    for node in 0..tree.nodes.len() {
+    let SearchSpace { tree, machine, options, arguments, .. } = *space;
+    let steps = tree.nodes.len();
+    let mut planner = Planner { space, chosen, placed: Vec::with_capacity(steps), values: Vec::with_capacity(steps) };
+    let mut starts = Vec::with_capacity(steps);
+    for node in 0..steps {
         starts.push(planner.values.len());
         let placed = planner.node(node)?;
         planner.placed.push(placed);
     }
     starts.push(planner.values.len());
-    let planned = branches.iter().map(|branch| starts[branch.start]..starts[branch.end]);
-    let planned = planned.filter(|branch| !branch.is_empty()).collect();
+    let branches = branches.iter().map(|branch| starts[branch.start]..starts[branch.end]);
+    let branches = branches.filter(|branch| !branch.is_empty()).collect();
     planner.result()?;
     let mut leaves = vec![0; tree.operands];
     for (id, value) in planner.values.iter().enumerate() {
@@ -138,7 +100,7 @@ fn planned(
         }
     }
     Ok(Plan {
-        expression: expression.to_owned(),
+        expression: context.expression.to_owned(),
         dtype: options.dtype,
         machine: machine.clone(),
         names: tree.names.clone(),
@@ -149,42 +111,20 @@ fn planned(
         leaves,
         constant: options.constant.clone(),
         values: planner.values,
-        branches: planned,
-        pipeline,
+        branches,
+        pipeline: None,
         ungrouped: None,
         accumulate: options.accumulate,
         path: path::path(tree),
-        memory_limit: options.memory_limit,
+        memory_limit: arguments.memory,
         kernel: options.kernel,
         target: options.target,
     })
 }
 
-/// Checks that the machine can be planned for, that the dimensions to cut exist, and that the tensors fit an address
-/// space.
-pub fn possible(tree: &Tree, machine: &Machine, options: &Options) -> Result<(), PlanError> {
-    if machine.ranks == 0 || machine.workers == 0 {
-        return Err(PlanError::NoRanks);
-    }
-    if machine.ranks > MAX_RANKS {
-        return Err(PlanError::TooManyRanks { ranks: machine.ranks, most: MAX_RANKS });
-    }
-    machine.check().map_err(PlanError::Machine)?;
-    if let Some(unknown) = options.cut.iter().find(|cut| !tree.names.contains(cut)) {
-        return Err(PlanError::UnknownCut(unknown.clone()));
-    }
-    for node in &tree.nodes {
-        // 16 bytes is the largest element type; empty dimensions must not hide an overflow of the others.
-        let mut sizes = node.labels.iter().map(|&label| tree.extent(label).max(1));
-        if sizes.try_fold(16usize, |bytes, extent| bytes.checked_mul(extent)).is_none_or(|b| b > isize::MAX as usize) {
-            return Err(PlanError::TooLarge(tree.term(&node.labels)));
-        }
-    }
-    Ok(())
-}
-
 /// Checks that the prescribed distributions of operands and result are possible.
-fn fits(tree: &Tree, machine: &Machine, options: &Options, uncut: &[Label]) -> Result<(), PlanError> {
+fn fits(space: &SearchSpace) -> Result<(), PlanError> {
+    let SearchSpace { tree, machine, options, arguments, .. } = *space;
     let leaves = tree.nodes.iter().filter_map(|node| match node.step {
         Step::Leaf { operand } => {
             let fixed = options.fixed.operands.get(operand)?.as_ref()?;
@@ -199,7 +139,7 @@ fn fits(tree: &Tree, machine: &Machine, options: &Options, uncut: &[Label]) -> R
         fixed.fits_shape(&tree.shape(labels), machine.ranks).map_err(|why| wrong(why.to_string()))?;
         for axis in fixed.axes().iter().filter(|axis| axis.ranks > 1) {
             if let Role::Cut { dim, .. } = axis.role
-                && uncut.contains(&labels[dim])
+                && arguments.uncut.contains(&labels[dim])
             {
                 return Err(wrong(format!("`{}` is sliced, and cannot be cut as well", tree.name(labels[dim]))));
             }
@@ -211,10 +151,10 @@ fn fits(tree: &Tree, machine: &Machine, options: &Options, uncut: &[Label]) -> R
 impl Planner<'_> {
     /// Brings the result into its prescribed distribution, or a free one into the preferred distribution.
     fn result(&mut self) -> Result<(), PlanError> {
-        let root = self.tree.root();
-        match (self.placed[root], self.options.fixed.output.clone()) {
+        let root = self.space.tree.root();
+        match (self.placed[root], self.space.options.fixed.output.clone()) {
             (TensorPlacement::Free, wanted) => {
-                let wanted = wanted.unwrap_or_else(|| self.context.preferred(&self.tree.nodes[root].labels));
+                let wanted = wanted.unwrap_or_else(|| self.space.preferred(&self.space.tree.nodes[root].labels));
                 self.materialise(root, &wanted)?;
             }
             (TensorPlacement::At(value), Some(wanted)) => {
@@ -226,21 +166,23 @@ impl Planner<'_> {
     }
 
     fn node(&mut self, node: NodeId) -> Result<TensorPlacement, PlanError> {
-        match &self.tree.nodes[node].step {
-            Step::Leaf { operand } => match self.options.fixed.operands.get(*operand) {
+        match &self.space.tree.nodes[node].step {
+            Step::Leaf { operand } => match self.space.options.fixed.operands.get(*operand) {
                 Some(Some(fixed)) => {
-                    let labels = self.tree.nodes[node].labels.clone();
+                    let labels = self.space.tree.nodes[node].labels.clone();
                     Ok(TensorPlacement::At(self.push(labels, fixed.clone(), Source::Operand(*operand), 0.0)))
                 }
                 _ => Ok(TensorPlacement::Free),
             },
             Step::Unary { input, op } => match self.placed[*input] {
                 // A sum down to a scalar leaves no dimension to cut, so its input is cut instead.
-                TensorPlacement::Free if !self.tree.nodes[node].labels.is_empty() || self.machine.ranks == 1 => {
+                TensorPlacement::Free
+                    if !self.space.tree.nodes[node].labels.is_empty() || self.space.machine.ranks == 1 =>
+                {
                     Ok(TensorPlacement::Free)
                 }
                 TensorPlacement::Free => {
-                    let wanted = self.context.preferred(&self.tree.nodes[*input].labels);
+                    let wanted = self.space.preferred(&self.space.tree.nodes[*input].labels);
                     let value = self.materialise(*input, &wanted)?;
                     self.unary(node, value, *op).map(TensorPlacement::At)
                 }
@@ -251,7 +193,7 @@ impl Planner<'_> {
     }
 
     fn push(&mut self, labels: Vec<Label>, distribution: Distribution, source: Source, seconds: f64) -> usize {
-        let shape = self.tree.shape(&labels);
+        let shape = self.space.tree.shape(&labels);
         let (lasts, considered) = (ReuseScope::Slice, Vec::new());
         self.values.push(Value { labels, shape, distribution, source, seconds, lasts, considered });
         self.values.len() - 1
@@ -263,18 +205,18 @@ impl Planner<'_> {
         // Down to the operand: the distribution that each step requires of its input. Values are then added bottom-up.
         loop {
             let (node, wanted) = chain[chain.len() - 1].clone();
-            let Step::Unary { input, .. } = self.tree.nodes[node].step else { break };
-            let from = &self.tree.nodes[input].labels;
-            let wanted = required(&wanted, &self.tree.nodes[node].labels, from);
+            let Step::Unary { input, .. } = self.space.tree.nodes[node].step else { break };
+            let from = &self.space.tree.nodes[input].labels;
+            let wanted = required(&wanted, &self.space.tree.nodes[node].labels, from);
             chain.push((input, wanted));
         }
         let mut below = None;
         for (node, wanted) in chain.into_iter().rev() {
-            let labels = self.tree.nodes[node].labels.clone();
-            let (source, seconds) = match (&self.tree.nodes[node].step, below) {
+            let labels = self.space.tree.nodes[node].labels.clone();
+            let (source, seconds) = match (&self.space.tree.nodes[node].step, below) {
                 (Step::Unary { input, op }, Some(value)) => {
-                    let from = &self.tree.nodes[*input].labels;
-                    (Source::Unary { input: value, op: *op }, self.context.cost.unary(from, &labels, &wanted))
+                    let from = &self.space.tree.nodes[*input].labels;
+                    (Source::Unary { input: value, op: *op }, self.space.cost.unary(from, &labels, &wanted))
                 }
                 (Step::Leaf { operand }, _) => (Source::Operand(*operand), 0.0),
                 // Only operands and unary steps over them are free.
@@ -286,28 +228,22 @@ impl Planner<'_> {
         Ok(below.unwrap_or_default())
     }
 
-    /// Adds a unary step over a value, with a redistribution before it if the step cannot carry the distribution, and
-    /// one after it if the results are partial sums.
-    fn unary(&mut self, node: NodeId, mut input: usize, op: UnaryOp) -> Result<usize, PlanError> {
-        let out = self.tree.nodes[node].labels.clone();
-        let carry = |value: &Value| carried(&value.distribution, &value.labels, &out);
-        let distribution = match carry(&self.values[input]) {
-            Some(distribution) => distribution,
-            None => {
-                let wanted = self.context.preferred(&self.values[input].labels);
-                input = self.redistribute(input, wanted, &self.tree.step_text(node))?;
-                // The preferred distribution cuts no diagonal, so the step carries it.
-                carry(&self.values[input]).unwrap_or_else(Distribution::single)
-            }
+    /// Adds a unary step over a value, with the redistributions before and after it ([`SearchSpace::unary`]).
+    fn unary(&mut self, node: NodeId, input: usize, op: UnaryOp) -> Result<usize, PlanError> {
+        let tree = self.space.tree;
+        let out = tree.nodes[node].labels.clone();
+        let Value { labels, distribution, .. } = &self.values[input];
+        let UnaryPlacement { before, step, after, seconds: [_, seconds, _] } =
+            self.space.unary(labels, &out, distribution);
+        let input = match before {
+            Some(wanted) => self.redistribute(input, wanted, &tree.step_text(node))?,
+            None => input,
         };
-        let seconds = self.context.cost.unary(&self.values[input].labels, &out, &distribution);
-        let partial = distribution.summands() > 1;
-        let value = self.push(out.clone(), distribution, Source::Unary { input, op }, seconds);
-        if !partial {
-            return Ok(value);
+        let value = self.push(out, step, Source::Unary { input, op }, seconds);
+        match after {
+            Some(wanted) => self.redistribute(value, wanted, &tree.step_text(node)),
+            None => Ok(value),
         }
-        let wanted = self.context.preferred(&out);
-        self.redistribute(value, wanted, &self.tree.step_text(node))
     }
 
     fn redistribute(&mut self, input: usize, wanted: Distribution, node: &str) -> Result<usize, PlanError> {
@@ -315,41 +251,38 @@ impl Planner<'_> {
         if distribution == wanted {
             return Ok(input);
         }
-        if self.options.forbid_redistribution {
-            let names: Vec<&str> = labels.iter().map(|&label| self.tree.name(label)).collect();
+        if self.space.options.forbid_redistribution {
+            let names: Vec<&str> = labels.iter().map(|&label| self.space.tree.name(label)).collect();
             return Err(PlanError::Redistribution {
                 node: node.to_owned(),
-                tensor: self.tree.term(&labels),
+                tensor: self.space.tree.term(&labels),
                 from: distribution.describe(&names),
                 to: wanted.describe(&names),
             });
         }
-        let seconds = self.context.cost.redistribution(&labels, &distribution, &wanted);
+        let seconds = self.space.cost.redistribution(&labels, &distribution, &wanted);
         Ok(self.push(labels, wanted, Source::Redistribute { input }, seconds))
     }
 
     fn contract(&mut self, node: NodeId, left: NodeId, right: NodeId) -> Result<usize, PlanError> {
-        let tree = self.tree;
+        let tree = self.space.tree;
         let Step::Contract { kinds, .. } = &tree.nodes[node].step else {
             unreachable!("called for contractions only");
         };
         let text = tree.step_text(node);
-        let Choice { algorithm: Some(algorithm), considered } = std::mem::take(&mut self.chosen[node]) else {
+        let Choice { algorithm: Some(algorithm), group, considered } = std::mem::take(&mut self.chosen[node]) else {
             unreachable!("every contraction has an algorithm")
         };
         let input_distributions = [left, right].map(|input| match self.placed[input] {
             TensorPlacement::Free => None,
             TensorPlacement::At(value) => Some(&self.values[value].distribution),
         });
-        let group = self.groups[node].clone();
         let (needs, seconds) = match &group {
-            None => self.context.contraction(node, [left, right], &algorithm, input_distributions),
+            None => self.space.contraction(node, [left, right], &algorithm, input_distributions),
             Some(group) => {
-                let machine = self.machine.part(group.clone());
-                let cost = Cost { machine: &machine, ..self.context.cost };
-                let context = PlanningContext { machine: &machine, cost, ..self.context };
+                let machine = self.space.machine.part(group.clone());
                 let (Distributions { left: l, right: r, out }, seconds) =
-                    context.contraction(node, [left, right], &algorithm, [None, None]);
+                    self.space.on(&machine).contraction(node, [left, right], &algorithm, [None, None]);
                 let [left, right, out] = [l, r, out].map(|distribution| distribution.moved(0, group.start));
                 (Distributions { left, right, out }, seconds)
             }

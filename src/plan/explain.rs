@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::{Candidate, KernelChoice, Packing, PathReport, Pipeline, Plan, ResultResidency, Source, Value};
+use super::options::KernelChoice;
+use super::packing::Packing;
+use super::path_report::PathReport;
+use super::structure::{Candidate, Pipeline, Plan, ResultResidency, Source, Value};
 use crate::schedule::{ReuseScope, Schedule};
 
 /// Prints a plan; see [`Plan::explain`].

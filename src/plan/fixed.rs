@@ -15,7 +15,7 @@
 //!
 //! Deliberately absent: partial sums, because users do not hold any.
 
-use super::PlanError;
+use super::error::PlanError;
 use crate::distribution::{Axis, Cut, Distribution, GridError, Owners, Role};
 use crate::tree::{Step, Tree};
 

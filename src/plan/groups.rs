@@ -19,22 +19,38 @@ use std::ops::Range;
 
 use super::algorithm_selection::{Cheapest, Choice, Tables, considered};
 use super::context::PlanningContext;
-use super::{Options, PipelineChoice};
-use crate::algorithm::Cost;
+use super::error::PlanError;
+use super::options::PipelineChoice;
+use super::search_space::SearchSpace;
+use super::structure::Plan;
+use super::{distribute, lower};
 use crate::distribution::Distribution;
 use crate::machine::Machine;
-use crate::tree::{NodeId, Step, Tree};
+use crate::tree::{NodeId, Step};
 
 /// The most nodes of a tree for which groups are considered.
 const MAX_NODES: usize = 256;
 /// The most group sizes for which the whole tree is planned.
 const MAX_GROUP_SIZES: usize = 12;
 
+/// Gives subtrees groups of ranks, if that is faster than the plan so far and moves no more.
+///
+/// # Errors
+/// As [`distribute::emit`].
+pub fn grouped(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Result<Plan, PlanError> {
+    if !space.arguments.uncut.is_empty() || plan.pipeline.is_some() {
+        return Ok(plan);
+    }
+    let Some(chosen) = (Grouping { space }).best() else { return Ok(plan) };
+    let grouped = distribute::emit(context, space, chosen, &[])?;
+    let better =
+        grouped.seconds() < plan.seconds() && lower::all_bytes_received(&grouped) <= lower::all_bytes_received(&plan);
+    Ok(if better { Plan { ungrouped: Some(plan.seconds()), ..grouped } } else { plan })
+}
+
 /// Divides ranks among subtrees.
-pub struct Grouping<'a> {
-    pub tree: &'a Tree,
-    pub machine: &'a Machine,
-    pub options: &'a Options,
+struct Grouping<'a> {
+    space: &'a SearchSpace<'a>,
 }
 
 /// A planned subtree: the ranks and the algorithms of its contractions.
@@ -45,38 +61,33 @@ struct PlannedSubtree {
     contractions: Vec<(NodeId, Range<usize>, Choice)>,
 }
 
-/// A contraction's ranks and algorithm.
-pub type Assigned = (Range<usize>, Choice);
-
 impl<'a> Grouping<'a> {
-    /// Returns the ranks and the algorithm of each contraction, by node; `None` if the options rule groups out or all
+    /// Returns the algorithm and the ranks of each contraction, by node; `None` if the options rule groups out or all
     /// contractions use all ranks.
-    pub fn best(&self) -> Option<Vec<Option<Assigned>>> {
-        let Options { pipeline, algorithm, fixed, memory_limit, forbid_redistribution, cut, step_by_step, .. } =
-            self.options;
-        let plain = algorithm.is_none() && fixed.is_empty() && memory_limit.is_none() && cut.is_empty();
-        let steps = self.tree.nodes.len();
-        if !plain || *forbid_redistribution || *step_by_step || self.machine.ranks < 2 || steps > MAX_NODES {
+    fn best(&self) -> Option<Vec<Choice>> {
+        let SearchSpace { tree, machine, options, .. } = self.space;
+        let (pipeline, steps) = (options.pipeline, tree.nodes.len());
+        if !self.space.is_plain() || machine.ranks < 2 || steps > MAX_NODES {
             return None;
         }
         if matches!(pipeline, PipelineChoice::Of { .. }) || !(0..steps).any(|node| self.forks(node)) {
             return None;
         }
         let mut search = GroupSearch { grouping: self, work: self.work(), planned: BTreeMap::new() };
-        let subtree = search.plan_subtree(self.tree.root(), &(0..self.machine.ranks))?;
-        if subtree.contractions.iter().all(|(_, ranks, _)| ranks.len() == self.machine.ranks) {
+        let subtree = search.plan_subtree(tree.root(), &(0..machine.ranks))?;
+        if subtree.contractions.iter().all(|(_, ranks, _)| ranks.len() == machine.ranks) {
             return None;
         }
-        let mut contractions: Vec<Option<Assigned>> = (0..steps).map(|_| None).collect();
+        let mut chosen = vec![Choice::default(); steps];
         for (node, ranks, choice) in subtree.contractions {
-            contractions[node] = Some((ranks, choice));
+            chosen[node] = Choice { group: Some(ranks), ..choice };
         }
-        Some(contractions)
+        Some(chosen)
     }
 
     /// Whether a step is a contraction and there are contractions below both of its inputs.
     fn forks(&self, node: NodeId) -> bool {
-        match self.tree.nodes[node].step {
+        match self.space.tree.nodes[node].step {
             Step::Contract { left, right, .. } => self.contracts(left) && self.contracts(right),
             _ => false,
         }
@@ -85,7 +96,7 @@ impl<'a> Grouping<'a> {
     /// Whether there is a contraction in a subtree.
     fn contracts(&self, mut node: NodeId) -> bool {
         loop {
-            match self.tree.nodes[node].step {
+            match self.space.tree.nodes[node].step {
                 Step::Leaf { .. } => return false,
                 Step::Unary { input, .. } => node = input,
                 Step::Contract { .. } => return true,
@@ -95,13 +106,13 @@ impl<'a> Grouping<'a> {
 
     /// By node, the number of multiply-adds of all contractions in its subtree.
     fn work(&self) -> Vec<f64> {
-        let mut work: Vec<f64> = Vec::with_capacity(self.tree.nodes.len());
-        for node in &self.tree.nodes {
+        let mut work: Vec<f64> = Vec::with_capacity(self.space.tree.nodes.len());
+        for node in &self.space.tree.nodes {
             work.push(match &node.step {
                 Step::Leaf { .. } => 0.0,
                 Step::Unary { input, .. } => work[*input],
                 Step::Contract { left, right, kinds } => {
-                    let products = kinds.iter().map(|(label, _)| self.tree.extent(label) as f64).product::<f64>();
+                    let products = kinds.iter().map(|(label, _)| self.space.tree.extent(label) as f64).product::<f64>();
                     work[*left] + work[*right] + products
                 }
             });
@@ -109,11 +120,10 @@ impl<'a> Grouping<'a> {
         work
     }
 
-    fn on<T>(&self, ranks: usize, run: impl FnOnce(&PlanningContext) -> T) -> T {
+    fn on<T>(&self, ranks: usize, run: impl FnOnce(&SearchSpace) -> T) -> T {
         // A plan for any range of this many ranks, so without the speeds of particular ranks.
-        let machine = Machine { speeds: Vec::new(), ..self.machine.part(0..ranks) };
-        let cost = Cost { machine: &machine, dtype: self.options.dtype, extents: &self.tree.extents };
-        run(&PlanningContext { tree: self.tree, machine: &machine, options: self.options, cost, uncut: &[] })
+        let machine = Machine { speeds: Vec::new(), ..self.space.machine.part(0..ranks) };
+        run(&self.space.on(&machine))
     }
 }
 
@@ -129,7 +139,7 @@ impl GroupSearch<'_> {
     /// inputs are planned separately. `None`: a contraction has no candidates, or there are more than
     /// [`MAX_GROUP_SIZES`] group sizes.
     fn plan_subtree(&mut self, node: NodeId, ranks: &Range<usize>) -> Option<PlannedSubtree> {
-        let tree = self.grouping.tree;
+        let tree = self.grouping.space.tree;
         if let Step::Unary { input, .. } = tree.nodes[node].step {
             return Some(PlannedSubtree { distribution: None, ..self.plan_subtree(input, ranks)? });
         }
@@ -154,7 +164,7 @@ impl GroupSearch<'_> {
     fn forks_below(&self, node: NodeId) -> bool {
         let mut open = vec![node];
         while let Some(node) = open.pop() {
-            match self.grouping.tree.nodes[node].step {
+            match self.grouping.space.tree.nodes[node].step {
                 Step::Leaf { .. } => {}
                 Step::Unary { input, .. } => open.push(input),
                 Step::Contract { .. } if self.grouping.forks(node) => return true,
@@ -169,11 +179,11 @@ impl GroupSearch<'_> {
             if self.planned.len() == MAX_GROUP_SIZES {
                 return None;
             }
-            let tables = self.grouping.on(ranks.len(), |context| Tables::new(context).ok())?;
+            let tables = self.grouping.on(ranks.len(), |space| Tables::new(space).ok())?;
             self.planned.insert(ranks.len(), tables);
         }
         let Cheapest { seconds, distribution, contractions } =
-            self.planned[&ranks.len()].cheapest(self.grouping.tree, node)?;
+            self.planned[&ranks.len()].cheapest(self.grouping.space.tree, node)?;
         let distribution = Some(distribution.moved(0, ranks.start));
         let contractions = contractions.into_iter().map(|(node, choice)| (node, ranks.clone(), choice)).collect();
         Some(PlannedSubtree { seconds, distribution, contractions })
@@ -187,12 +197,12 @@ impl GroupSearch<'_> {
         shares: &[Range<usize>; 2],
     ) -> Option<PlannedSubtree> {
         let [left, right] = [self.plan_subtree(inputs[0], &shares[0])?, self.plan_subtree(inputs[1], &shares[1])?];
-        let tree = self.grouping.tree;
+        let tree = self.grouping.space.tree;
         let Step::Contract { kinds, .. } = &tree.nodes[node].step else { return None };
-        let priced = self.grouping.on(ranks.len(), |context| {
-            let candidates = context.candidates(node, kinds).ok()?.into_iter();
+        let priced = self.grouping.on(ranks.len(), |space| {
+            let candidates = space.candidates(node, kinds).ok()?.into_iter();
             let priced = candidates.map(|algorithm| {
-                let (needs, mut seconds) = context.contraction(node, inputs, &algorithm, [None, None]);
+                let (needs, mut seconds) = space.contraction(node, inputs, &algorithm, [None, None]);
                 for (subtree, (input, wanted)) in
                     [&left, &right].into_iter().zip(inputs.iter().zip([needs.left, needs.right]))
                 {
@@ -201,7 +211,7 @@ impl GroupSearch<'_> {
                     seconds += subtree
                         .distribution
                         .as_ref()
-                        .map_or(0.0, |distribution| context.cost.redistribution(labels, distribution, &wanted));
+                        .map_or(0.0, |distribution| space.cost.redistribution(labels, distribution, &wanted));
                 }
                 (seconds, needs.out.moved(0, ranks.start), algorithm)
             });
@@ -213,7 +223,7 @@ impl GroupSearch<'_> {
         let both = if shares[0] == shares[1] { left.seconds + right.seconds } else { left.seconds.max(right.seconds) };
         let mut considered = considered(tree, priced.iter().map(|(own, _, algorithm)| (algorithm, *own, both + own)));
         considered.iter_mut().take(1).for_each(|first| first.chosen = true);
-        let choice = Choice { algorithm: Some(algorithm), considered };
+        let choice = Choice { algorithm: Some(algorithm), group: None, considered };
         let mut contractions = left.contractions;
         contractions.extend(right.contractions);
         contractions.push((node, ranks.clone(), choice));

@@ -5,9 +5,8 @@
 
 use std::ops::Range;
 
-use super::{Plan, ResultResidency, Source, Value};
+use super::structure::{Plan, ResultResidency, Source};
 use crate::algorithm::{Contraction, Tensor, redistribute, unary};
-use crate::distribution::tile_bounds;
 use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Factor, Home, Schedule, View, Work};
 
 /// The buffers of a rank's block of a value; `None` on ranks outside the value's grid.
@@ -23,9 +22,9 @@ pub fn lower(plan: &Plan, rank: usize) -> Schedule {
     tasks(plan, rank).finish()
 }
 
-/// The bytes that a rank receives in one slice.
-pub fn bytes_received(plan: &Plan, rank: usize) -> u64 {
-    tasks(plan, rank).unplaced().bytes_received()
+/// The bytes that the sampled ranks receive in one slice, all together.
+pub fn all_bytes_received(plan: &Plan) -> u64 {
+    plan.sampled_ranks().into_iter().map(|rank| tasks(plan, rank).unplaced().bytes_received()).sum()
 }
 
 fn tasks(plan: &Plan, rank: usize) -> Builder {
@@ -146,30 +145,4 @@ fn turn(builder: &mut Builder, plan: &Plan, node: usize) -> Option<BufferId> {
     let tensor = plan.tensor(node, 0);
     let region = tensor.distribution.block(&tensor.shape, builder.rank())?;
     Some(tensor.scratch(builder, region.extents()))
-}
-
-impl Plan {
-    /// The number of batches of a value.
-    pub(super) fn pieces_of(&self, id: usize) -> usize {
-        let has = |label| self.values[id].labels.contains(&label);
-        self.pipeline.as_ref().filter(|pipeline| has(pipeline.label)).map_or(1, |pipeline| pipeline.pieces)
-    }
-
-    /// The dimension of a value that is split into batches, and the range of one batch; `None` without batches.
-    pub(super) fn pieces(&self, id: usize, piece: usize) -> Option<(usize, Range<usize>)> {
-        let Value { labels, shape, .. } = &self.values[id];
-        let pipeline = self.pipeline.as_ref()?;
-        let dim = labels.iter().position(|&label| label == pipeline.label)?;
-        Some((dim, tile_bounds(shape[dim], pipeline.pieces, piece)))
-    }
-
-    /// One batch of a value, or the whole value if it has no batches, without a buffer.
-    pub(super) fn tensor(&self, id: usize, piece: usize) -> Tensor {
-        let Value { labels, shape, distribution, .. } = &self.values[id];
-        let (labels, mut shape, distribution) = (labels.clone(), shape.clone(), distribution.clone());
-        if let Some((dim, range)) = self.pieces(id, piece) {
-            shape[dim] = range.len();
-        }
-        Tensor { node: id, labels, shape, distribution, buffer: None, window: None }
-    }
 }

@@ -6,16 +6,17 @@
 //! stays whole if that fits and costs little more; otherwise it leaves in parts, if the caller accepts parts and they
 //! are cheaper or the only way to fit. Deliberately absent: other contraction orders, which may suit slicing better.
 
-use std::cell::RefCell;
-
-use super::branches::{SideBySide, side_by_side};
-use super::layout::{self, Prices};
+use super::context::PlanningContext;
+use super::distributed;
+use super::error::PlanError;
+use super::packing::busiest;
+use super::reuse::lasting;
+use super::search_arguments::SearchArguments;
 use super::slice::{MAX_SLICES, divisors, slice_count};
 use super::slice_model::{Model, State};
 use super::slice_search::slices;
-use super::{Options, Packing, Plan, PlanError, ResultResidency, Slice, Source, Value, distribute};
+use super::structure::{Plan, ResultResidency, Slice, Source, Value};
 use crate::dims::Label;
-use crate::machine::Machine;
 use crate::tree::{Step, Tree};
 
 /// Number of intermediates, the largest ones, whose dimensions are tried.
@@ -43,81 +44,53 @@ const PER_SLICE: f64 = 0.01;
 /// The result stays whole if the sliced plan then costs at most this factor of the unsliced plan.
 const MAX_COST_INCREASE: f64 = 1.1;
 
-/// Plans a tree, with slices if it does not fit otherwise.
-pub fn fitting(expression: &str, tree: &Tree, machine: &Machine, options: &Options) -> Result<Plan, PlanError> {
-    let prices = RefCell::new(Prices::new());
-    if let Some(limit) = options.memory_limit.filter(|_| machine.ranks > 1) {
-        // A plan that fits anyway is made without the limit.
-        let free = Options { memory_limit: None, ..options.clone() };
-        let plan = plan_with_layouts(expression, tree, machine, &free, &[], &mut prices.borrow_mut())?.0;
-        if busiest(&plan).0 <= limit {
-            return Ok(Plan { memory_limit: Some(limit), ..plan });
-        }
-    }
-    let whole = plan_with_layouts(expression, tree, machine, options, &[], &mut prices.borrow_mut())?;
-    let split = if machine.ranks == 1 { side_by_side(&whole.1, machine.workers) } else { None };
-    if let Some(SideBySide { tree, branches }) = split {
-        let planned = distribute::distribute(expression, &tree, machine, options, &[], &branches)?.lasting(false);
-        let (least, most) = (busiest(&whole.0).0, busiest(&planned).0);
-        if most <= LANES_MEMORY * least && options.memory_limit.is_none_or(|limit| most <= limit) {
-            return Ok(Plan { path: whole.0.path, ..planned });
-        }
-    }
-    let whole = whole.0;
-    let Some(limit) = options.memory_limit else { return Ok(whole) };
+/// A plan that is made without the memory limit and fits it all the same. Not tried on one rank, where the limit
+/// changes no choice before slices.
+///
+/// # Errors
+/// As [`distributed`].
+pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanError> {
+    let Some(limit) = context.options.memory_limit.filter(|_| context.machine.ranks > 1) else { return Ok(None) };
+    let arguments = SearchArguments { memory: None, ..SearchArguments::new(context.options) };
+    let plan = arranged(context, context.tree, arguments)?;
+    Ok((busiest(&plan).0 <= limit).then_some(Plan { memory_limit: Some(limit), ..plan }))
+}
+
+/// Brings a plan within the memory limit, with slices if it does not fit otherwise.
+///
+/// # Errors
+/// Nothing that was tried fits.
+pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError> {
+    let Some(limit) = context.options.memory_limit else { return Ok(whole) };
     if !whole.constant.is_empty() && busiest(&whole).0 > limit {
         // Slicing costs more than recomputing the values of constant operands in every run.
-        let forgetful = Plan { constant: Vec::new(), ..whole.clone() }.lasting(false);
+        let forgetful = lasting(Plan { constant: Vec::new(), ..whole.clone() }, false);
         if busiest(&forgetful).0 <= limit {
             return Ok(forgetful);
         }
     }
-    let search = MemoryFit { expression, tree, machine, options, limit, prices: &prices };
-    let quickest = search.fitted(whole);
-    if machine.ranks == 1 || quickest.as_ref().is_ok_and(|plan| plan.slice_count() == 1) {
+    let arguments = SearchArguments::new(context.options);
+    let quickest = MemoryFit { context, limit, arguments }.fitted(whole);
+    if context.machine.ranks == 1 || quickest.as_ref().is_ok_and(|plan| plan.slice_count() == 1) {
         return quickest;
     }
     // The fastest plan may put much memory on one rank, which then needs more slices than other plans would.
-    let options = Options { spread: true, ..options.clone() };
-    let search = MemoryFit { options: &options, ..search };
-    let Ok((whole, _)) = plan_with_layouts(expression, tree, machine, &options, &[], &mut prices.borrow_mut()) else {
-        return quickest;
-    };
-    match (quickest, search.fitted(whole)) {
+    let arguments = SearchArguments { spread: true, ..arguments };
+    let Ok(whole) = arranged(context, context.tree, arguments) else { return quickest };
+    match (quickest, MemoryFit { context, limit, arguments }.fitted(whole)) {
         (Ok(quickest), Ok(spread)) => Ok(if cost(&spread) < cost(&quickest) { spread } else { quickest }),
         (Err(PlanError::Memory { .. }), spread) => spread,
         (quickest, _) => quickest,
     }
 }
 
+/// Chooses the layout of intermediates, then distributes.
+fn arranged(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) -> Result<Plan, PlanError> {
+    distributed(context, &context.arranged(tree), arguments)
+}
+
 /// How many times a smaller limit than the real one is tried.
 const TIGHTER_LIMITS: usize = 6;
-
-/// Memory that branches side by side may use, as a factor of the sequential plan's.
-const LANES_MEMORY: u64 = 2;
-
-/// Chooses the layout of intermediates, then distributes. Returns the plan and the tree with these layouts.
-fn plan_with_layouts(
-    expression: &str,
-    tree: &Tree,
-    machine: &Machine,
-    options: &Options,
-    uncut: &[Label],
-    prices: &mut Prices,
-) -> Result<(Plan, Tree), PlanError> {
-    let target = options.target.filter(|_| options.layout);
-    let arranged = target.map_or_else(|| tree.clone(), |target| layout::arrange(tree, options.dtype, &target, prices));
-    let plan = distribute::distribute(expression, &arranged, machine, options, uncut, &[])?;
-    Ok((plan.lasting(false), arranged))
-}
-
-/// The peak of the busiest rank, and that rank; among the sampled ranks if there are very many.
-fn busiest(plan: &Plan) -> (u64, usize) {
-    let mut packing = Packing::new(plan);
-    let peaks = plan.sampled_ranks().into_iter().map(|rank| (packing.peak_bytes(&plan.schedule(rank)), rank));
-    // With even tiles the first ranks have the larger ones, but relays may make another rank the busiest.
-    peaks.max_by_key(|&(peak, rank)| (peak, std::cmp::Reverse(rank))).unwrap_or_default()
-}
 
 /// Cost of a plan: its operations plus the overhead of its slices; less is better.
 fn cost(plan: &Plan) -> f64 {
@@ -130,13 +103,9 @@ fn priced(gflop: f64, slices: f64) -> f64 {
 }
 
 struct MemoryFit<'a> {
-    expression: &'a str,
-    tree: &'a Tree,
-    machine: &'a Machine,
-    options: &'a Options,
+    context: &'a PlanningContext<'a>,
     limit: u64,
-    /// Prices of contractions that were evaluated before.
-    prices: &'a RefCell<Prices>,
+    arguments: SearchArguments<'a>,
 }
 
 /// A plan, and the slices that it was made with.
@@ -160,8 +129,9 @@ impl MemoryFit<'_> {
     fn fitted(&self, whole: Plan) -> Result<Plan, PlanError> {
         let whole = self.leaner(whole);
         let held = self.fit(whole.clone());
-        let output = &self.tree.nodes[self.tree.root()].labels;
-        let is_one_part = !self.options.in_parts || output.iter().all(|&label| self.tree.extent(label) == 1);
+        let output = &self.context.tree.nodes[self.context.tree.root()].labels;
+        let is_one_part =
+            !self.context.options.in_parts || output.iter().all(|&label| self.context.tree.extent(label) == 1);
         if is_one_part || held.as_ref().is_ok_and(|held| cost(held) <= MAX_COST_INCREASE * cost(&whole)) {
             return held;
         }
@@ -177,20 +147,12 @@ impl MemoryFit<'_> {
     fn leaner(&self, whole: Plan) -> Plan {
         let (mut adjusted_limit, mut peak) = (self.limit, busiest(&whole).0);
         for _ in 0..TIGHTER_LIMITS {
-            if peak <= self.limit || self.machine.ranks == 1 {
+            if peak <= self.limit || self.context.machine.ranks == 1 {
                 break;
             }
             adjusted_limit = adjusted_limit.saturating_sub((peak - self.limit).max(adjusted_limit / 8));
-            let options = Options { memory_limit: Some(adjusted_limit), ..self.options.clone() };
-            let planned = plan_with_layouts(
-                self.expression,
-                self.tree,
-                self.machine,
-                &options,
-                &[],
-                &mut self.prices.borrow_mut(),
-            );
-            let Ok((plan, _)) = planned else { break };
+            let arguments = SearchArguments { memory: Some(adjusted_limit), ..self.arguments };
+            let Ok(plan) = arranged(self.context, self.context.tree, arguments) else { break };
             peak = busiest(&plan).0;
             if peak <= self.limit {
                 return Plan { memory_limit: Some(self.limit), ..plan };
@@ -214,13 +176,14 @@ impl MemoryFit<'_> {
         }
         let plan = Plan { result: ResultResidency::Whole, ..found.plan };
         // Remaining memory keeps values that are the same in all slices; parts of a result have no slice in common.
-        let keeping = plan.clone().lasting(true);
+        let keeping = lasting(plan.clone(), true);
         Ok(if busiest(&keeping).0 <= limit { keeping } else { plan })
     }
 
     /// Slices a plan that does not fit.
     fn slice(&self, whole: Sliced) -> Result<Sliced, PlanError> {
-        let contractions = self.tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
+        let contractions =
+            self.context.tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
         let mut least: Option<Sliced> = None;
         let modelled = [false, true].into_iter().find_map(|packs| self.by_model(&whole, packs, &mut least));
         let modelled = modelled.map(|found| self.coarse(found));
@@ -237,8 +200,8 @@ impl MemoryFit<'_> {
 
     /// Slices that the model finds and with which the complete plan fits. If none fits, `least` holds the closest plan.
     fn by_model(&self, whole: &Sliced, packs: bool, least: &mut Option<Sliced>) -> Option<Sliced> {
-        let model = Model::new(self.tree, whole.plan.result, packs);
-        let bytes = self.options.dtype.size() as f64;
+        let model = Model::new(self.context.tree, whole.plan.result, packs);
+        let bytes = self.context.options.dtype.size() as f64;
         let live = |state: &State| bytes * model.slice_cost(state, 0.0).peak;
         let mut failed = live(&model.whole());
         if failed == 0.0 {
@@ -298,7 +261,7 @@ impl MemoryFit<'_> {
         let shared = live * available / used.max(1.0);
         let excess = planned.peak.saturating_sub(self.limit) as f64;
         // Ranks share the live tensors; a single rank may pack as much for smaller tensors.
-        if self.machine.ranks > 1 { shared } else { (live - excess).max(shared / 2.0) }
+        if self.context.machine.ranks > 1 { shared } else { (live - excess).max(shared / 2.0) }
     }
 
     /// The label of a set that cannot be sliced; if each label can by itself, the last one.
@@ -323,7 +286,7 @@ impl MemoryFit<'_> {
 
     /// Enlarges the pieces as far as the plan still fits.
     fn coarse(&self, mut found: Sliced) -> Sliced {
-        if found.slices.len() * self.tree.nodes.len() > MAX_COARSENED {
+        if found.slices.len() * self.context.tree.nodes.len() > MAX_COARSENED {
             return found;
         }
         for at in (0..found.slices.len()).rev() {
@@ -338,7 +301,7 @@ impl MemoryFit<'_> {
         let mut best: Option<Sliced> = None;
         for label in candidates(&now.plan) {
             let mut slices = now.slices.clone();
-            slices.push(Slice { label, extent: self.tree.extent(label), piece: 1 });
+            slices.push(Slice { label, extent: self.context.tree.extent(label), piece: 1 });
             // A forced algorithm or cut may need an unsliced dimension.
             let Ok(mut next) = self.sliced(slices, now.plan.result) else { continue };
             let least = best.as_ref().map_or(f64::INFINITY, |best| cost(&best.plan));
@@ -376,18 +339,17 @@ impl MemoryFit<'_> {
 
     /// Plans one slice.
     fn sliced(&self, slices: Vec<Slice>, result: ResultResidency) -> Result<Sliced, PlanError> {
-        let mut tree = self.tree.clone();
+        let mut tree = self.context.tree.clone();
         slices.iter().for_each(|slice| tree.extents[slice.label.0 as usize] = slice.piece);
         let output = &tree.nodes[tree.root()].labels;
         let mut cut: Vec<Slice> = slices.iter().filter(|slice| slice.piece < slice.extent).copied().collect();
         // Summed dimensions vary fastest: an element of out is finished before the next one begins.
         cut.sort_by_key(|slice| !output.contains(&slice.label));
         let adds = cut.iter().any(|slice| !output.contains(&slice.label));
-        let options = Options { accumulate: self.options.accumulate || adds, ..self.options.clone() };
         let uncut: Vec<Label> = cut.iter().map(|slice| slice.label).collect();
-        let (plan, _) =
-            plan_with_layouts(self.expression, &tree, self.machine, &options, &uncut, &mut self.prices.borrow_mut())?;
-        Ok(Sliced::new(slices, Plan { slices: cut, result, ..plan }.lasting(false)))
+        let plan = arranged(self.context, &tree, SearchArguments { uncut: &uncut, ..self.arguments })?;
+        let accumulate = plan.accumulate || adds;
+        Ok(Sliced::new(slices, lasting(Plan { slices: cut, result, accumulate, ..plan }, false)))
     }
 
     /// The error for a plan that does not fit. `why` gives the reason for no more slices; if it is empty, no further

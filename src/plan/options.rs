@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FixedDistributions, PathChoice};
+use super::fixed::FixedDistributions;
+use super::path::PathChoice;
 use crate::algorithm::{AlgorithmName, Reorder};
 use crate::dtype::Dtype;
 use crate::local_plan::Target;
@@ -112,13 +113,13 @@ pub enum PipelineChoice {
     },
 }
 
-/// Planning options; the default is float32 and lets the cost model choose.
+/// Planning options; the default is float32 and lets the cost model choose. Each option has a setter of its name.
 ///
 /// ```
 /// use einsum_dist::AlgorithmName;
-/// use einsum_dist::{Dtype, Machine, Options, Problem};
+/// use einsum_dist::{Dtype, Machine, PlanOptions, Problem};
 ///
-/// let options = Options { dtype: Dtype::Float64, algorithm: Some(AlgorithmName::RingMn), ..Options::default() };
+/// let options = PlanOptions::default().dtype(Dtype::Float64).algorithm(AlgorithmName::RingMn);
 /// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![60, 40], vec![40, 50]])?;
 /// let plan = shaped.plan(&Machine::new(2, 1), &options)?;
 /// assert_eq!([0, 1].map(|operand| plan.placement(plan.operand(operand))), ["m/2", "n/2"]);
@@ -127,7 +128,8 @@ pub enum PipelineChoice {
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct Options {
+#[non_exhaustive]
+pub struct PlanOptions {
     /// The element type of all operands, intermediates and the result.
     pub dtype: Dtype,
     /// The algorithm of every contraction, an error where it does not apply; `None` chooses for each.
@@ -150,8 +152,6 @@ pub struct Options {
     /// ([`ResultResidency::InParts`](super::ResultResidency)): for callers of
     /// [`Program::run_part`](crate::Program::run_part).
     pub in_parts: bool,
-    /// Rule out algorithms that hold a whole tensor on one rank, if others apply: for plans with little memory.
-    pub spread: bool,
     /// `cannon` runs on any number of ranks: those beyond the largest square are idle.
     pub idle: bool,
     /// The order in which a rank contracts its chunks under `slicing`.
@@ -179,9 +179,44 @@ pub struct Options {
     pub target: Option<Target>,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+/// One setter for each field, of the same name.
+macro_rules! setters {
+    ($($field:ident: $type:ty = $value:ident $into:expr;)*) => {
+        impl PlanOptions {$(
+            #[doc = concat!("Sets [`PlanOptions::", stringify!($field), "`](#structfield.", stringify!($field), ").")]
+            #[must_use]
+            pub fn $field(mut self, $value: $type) -> PlanOptions {
+                self.$field = $into;
+                self
+            }
+        )*}
+    };
+}
+
+setters! {
+    dtype: Dtype = value value;
+    algorithm: impl Into<Option<AlgorithmName>> = value value.into();
+    fixed: FixedDistributions = value value;
+    cut: Vec<String> = value value;
+    accumulate: bool = value value;
+    constant: Vec<usize> = value value;
+    memory_limit: impl Into<Option<u64>> = value value.into();
+    in_parts: bool = value value;
+    idle: bool = value value;
+    reorder: Reorder = value value;
+    forbid_redistribution: bool = value value;
+    pipeline: PipelineChoice = value value;
+    step_by_step: bool = value value;
+    kernel: KernelChoice = value value;
+    path: PathChoice = value value;
+    path_seconds: impl Into<Option<f64>> = value value.into();
+    layout: bool = value value;
+    target: impl Into<Option<Target>> = value value.into();
+}
+
+impl Default for PlanOptions {
+    fn default() -> PlanOptions {
+        PlanOptions {
             dtype: Dtype::Float32,
             algorithm: None,
             fixed: FixedDistributions::default(),
@@ -190,7 +225,6 @@ impl Default for Options {
             constant: Vec::new(),
             memory_limit: None,
             in_parts: false,
-            spread: false,
             idle: false,
             reorder: Reorder::Direct,
             forbid_redistribution: false,

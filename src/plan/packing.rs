@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::{Plan, ResultResidency};
+use super::structure::{Plan, ResultResidency};
 use crate::local_plan::{key, plan_contract};
 use crate::schedule::{Buffer, BufferPlacement, Home, Schedule, Work};
 
@@ -64,4 +64,12 @@ impl<'a> Packing<'a> {
         };
         whole.filter(|_| buffer.place.as_ref().is_some_and(one_box)).unwrap_or_else(|| buffer.within.clone())
     }
+}
+
+/// The peak of the busiest rank, and that rank; among the sampled ranks if there are very many.
+pub fn busiest(plan: &Plan) -> (u64, usize) {
+    let mut packing = Packing::new(plan);
+    let peaks = plan.sampled_ranks().into_iter().map(|rank| (packing.peak_bytes(&plan.schedule(rank)), rank));
+    // With even tiles the first ranks have the larger ones, but relays may make another rank the busiest.
+    peaks.max_by_key(|&(peak, rank)| (peak, std::cmp::Reverse(rank))).unwrap_or_default()
 }

@@ -20,13 +20,15 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
 use super::algorithm_selection::{Choice, considered};
 use super::context::PlanningContext;
-use super::groups::Assigned;
-use super::{Options, PipelineChoice};
-use crate::algorithm::{Algorithm, Cost, Distributions};
+use super::distribute;
+use super::error::PlanError;
+use super::options::PipelineChoice;
+use super::search_arguments::SearchArguments;
+use super::search_space::SearchSpace;
+use super::structure::{Pipeline, Plan};
+use crate::algorithm::{Algorithm, Distributions};
 use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;
 use crate::machine::Machine;
@@ -41,45 +43,45 @@ const MAX_GROUPS: usize = 256;
 /// Largest share of the time without a pipeline that a pipeline may take, as its prediction is less certain.
 const MAX_TIME_SHARE: f64 = 0.8;
 
-/// A dimension cut into batches.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Pipeline {
-    /// The dimension, which no step sums.
-    pub label: Label,
-    /// Number of batches, which are even tiles of it.
-    pub pieces: usize,
-    /// Number of groups of ranks.
-    pub groups: usize,
-    /// Predicted seconds of a run.
-    pub seconds: f64,
+/// Replaces a plan by one with a pipeline, if that is predicted to be clearly faster or the user requests one.
+///
+/// # Errors
+/// As [`distribute::emit`].
+pub fn pipelined(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Result<Plan, PlanError> {
+    let SearchSpace { tree, machine, options, arguments, .. } = *space;
+    if !arguments.uncut.is_empty() {
+        return Ok(plan);
+    }
+    let Some(Stages { pipeline, chosen }) = (Pipelining { space }).best(plan.seconds() - machine.startup_seconds)
+    else {
+        return Ok(plan);
+    };
+    let uncut = [pipeline.label];
+    let space = SearchSpace::new(tree, machine, options, SearchArguments { uncut: &uncut, ..arguments });
+    let pipelined = distribute::emit(context, &space, chosen, &[])?;
+    Ok(Plan { pipeline: Some(pipeline), ungrouped: Some(plan.seconds()), ..pipelined })
 }
 
-/// A pipeline, with the ranks and the algorithm of each contraction.
-pub struct Stages {
-    pub pipeline: Pipeline,
-    /// By node; `None` except for contractions.
-    pub contractions: Vec<Option<Assigned>>,
+/// A pipeline, with the algorithm and the ranks of each contraction, by node.
+struct Stages {
+    pipeline: Pipeline,
+    chosen: Vec<Choice>,
 }
 
 /// The inputs for planning a pipeline.
-pub struct Pipelining<'a> {
-    pub tree: &'a Tree,
-    pub machine: &'a Machine,
-    pub options: &'a Options,
+struct Pipelining<'a> {
+    space: &'a SearchSpace<'a>,
 }
 
 impl Pipelining<'_> {
     /// The fastest pipeline, if it is clearly faster than `seconds`, or if the user requested one.
-    pub fn best(&self, seconds: f64) -> Option<Stages> {
-        let Options { pipeline, algorithm, fixed, memory_limit, forbid_redistribution, cut, step_by_step, .. } =
-            self.options;
-        let plain =
-            algorithm.is_none() && fixed.is_empty() && memory_limit.is_none() && cut.is_empty() && !step_by_step;
-        if *pipeline == PipelineChoice::Off || !plain || *forbid_redistribution || self.machine.ranks < 2 {
+    fn best(&self, seconds: f64) -> Option<Stages> {
+        let pipeline = self.space.options.pipeline;
+        if pipeline == PipelineChoice::Off || !self.space.is_plain() || self.space.machine.ranks < 2 {
             return None;
         }
         // With an extent of 0 there is nothing to overlap, and the zeros of a batch would not show their position.
-        if self.tree.extents.contains(&0) {
+        if self.space.tree.extents.contains(&0) {
             return None;
         }
         let nodes = self.contractions()?;
@@ -87,18 +89,18 @@ impl Pipelining<'_> {
         if labels.is_empty() {
             return None;
         }
-        let (tried, groups) = match *pipeline {
+        let (tried, groups) = match pipeline {
             PipelineChoice::Of { batches, groups } => (vec![batches.max(1)], groups..groups.saturating_add(1)),
             _ => (BATCHES.to_vec(), 2..MAX_GROUPS + 1),
         };
         let divisions = self.groups(&nodes, groups);
-        let mut numbers: Vec<Option<usize>> = vec![None; self.tree.nodes.len()];
+        let mut numbers: Vec<Option<usize>> = vec![None; self.space.tree.nodes.len()];
         nodes.iter().enumerate().for_each(|(number, &node)| numbers[node] = Some(number));
         // Only pipelines faster than this count.
-        let mut least = if *pipeline == PipelineChoice::Auto { MAX_TIME_SHARE * seconds } else { f64::INFINITY };
+        let mut least = if pipeline == PipelineChoice::Auto { MAX_TIME_SHARE * seconds } else { f64::INFINITY };
         let mut best = None;
         for label in labels {
-            for &pieces in tried.iter().filter(|&&pieces| pieces <= self.tree.extent(label).min(MAX_BATCHES)) {
+            for &pieces in tried.iter().filter(|&&pieces| pieces <= self.space.tree.extent(label).min(MAX_BATCHES)) {
                 let batched = Batched::new(self, label, pieces);
                 for groups in &divisions {
                     if let Some(seconds) = batched.seconds((&nodes, &numbers), groups, least) {
@@ -114,7 +116,7 @@ impl Pipelining<'_> {
 
     /// The contractions, if there are several and all other steps only process operands.
     fn contractions(&self) -> Option<Vec<NodeId>> {
-        let nodes = &self.tree.nodes;
+        let nodes = &self.space.tree.nodes;
         let mut free = vec![true; nodes.len()];
         let mut contractions = Vec::new();
         for (id, node) in nodes.iter().enumerate() {
@@ -134,19 +136,21 @@ impl Pipelining<'_> {
     /// Dimensions that all contractions have and none sums, and that are not a diagonal of an operand.
     fn labels(&self, nodes: &[NodeId]) -> Vec<Label> {
         let Some(&first) = nodes.first() else { return Vec::new() };
-        let all = self.tree.nodes[first].labels.iter().copied();
+        let all = self.space.tree.nodes[first].labels.iter().copied();
         let once = |label: Label| {
-            self.tree.nodes.iter().all(|node| node.labels.iter().filter(|&&other| other == label).count() <= 1)
+            self.space.tree.nodes.iter().all(|node| node.labels.iter().filter(|&&other| other == label).count() <= 1)
         };
-        all.filter(|&label| nodes.iter().all(|&node| self.tree.nodes[node].labels.contains(&label)) && once(label))
-            .collect()
+        all.filter(|&label| {
+            nodes.iter().all(|&node| self.space.tree.nodes[node].labels.contains(&label)) && once(label)
+        })
+        .collect()
     }
 
     /// Divisions of the contractions, one for each number of groups: for each group, its end by contraction number and
     /// its number of ranks.
     fn groups(&self, nodes: &[NodeId], wanted: Range<usize>) -> Vec<Vec<(usize, usize)>> {
-        let work: Vec<f64> = nodes.iter().map(|&node| self.tree.products(node)).collect();
-        let most = nodes.len().min(self.machine.ranks).min(wanted.end.saturating_sub(1));
+        let work: Vec<f64> = nodes.iter().map(|&node| self.space.tree.products(node)).collect();
+        let most = nodes.len().min(self.space.machine.ranks).min(wanted.end.saturating_sub(1));
         let divisions = Divisions::new(&work, most);
         (wanted.start.max(2)..most + 1).map(|groups| self.shares(&divisions.ends(groups), &work)).collect()
     }
@@ -154,7 +158,7 @@ impl Pipelining<'_> {
     /// Ranks for each group: one each, and each further one for the group with the most work per rank. If there are
     /// enough nodes, whole nodes are assigned, so that only batches cross between nodes.
     fn shares(&self, ends: &[usize], work: &[f64]) -> Vec<(usize, usize)> {
-        let Machine { ranks, ranks_per_node, .. } = *self.machine;
+        let Machine { ranks, ranks_per_node, .. } = *self.space.machine;
         let whole = ranks.is_multiple_of(ranks_per_node) && ranks / ranks_per_node >= ends.len();
         let unit = if whole { ranks_per_node } else { 1 };
         let mut shares: Vec<(usize, usize)> = ends.iter().map(|&end| (end, unit)).collect();
@@ -175,8 +179,7 @@ impl Pipelining<'_> {
 
 /// A tree of one batch, with which the steps of pipelines are priced.
 struct Batched<'a> {
-    machine: &'a Machine,
-    options: &'a Options,
+    space: &'a SearchSpace<'a>,
     tree: Tree,
     label: Label,
     pieces: usize,
@@ -184,10 +187,10 @@ struct Batched<'a> {
 
 impl<'a> Batched<'a> {
     fn new(pipelining: &Pipelining<'a>, label: Label, pieces: usize) -> Batched<'a> {
-        let Pipelining { machine, options, .. } = *pipelining;
-        let mut tree = pipelining.tree.clone();
+        let space = pipelining.space;
+        let mut tree = space.tree.clone();
         tree.extents[label.0 as usize] = tree.extent(label).div_ceil(pieces);
-        Batched { machine, options, tree, label, pieces }
+        Batched { space, tree, label, pieces }
     }
 
     /// Seconds of a run whose slowest group needs `slowest` seconds for a batch.
@@ -207,10 +210,10 @@ impl<'a> Batched<'a> {
         let (mut slowest, mut from, mut first) = (0.0f64, 0, 0);
         for &(end, ranks) in groups {
             let (mut compute, mut receive) = (0.0, 0.0);
-            self.on(first..first + ranks, |context| {
+            self.on(first..first + ranks, |space| {
                 for &node in &nodes[from..end] {
                     let Step::Contract { left, right, kinds } = &self.tree.nodes[node].step else { continue };
-                    let (_, seconds, needs) = cheapest(priced(context, node, [*left, *right], kinds)?)?;
+                    let (_, seconds, needs) = cheapest(priced(space, node, [*left, *right], kinds)?)?;
                     compute += seconds;
                     let inputs = [(*left, &needs.left), (*right, &needs.right)];
                     for (input, wanted) in inputs {
@@ -218,9 +221,10 @@ impl<'a> Batched<'a> {
                         let labels = &self.tree.nodes[input].labels;
                         let elements: usize = self.tree.shape(labels).iter().product();
                         // Each receiving rank gets its part from all ranks that made some of the result.
-                        let bytes = elements as f64 * self.options.dtype.size() as f64 / wanted.parts() as f64;
+                        let bytes = elements as f64 * self.space.options.dtype.size() as f64 / wanted.parts() as f64;
                         let messages = made[before].places().max(1);
-                        receive += messages as f64 * self.machine.link_latency + bytes / self.machine.link_bandwidth;
+                        receive += messages as f64 * self.space.machine.link_latency
+                            + bytes / self.space.machine.link_bandwidth;
                     }
                     made.push(needs.out);
                     if self.run(slowest.max(compute.max(receive)), groups.len()) >= least {
@@ -237,14 +241,14 @@ impl<'a> Batched<'a> {
 
     /// Builds the pipeline with these groups, whose run takes `seconds`; `None` if a contraction has no algorithm.
     fn stages(&self, nodes: &[NodeId], groups: &[(usize, usize)], seconds: f64) -> Option<Stages> {
-        let mut contractions: Vec<Option<Assigned>> = self.tree.nodes.iter().map(|_| None).collect();
+        let mut chosen = vec![Choice::default(); self.tree.nodes.len()];
         let (mut from, mut first) = (0, 0);
         for &(end, ranks) in groups {
             let mut compute = 0.0;
-            self.on(first..first + ranks, |context| {
+            self.on(first..first + ranks, |space| {
                 for &node in &nodes[from..end] {
                     let Step::Contract { left, right, kinds } = &self.tree.nodes[node].step else { continue };
-                    let mut priced = priced(context, node, [*left, *right], kinds)?;
+                    let mut priced = priced(space, node, [*left, *right], kinds)?;
                     priced.sort_by(|(_, a, _), (_, b, _)| a.total_cmp(b));
                     let (algorithm, seconds, _) = priced.first().cloned()?;
                     compute += seconds;
@@ -252,22 +256,20 @@ impl<'a> Batched<'a> {
                     let shown = priced.iter().map(|(a, own, _)| (a, *own, compute - seconds + own));
                     let mut considered = considered(&self.tree, shown);
                     considered.iter_mut().take(1).for_each(|first| first.chosen = true);
-                    let choice = Choice { algorithm: Some(algorithm), considered };
-                    contractions[node] = Some((first..first + ranks, choice));
+                    chosen[node] = Choice { algorithm: Some(algorithm), group: Some(first..first + ranks), considered };
                 }
                 Some(())
             })?;
             (from, first) = (end, first + ranks);
         }
         let pipeline = Pipeline { label: self.label, pieces: self.pieces, groups: groups.len(), seconds };
-        Some(Stages { pipeline, contractions })
+        Some(Stages { pipeline, chosen })
     }
 
-    fn on<T>(&self, ranks: Range<usize>, run: impl FnOnce(&PlanningContext) -> T) -> T {
-        let machine = self.machine.part(ranks);
-        let cost = Cost { machine: &machine, dtype: self.options.dtype, extents: &self.tree.extents };
-        let uncut = [self.label];
-        run(&PlanningContext { tree: &self.tree, machine: &machine, options: self.options, cost, uncut: &uncut })
+    fn on<T>(&self, ranks: Range<usize>, run: impl FnOnce(&SearchSpace) -> T) -> T {
+        let SearchSpace { machine, options, arguments, .. } = *self.space;
+        let (machine, uncut) = (machine.part(ranks), [self.label]);
+        run(&SearchSpace::new(&self.tree, &machine, options, SearchArguments { uncut: &uncut, ..arguments }))
     }
 }
 
@@ -275,10 +277,10 @@ impl<'a> Batched<'a> {
 type Priced = (Algorithm, f64, Distributions);
 
 /// The algorithms that can contract a node, with their prices; `None` if none can.
-fn priced(context: &PlanningContext, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Option<Vec<Priced>> {
-    let candidates = context.candidates(node, kinds).ok()?.into_iter();
+fn priced(space: &SearchSpace, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Option<Vec<Priced>> {
+    let candidates = space.candidates(node, kinds).ok()?.into_iter();
     let priced = candidates.map(|algorithm| {
-        let (needs, seconds) = context.contraction(node, inputs, &algorithm, [None, None]);
+        let (needs, seconds) = space.contraction(node, inputs, &algorithm, [None, None]);
         (algorithm, seconds, needs)
     });
     Some(priced.collect())

@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Plan, ResultResidency, Source, Value};
+use super::spec;
+use super::structure::{Plan, ResultResidency, Source, Value};
 use crate::schedule::verify::{self, Fault, VerifyError};
 
 /// Maximum ranks for which everything is proved on every rank.
@@ -53,130 +54,119 @@ impl Step {
     /// As [`Plan::verify`].
     pub fn verify_by_classes(&self) -> Result<Classes, VerifyError> {
         let Step(plan) = self;
-        let chosen = plan.one_of_each_class();
+        let chosen = one_of_each_class(plan);
         let followed = verify::follow(&|rank| plan.schedule(rank), &plan.spec(), &chosen)?;
         Ok(Classes { steps: 1, classes: chosen.len(), followed })
     }
 }
 
-impl Plan {
-    /// Proves the schedules of very many ranks, with one rank of each class in each step. Cost, step by step: that of
-    /// the schedules of all ranks that the chosen blocks come from. Callers with several threads use
-    /// [`Plan::verify_whole_schedules`] and [`Plan::each_step`].
-    ///
-    /// # Errors
-    /// As [`Plan::verify`].
-    pub fn verify_by_classes(&self) -> Result<Classes, VerifyError> {
-        self.verify_whole_schedules()?;
-        let mut proved = Classes::default();
-        for step in self.each_step() {
-            proved = proved.and(step.verify_by_classes()?);
-        }
-        Ok(proved)
+/// See [`Plan::verify_by_classes`].
+pub fn by_classes(plan: &Plan) -> Result<Classes, VerifyError> {
+    whole_schedules(plan)?;
+    let mut proved = Classes::default();
+    for step in each_step(plan) {
+        proved = proved.and(step.verify_by_classes()?);
     }
+    Ok(proved)
+}
 
-    /// Proves bounds, hazards and memory of the schedules of the sampled ranks.
-    ///
-    /// # Errors
-    /// As [`Plan::verify`].
-    pub fn verify_whole_schedules(&self) -> Result<(), VerifyError> {
-        let spec = self.spec_without_order();
-        for rank in self.sampled_ranks() {
-            let schedule = self.schedule(rank);
-            let peak = schedule.peak_bytes();
-            verify::own(schedule, &spec)?;
-            if let Some(budget) = self.memory_limit.filter(|&budget| peak > budget) {
-                return Err(VerifyError { rank, task: None, fault: Fault::Memory { peak, budget } });
+/// See [`Plan::verify_whole_schedules`].
+pub fn whole_schedules(plan: &Plan) -> Result<(), VerifyError> {
+    let spec = spec::without_order(plan);
+    for rank in plan.sampled_ranks() {
+        let schedule = plan.schedule(rank);
+        let peak = schedule.peak_bytes();
+        verify::own(schedule, &spec)?;
+        if let Some(budget) = plan.memory_limit.filter(|&budget| peak > budget) {
+            return Err(VerifyError { rank, task: None, fault: Fault::Memory { peak, budget } });
+        }
+    }
+    Ok(())
+}
+
+/// See [`Plan::each_step`].
+pub fn each_step(plan: &Plan) -> Vec<Step> {
+    if plan.pipeline.is_some() {
+        return vec![Step(plan.clone())];
+    }
+    let made = |id: usize| !matches!(plan.values[id].source, Source::Operand(_));
+    let mut units: Vec<Vec<usize>> = Vec::new();
+    // By value, the unit that ends with it.
+    let mut ends: Vec<Option<usize>> = vec![None; plan.values.len()];
+    for (id, value) in plan.values.iter().enumerate().filter(|(id, _)| made(*id)) {
+        let joins = match value.source {
+            Source::Redistribute { input } if plan.values[input].distribution.summands() > 1 => Some(input),
+            _ => None,
+        };
+        let unit = joins.and_then(|input| ends[input].take()).unwrap_or(units.len());
+        ends[id] = Some(unit);
+        match units.get_mut(unit) {
+            Some(unit) => unit.push(id),
+            None => units.push(vec![id]),
+        }
+    }
+    units.iter().map(|unit| Step(unit_plan(plan, unit))).collect()
+}
+
+/// A plan of the values in `unit`, with their inputs as operands, and without the names and extents that no
+/// schedule needs. Cost: linear in these values.
+fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
+    let mut values: Vec<Value> = Vec::new();
+    let mut places: BTreeMap<usize, usize> = BTreeMap::new();
+    for &id in unit {
+        for input in inputs(&plan.values[id].source) {
+            if !unit.contains(&input) && !places.contains_key(&input) {
+                places.insert(input, values.len());
+                values.push(Value { source: Source::Operand(values.len()), ..plan.values[input].clone() });
             }
         }
-        Ok(())
     }
+    let operands = values.len();
+    for &id in unit {
+        places.insert(id, values.len());
+        let mut source = plan.values[id].source.clone();
+        match &mut source {
+            Source::Operand(_) => {}
+            Source::Contract { left, right, .. } => (*left, *right) = (places[left], places[right]),
+            Source::Unary { input, .. } | Source::Redistribute { input } => *input = places[input],
+        }
+        values.push(Value { source, ..plan.values[id].clone() });
+    }
+    let last = unit.last() == Some(&(plan.values.len() - 1));
+    Plan {
+        expression: String::new(),
+        dtype: plan.dtype,
+        machine: plan.machine.clone(),
+        names: Vec::new(),
+        extents: Vec::new(),
+        slices: Vec::new(),
+        result: ResultResidency::Whole,
+        operands,
+        leaves: (0..operands).collect(),
+        constant: Vec::new(),
+        values,
+        branches: Vec::new(),
+        pipeline: plan.pipeline.clone(),
+        ungrouped: plan.ungrouped,
+        accumulate: plan.accumulate && last,
+        path: Vec::new(),
+        memory_limit: None,
+        kernel: plan.kernel,
+        target: plan.target,
+    }
+}
 
-    /// The steps as plans of their own: given the inputs that the plan describes, each produces the result that it
-    /// describes.
-    pub fn each_step(&self) -> Vec<Step> {
-        if self.pipeline.is_some() {
-            return vec![Step(self.clone())];
-        }
-        let made = |id: usize| !matches!(self.values[id].source, Source::Operand(_));
-        let mut units: Vec<Vec<usize>> = Vec::new();
-        // By value, the unit that ends with it.
-        let mut ends: Vec<Option<usize>> = vec![None; self.values.len()];
-        for (id, value) in self.values.iter().enumerate().filter(|(id, _)| made(*id)) {
-            let joins = match value.source {
-                Source::Redistribute { input } if self.values[input].distribution.summands() > 1 => Some(input),
-                _ => None,
-            };
-            let unit = joins.and_then(|input| ends[input].take()).unwrap_or(units.len());
-            ends[id] = Some(unit);
-            match units.get_mut(unit) {
-                Some(unit) => unit.push(id),
-                None => units.push(vec![id]),
-            }
-        }
-        units.iter().map(|unit| Step(self.unit_plan(unit))).collect()
+/// The first rank of each class, and the last rank of all, in ascending order.
+fn one_of_each_class(plan: &Plan) -> Vec<usize> {
+    let mut first: BTreeMap<Vec<Option<Vec<usize>>>, usize> = BTreeMap::new();
+    for rank in 0..plan.ranks() {
+        let block = |value: &Value| Some(value.distribution.block(&value.shape, rank)?.extents());
+        first.entry(plan.values.iter().map(block).collect()).or_insert(rank);
     }
-
-    /// A plan of the values in `unit`, with their inputs as operands, and without the names and extents that no
-    /// schedule needs. Cost: linear in these values.
-    fn unit_plan(&self, unit: &[usize]) -> Plan {
-        let mut values: Vec<Value> = Vec::new();
-        let mut places: BTreeMap<usize, usize> = BTreeMap::new();
-        for &id in unit {
-            for input in inputs(&self.values[id].source) {
-                if !unit.contains(&input) && !places.contains_key(&input) {
-                    places.insert(input, values.len());
-                    values.push(Value { source: Source::Operand(values.len()), ..self.values[input].clone() });
-                }
-            }
-        }
-        let operands = values.len();
-        for &id in unit {
-            places.insert(id, values.len());
-            let mut source = self.values[id].source.clone();
-            match &mut source {
-                Source::Operand(_) => {}
-                Source::Contract { left, right, .. } => (*left, *right) = (places[left], places[right]),
-                Source::Unary { input, .. } | Source::Redistribute { input } => *input = places[input],
-            }
-            values.push(Value { source, ..self.values[id].clone() });
-        }
-        let last = unit.last() == Some(&(self.values.len() - 1));
-        Plan {
-            expression: String::new(),
-            dtype: self.dtype,
-            machine: self.machine.clone(),
-            names: Vec::new(),
-            extents: Vec::new(),
-            slices: Vec::new(),
-            result: ResultResidency::Whole,
-            operands,
-            leaves: (0..operands).collect(),
-            constant: Vec::new(),
-            values,
-            branches: Vec::new(),
-            pipeline: self.pipeline.clone(),
-            ungrouped: self.ungrouped,
-            accumulate: self.accumulate && last,
-            path: Vec::new(),
-            memory_limit: None,
-            kernel: self.kernel,
-            target: self.target,
-        }
-    }
-
-    /// The first rank of each class, and the last rank of all, in ascending order.
-    fn one_of_each_class(&self) -> Vec<usize> {
-        let mut first: BTreeMap<Vec<Option<Vec<usize>>>, usize> = BTreeMap::new();
-        for rank in 0..self.ranks() {
-            let block = |value: &Value| Some(value.distribution.block(&value.shape, rank)?.extents());
-            first.entry(self.values.iter().map(block).collect()).or_insert(rank);
-        }
-        let mut chosen: Vec<usize> = first.into_values().chain([self.ranks() - 1]).collect();
-        chosen.sort_unstable();
-        chosen.dedup();
-        chosen
-    }
+    let mut chosen: Vec<usize> = first.into_values().chain([plan.ranks() - 1]).collect();
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen
 }
 
 fn inputs(source: &Source) -> Vec<usize> {

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the count is never less than the additions on any rank, whatever its kernel.
 
-use super::{Plan, Source, Value};
+use super::structure::{Plan, Source, Value};
 use crate::dims::{Kinds, Label};
 use crate::local_plan::{SumKind, longest_chain, longest_visits};
 

@@ -9,7 +9,7 @@
 //! between transfers and computing, and the startup time of a run (predicted prices include all of these); also more
 //! ranks than the memory for schedules allows ([`MAX_SIMULATED_RANKS`]).
 
-use super::Plan;
+use super::structure::Plan;
 use crate::algorithm::Cost;
 use crate::schedule::{Action, Lane, Schedule, Task, TaskId};
 use crate::timeline::{Activity, Span, Timeline};
@@ -17,58 +17,46 @@ use crate::timeline::{Activity, Span, Timeline};
 /// Maximum ranks of a simulation, which builds the schedules of all ranks.
 pub const MAX_SIMULATED_RANKS: usize = 1024;
 
-impl Plan {
-    /// Simulates one slice of the plan on its machine; `None` for more than 1024 ranks. Cost: linear in the tasks of
-    /// all ranks.
-    pub fn simulate(&self) -> Option<Timeline> {
-        self.played(true)
+/// See [`Plan::simulate`] and [`Plan::simulate_in_turns`].
+pub fn simulate(plan: &Plan, overlap: bool) -> Option<Timeline> {
+    if plan.ranks() > MAX_SIMULATED_RANKS {
+        return None;
     }
+    let schedules: Vec<Schedule> = (0..plan.ranks()).map(|rank| plan.schedule(rank)).collect();
+    let cost = rates(plan);
+    let mut simulation = Simulation::new(&schedules, &cost, overlap);
+    simulation.run();
+    Some(Timeline { seconds: simulation.end(), spans: simulation.spans, ..blank_timeline(plan) })
+}
 
-    /// As [`Plan::simulate`], without overlap: transfers and computation take turns.
-    pub fn simulate_in_turns(&self) -> Option<Timeline> {
-        self.played(false)
-    }
-
-    fn played(&self, overlap: bool) -> Option<Timeline> {
-        if self.ranks() > MAX_SIMULATED_RANKS {
-            return None;
-        }
-        let schedules: Vec<Schedule> = (0..self.ranks()).map(|rank| self.schedule(rank)).collect();
-        let cost = self.rates();
-        let mut simulation = Simulation::new(&schedules, &cost, overlap);
-        simulation.run();
-        Some(Timeline { seconds: simulation.end(), spans: simulation.spans, ..self.blank_timeline() })
-    }
-
-    /// Predicted seconds of a task of a rank's schedule by itself, on all workers or over a free link.
-    pub fn task_seconds(&self, schedule: &Schedule, task: TaskId) -> f64 {
-        let action = &schedule.tasks[task].action;
-        match action {
-            Action::Work(work) => self.rates().work(schedule, work),
-            Action::Send { peer, .. } | Action::Recv { peer, .. } => {
-                let link = self.machine.link(schedule.rank, *peer);
-                link.latency + schedule.bytes(action) as f64 / link.bandwidth
-            }
+/// See [`Plan::task_seconds`].
+pub fn task_seconds(plan: &Plan, schedule: &Schedule, task: TaskId) -> f64 {
+    let action = &schedule.tasks[task].action;
+    match action {
+        Action::Work(work) => rates(plan).work(schedule, work),
+        Action::Send { peer, .. } | Action::Recv { peer, .. } => {
+            let link = plan.machine.link(schedule.rank, *peer);
+            link.latency + schedule.bytes(action) as f64 / link.bandwidth
         }
     }
+}
 
-    /// An empty timeline of one slice.
-    pub(crate) fn blank_timeline(&self) -> Timeline {
-        Timeline {
-            seconds: 0.0,
-            ranks: self.ranks(),
-            workers: self.machine.workers,
-            hosts: Vec::new(),
-            slices: 1,
-            clock_error: 0.0,
-            steps: self.values.iter().map(|value| self.step_text(value)).collect(),
-            spans: Vec::new(),
-        }
+/// An empty timeline of one slice.
+pub fn blank_timeline(plan: &Plan) -> Timeline {
+    Timeline {
+        seconds: 0.0,
+        ranks: plan.ranks(),
+        workers: plan.machine.workers,
+        hosts: Vec::new(),
+        slices: 1,
+        clock_error: 0.0,
+        steps: plan.values.iter().map(|value| plan.step_text(value)).collect(),
+        spans: Vec::new(),
     }
+}
 
-    fn rates(&self) -> Cost<'_> {
-        Cost { machine: &self.machine, dtype: self.dtype, extents: &self.extents }
-    }
+fn rates(plan: &Plan) -> Cost<'_> {
+    Cost { machine: &plan.machine, dtype: plan.dtype, extents: &plan.extents }
 }
 
 /// The lanes of one rank.

@@ -6,7 +6,7 @@
 //! complete plans decide whether slices suffice.
 
 use super::slice::slice_count;
-use super::{ResultResidency, Slice};
+use super::structure::{ResultResidency, Slice};
 use crate::dims::Label;
 use crate::tree::{NodeId, Step, Tree};
 

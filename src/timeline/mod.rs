@@ -83,9 +83,9 @@ pub struct Span {
 ///
 /// ```
 /// use einsum_dist::AlgorithmName;
-/// use einsum_dist::{Machine, Options, Problem};
+/// use einsum_dist::{Machine, PlanOptions, Problem};
 /// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![800, 600], vec![600, 700]])?;
-/// let options = Options { algorithm: Some(AlgorithmName::RingMn), ..Options::default() };
+/// let options = PlanOptions::default().algorithm(AlgorithmName::RingMn);
 /// let alone = shaped.plan(&Machine::new(1, 1), &options)?.simulate().unwrap();
 /// let four = shaped.plan(&Machine::new(4, 1), &options)?.simulate().unwrap();
 /// assert!(four.seconds < alone.seconds / 2.0 && four.seconds > alone.seconds / 4.0);

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use einsum_dist::algorithm::{self, Algorithm};
 use einsum_dist::plan::{AlgorithmName, Source};
 use einsum_dist::schedule::{View, Work};
-use einsum_dist::{DistTensor, Dtype, Machine, Options, Plan, Problem, World};
+use einsum_dist::{DistTensor, Dtype, Machine, Plan, PlanOptions, Problem, World};
 
 use super::counting::{ALONE, LIVE, PEAK};
 use AlgorithmName::{RingK, RingMn};
@@ -69,12 +69,8 @@ struct Run {
 
 impl Run {
     fn plan(&self) -> Plan {
-        let options = Options {
-            dtype: Dtype::Float64,
-            algorithm: Some(self.algorithm),
-            accumulate: self.accumulate,
-            ..Options::default()
-        };
+        let options =
+            PlanOptions::default().dtype(Dtype::Float64).algorithm(self.algorithm).accumulate(self.accumulate);
         let shaped = Problem::parse(self.expression).unwrap().shapes(&self.shapes).unwrap();
         shaped.plan(&Machine::new(self.ranks, 1), &options).unwrap()
     }

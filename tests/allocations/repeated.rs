@@ -5,14 +5,14 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use einsum_dist::{Dtype, Machine, Options, Problem, World};
+use einsum_dist::{Dtype, Machine, PlanOptions, Problem, World};
 use ndarray::{ArrayD, Axis};
 
 use super::counting::{ALLOCATIONS, ALONE, BYTES};
 
 /// Allocations and bytes of one of many runs, after the first ones.
 fn repeated(expression: &str, shapes: &[Vec<usize>]) -> (usize, usize) {
-    let options = Options { dtype: Dtype::Float64, ..Options::default() };
+    let options = PlanOptions::default().dtype(Dtype::Float64);
     let shaped = Problem::parse(expression).unwrap().shapes(shapes).unwrap();
     let plan = shaped.plan(&Machine::new(1, 1), &options).unwrap();
     let mut program = World::single().compile::<f64>(&plan).unwrap();
@@ -53,7 +53,7 @@ fn runs_after_the_first_allocate_next_to_nothing() {
 #[test]
 fn tensors_may_lie_otherwise_in_every_run() {
     let _alone = ALONE.lock();
-    let options = Options { dtype: Dtype::Float64, ..Options::default() };
+    let options = PlanOptions::default().dtype(Dtype::Float64);
     let shaped = Problem::parse("[iij->ij],jk->ki").unwrap().shapes(&[vec![6, 6, 9], vec![9, 40]]).unwrap();
     for ranks in [1, 2] {
         let plan = shaped.plan(&Machine::new(ranks, 1), &options).unwrap();

@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use einsum_dist::plan::AlgorithmName;
-use einsum_dist::{Dtype, Machine, Options, Problem, World};
+use einsum_dist::{Dtype, Machine, PlanOptions, Problem, World};
 use ndarray::{ArrayD, IxDyn};
 
 use super::counting::{ALONE, BYTES};
@@ -77,7 +77,7 @@ fn turned(steps: usize) -> String {
 }
 
 /// Bytes that everything allocates that is done with an expression.
-fn bytes(expression: &str, ranks: usize, options: &Options) -> usize {
+fn bytes(expression: &str, ranks: usize, options: &PlanOptions) -> usize {
     let before = BYTES.load(Relaxed);
     let problem = Problem::parse(expression).unwrap();
     let shapes: Vec<Vec<usize>> = problem.expression().operands().map(|term| vec![6; term.labels().count()]).collect();
@@ -102,11 +102,11 @@ fn bytes(expression: &str, ranks: usize, options: &Options) -> usize {
 #[test]
 fn twice_the_steps_cost_twice_as_much() {
     let _alone = ALONE.lock();
-    let auto = Options { dtype: Dtype::Float32, ..Options::default() };
-    let forced = |algorithm| Options { algorithm: Some(algorithm), ..auto.clone() };
-    let limited = Options { memory_limit: Some(1 << 30), ..auto.clone() };
+    let auto = PlanOptions::default().dtype(Dtype::Float32);
+    let forced = |algorithm| auto.clone().algorithm(algorithm);
+    let limited = auto.clone().memory_limit(1 << 30);
     type Tree = fn(usize) -> String;
-    let trees: [(&str, Tree, usize, &Options); 11] = [
+    let trees: [(&str, Tree, usize, &PlanOptions); 11] = [
         ("left", left, 1, &auto),
         ("left", left, 3, &auto),
         ("right", right, 3, &auto),

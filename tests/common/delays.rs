@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use einsum_dist::exec::{Delays, RunOptions};
 use einsum_dist::plan::AlgorithmName;
-use einsum_dist::{Machine, Operand, Options, Plan, Problem, World};
+use einsum_dist::{Machine, Operand, Plan, PlanOptions, Problem, World};
 use ndarray::ArrayD;
 
 use super::random;
 
 /// A batch of small products that every algorithm can contract, no extent of which divides; two workers for each rank.
 pub fn batched(ranks: usize, algorithm: AlgorithmName) -> Plan {
-    let options = Options { algorithm: Some(algorithm), ..Options::default() };
+    let options = PlanOptions::default().algorithm(algorithm);
     let shaped = Problem::parse("cmk,ckn->mcn").unwrap().shapes(&[vec![9, 14, 11], vec![9, 11, 10]]).unwrap();
     shaped.plan(&Machine::new(ranks, 2), &options).unwrap()
 }

@@ -24,7 +24,7 @@ use einsum_dist::distribution::Distribution;
 use einsum_dist::kernel::{ReferenceValue, error_bound, reference_element};
 use einsum_dist::memory::bytes_of;
 use einsum_dist::plan::{AlgorithmName, FixedDistributions};
-use einsum_dist::{DistTensor, Dtype, Element, Machine, Operand, Options, Plan, Problem, World};
+use einsum_dist::{DistTensor, Dtype, Element, Machine, Operand, Plan, PlanOptions, Problem, World};
 use ndarray::ArrayD;
 use rayon::prelude::*;
 
@@ -77,7 +77,7 @@ impl Case {
     /// A contraction as it is written.
     pub fn of(expression: &str, shapes: [&[usize]; 2], f64: bool) -> Case {
         let shaped = Problem::parse(expression).unwrap().shapes(&shapes.map(<[usize]>::to_vec)).unwrap();
-        let tree = shaped.tree(&Machine::default(), &Options::default()).unwrap();
+        let tree = shaped.tree(&Machine::default(), &PlanOptions::default()).unwrap();
         let [left, right, out] = [0, 1, tree.root()].map(|node| {
             let labels = tree.nodes[node].labels.iter();
             labels.map(|label| label.0 as usize).collect()
@@ -115,7 +115,7 @@ impl Case {
     pub fn plan_cut(&self, ranks: usize, algorithm: AlgorithmName, cut: &[&str]) -> Option<Plan> {
         let dtype = if self.f64 { Dtype::Float64 } else { Dtype::Float32 };
         let cut = cut.iter().map(|name| (*name).to_owned()).collect();
-        let options = Options { dtype, algorithm: Some(algorithm), cut, ..Options::default() };
+        let options = PlanOptions::default().dtype(dtype).algorithm(algorithm).cut(cut);
         let shaped =
             Problem::parse(&self.expression()).unwrap().shapes(&[self.shape(&self.left), self.shape(&self.right)]);
         shaped.unwrap().plan(&Machine::new(ranks, 1), &options).ok()
@@ -134,8 +134,13 @@ impl Case {
         // Any of them, the same for a case every time.
         let number = self.extents.iter().sum::<usize>();
         let (reorder, idle) = (Reorder::ALL[number % Reorder::ALL.len()], number % 3 > 0);
-        let options =
-            Options { dtype, algorithm: Some(algorithm), fixed, accumulate, reorder, idle, ..Options::default() };
+        let options = PlanOptions::default()
+            .dtype(dtype)
+            .algorithm(algorithm)
+            .fixed(fixed)
+            .accumulate(accumulate)
+            .reorder(reorder)
+            .idle(idle);
         let speeds = (0..ranks).map(|rank| 1.0 + 0.3 * rank as f64).filter(|_| number.is_multiple_of(2)).collect();
         let machine = Machine { speeds, ..Machine::new(ranks, 1) };
         let shapes = [self.shape(&self.left), self.shape(&self.right)];

@@ -8,7 +8,7 @@ use einsum_dist::dims::Label;
 use einsum_dist::exec::ResolvedKernel;
 use einsum_dist::plan::{AlgorithmName, KernelChoice};
 use einsum_dist::tree::{Step, Tree};
-use einsum_dist::{Dtype, Element, Machine, Operand, Options, Plan, Problem, World};
+use einsum_dist::{Dtype, Element, Machine, Operand, Plan, PlanOptions, Problem, World};
 use ndarray::{ArrayD, IxDyn};
 use num_complex::Complex;
 
@@ -45,10 +45,10 @@ pub fn special_values(world: &World) -> usize {
         let problem = Problem::parse(expression).unwrap();
         let shaped = problem.shapes(&shapes.iter().map(|shape| shape.to_vec()).collect::<Vec<_>>()).unwrap();
         for dtype in [Dtype::Float32, Dtype::Float64, Dtype::Complex64, Dtype::Complex128] {
-            let options = Options { dtype, path: "left-to-right".parse().unwrap(), idle: true, ..Options::default() };
+            let options = PlanOptions::default().dtype(dtype).path("left-to-right".parse().unwrap()).idle(true);
             let tree = shaped.tree(&Machine::default(), &options).unwrap();
             let plans = plans(world.ranks(), &mut rng, |algorithm, kernel, workers| {
-                let options = Options { algorithm, kernel, ..options.clone() };
+                let options = options.clone().algorithm(algorithm).kernel(kernel);
                 ResolvedKernel::resolve(kernel, dtype).ok()?;
                 shaped.plan_tree(&tree, &Machine::new(world.ranks(), workers), &options).ok()
             });

@@ -104,7 +104,7 @@ pub fn here(world: &World, plan: &Plan, tree: &Tree, bytes: u64) -> Result<u64> 
 
 #[cfg(test)]
 mod tests {
-    use einsum_dist::{Machine, Options, Problem};
+    use einsum_dist::{Machine, PlanOptions, Problem};
 
     use super::*;
 
@@ -114,8 +114,9 @@ mod tests {
         let text = "[[[[[[ab,bc->ac],cd->ad],de->ae],ef->af],fg->ag],gh->ah],hi->ai";
         let shaped = Problem::parse(text).unwrap().shapes(&vec![vec![256, 256]; 8]).unwrap();
         let machine = Machine::default();
-        let tree = shaped.tree(&machine, &Options::default()).unwrap();
-        let within = |memory_limit| shaped.plan_tree(&tree, &machine, &Options { memory_limit, ..Options::default() });
+        let tree = shaped.tree(&machine, &PlanOptions::default()).unwrap();
+        let within =
+            |memory_limit| shaped.plan_tree(&tree, &machine, &PlanOptions::default().memory_limit(memory_limit));
         let limit = within(None).unwrap().peak_bytes(0) * percent / 100;
         let plain = within(Some(limit)).unwrap();
         let (beside, bytes) = plan_beside(&tree, Some(limit), within).unwrap();

@@ -181,13 +181,13 @@ pub fn fit(
 #[cfg(test)]
 mod tests {
     use einsum_dist::Problem;
-    use einsum_dist::{Machine, Options};
+    use einsum_dist::{Machine, PlanOptions};
 
     use super::*;
 
     fn tree(text: &str, shapes: &[Vec<usize>]) -> Tree {
         let shaped = Problem::parse(text).unwrap().shapes(shapes).unwrap();
-        shaped.tree(&Machine::default(), &Options::default()).unwrap()
+        shaped.tree(&Machine::default(), &PlanOptions::default()).unwrap()
     }
 
     #[test]

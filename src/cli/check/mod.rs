@@ -29,7 +29,7 @@ mod strategy;
 mod sum;
 mod verdict;
 
-use einsum_dist::plan::CheckReport;
+use einsum_dist::report::CheckReport;
 use einsum_dist::{DistTensor, Element, World};
 
 use super::Result;

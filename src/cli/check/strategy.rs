@@ -305,13 +305,13 @@ fn index(mut place: usize, shape: &[usize]) -> Vec<usize> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use einsum_dist::{Machine, Options, Problem};
+    use einsum_dist::{Machine, PlanOptions, Problem};
 
     use super::*;
 
     fn strategy(text: &str, shapes: &[Vec<usize>], most: f64) -> Option<Strategy> {
         let shaped = Problem::parse(text).unwrap().shapes(shapes).unwrap();
-        let tree = shaped.tree(&Machine::default(), &Options::default()).unwrap();
+        let tree = shaped.tree(&Machine::default(), &PlanOptions::default()).unwrap();
         let strategy = Choice { tree: &tree, flops: 2.0, most, threads: 2, seed: 1, directly: true }.strategy()?;
         let bytes = Cost::of(&tree, strategy.evaluation, &strategy.sizes).bytes * strategy.concurrent_pieces as f64;
         assert!(bytes <= most, "{most}: {strategy:?} takes {bytes}");

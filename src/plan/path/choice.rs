@@ -6,10 +6,10 @@ use std::str::FromStr;
 ///
 /// ```
 /// use einsum_dist::{PathChoice, PathReport};
-/// use einsum_dist::{Machine, Options, Problem};
+/// use einsum_dist::{Machine, PlanOptions, Problem};
 ///
 /// let chain = Problem::parse("ij,jk,kl->il")?.shapes(&[vec![10, 1000], vec![1000, 1000], vec![1000, 20]])?;
-/// let plan = |path| chain.plan(&Machine::default(), &Options { path, ..Options::default() });
+/// let plan = |path| chain.plan(&Machine::default(), &PlanOptions::default().path(path));
 /// // Two positions in the list of operands; the result is appended.
 /// let given = plan("(1,2),(0,1)".parse().map_err(einsum_dist::Error::Usage)?)?;
 /// assert_eq!(given.path, [[1, 2], [0, 1]]);
@@ -29,7 +29,7 @@ pub enum PathChoice {
     /// The pair with the smallest result first: the best of several weights of the pair's own size and several orders
     /// of pairs with equal scores.
     Greedy,
-    /// The fewest operations of all orders, as far as [`Options::path_seconds`](crate::Options::path_seconds) allows:
+    /// The fewest operations of all orders, as far as [`PlanOptions::path_seconds`](crate::PlanOptions::path_seconds) allows:
     /// of all orders that multiply tensors without a common label only at the end, and of all others if these are not
     /// too many to examine. The time is exponential in the number of tensors of dense networks, and less where few sets
     /// of them are connected: rings and chains of 40 take less than a second. If the limit ends the search, the best of

@@ -9,7 +9,6 @@
 //! | `limit` | limits that ended a search early |
 //! | `cost` | the cost of an order: operations, largest intermediate |
 //! | `positions` | conversion between tensor numbers and positions in a list that shrinks, as opt_einsum writes paths |
-//! | `report` | a path in opt_einsum's terms |
 //!
 //! Invariants: an order is a function of the einsum, the choice, the budget, the machine and the element type, so all
 //! ranks find the same one; with `auto` it has no more operations than left to right. Deliberately absent: merging the
@@ -22,18 +21,16 @@ mod greedy;
 mod limit;
 mod optimal;
 mod positions;
-mod report;
 mod search;
 
 pub use choice::PathChoice;
+pub use cost::{log2_size, log2_sum};
 pub use limit::SearchLimit;
 pub use positions::path;
-pub use report::PathReport;
 
 use optimal::Proof;
 
-use super::{Options, PlanError};
-use crate::machine::Machine;
+use super::error::PlanError;
 use crate::tree::{Network, Order, left_to_right};
 
 /// Maximum tensors for which `auto` searches; more are contracted as written, since searches take seconds.
@@ -54,29 +51,31 @@ const OPTIMAL_SHARE: f64 = 0.25;
 /// Step limit of the optimal search if examining all orders fits into the budget.
 const OPTIMAL_STEPS: u64 = 100_000_000;
 
-/// The contraction order of one einsum, and the limit that ended its search early, if any.
+/// The contraction order of one einsum, and the limit that ended its search early, if any. `seconds` is the budget of
+/// the search, and `rate` the multiply-adds per second of a rank, by which `auto` sets its own.
 ///
 /// # Errors
 /// An explicit path that is not valid for this einsum.
 pub fn order(
     network: &Network,
-    options: &Options,
-    machine: &Machine,
+    choice: &PathChoice,
+    seconds: Option<f64>,
+    rate: f64,
 ) -> Result<(Order, Option<SearchLimit>), PlanError> {
     let tensors = network.tensors.len();
-    if let PathChoice::Explicit(path) = &options.path {
+    if let PathChoice::Explicit(path) = choice {
         return Ok((positions::numbered(path, tensors).map_err(PlanError::Path)?, None));
     }
-    if tensors < 3 || options.path == PathChoice::LeftToRight {
+    if tensors < 3 || *choice == PathChoice::LeftToRight {
         return Ok((left_to_right(tensors), None));
     }
     let search = search::PathSearch::new(network);
-    Ok(match options.path {
-        PathChoice::Greedy => greedy(&search, tensors, options.path_seconds),
-        PathChoice::Optimal => optimal(&search, tensors, options.path_seconds.unwrap_or(OPTIMAL_SECONDS)),
-        PathChoice::Anneal => anneal(&search, tensors, options.path_seconds),
+    Ok(match choice {
+        PathChoice::Greedy => greedy(&search, tensors, seconds),
+        PathChoice::Optimal => optimal(&search, tensors, seconds.unwrap_or(OPTIMAL_SECONDS)),
+        PathChoice::Anneal => anneal(&search, tensors, seconds),
         PathChoice::LeftToRight | PathChoice::Explicit(_) | PathChoice::Auto => {
-            (auto(network, &search, machine, options), None)
+            (auto(network, &search, seconds, rate), None)
         }
     })
 }
@@ -116,9 +115,8 @@ fn anneal(search: &search::PathSearch, tensors: usize, seconds: Option<f64>) -> 
     }
 }
 
-/// The cheapest order that can be found in a fraction of the time of contracting, or in the time that the options
-/// allow.
-fn auto(network: &Network, search: &search::PathSearch, machine: &Machine, options: &Options) -> Order {
+/// The cheapest order that can be found in a fraction of the time of contracting, or in `seconds`.
+fn auto(network: &Network, search: &search::PathSearch, seconds: Option<f64>, rate: f64) -> Order {
     let tensors = network.tensors.len();
     let price = |order: Order| (cost::log2_products(network, &order), order);
     let mut best = price(left_to_right(tensors));
@@ -130,12 +128,11 @@ fn auto(network: &Network, search: &search::PathSearch, machine: &Machine, optio
         if products < best.0 {
             best = (products, order);
         }
-        let rate = machine.flops * machine.workers as f64 / options.dtype.flops_per_multiply_add() as f64;
         MAX_SEARCH_SHARE * (best.0 - rate.log2()).exp2()
     };
     let greedy = search.greedy(0..1);
     let default_budget = consider(greedy.clone()).min(MAX_SEARCH_SECONDS);
-    let budget = options.path_seconds.unwrap_or(default_budget);
+    let budget = seconds.unwrap_or(default_budget);
     let few = search::exhaustive_seconds(tensors) <= budget.max(search::UNNOTICED_SECONDS);
     let steps = if few { OPTIMAL_STEPS } else { search::steps_within(OPTIMAL_SHARE * budget) };
     let (found, proof) = search.optimal(&greedy, steps);

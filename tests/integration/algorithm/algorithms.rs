@@ -3,7 +3,7 @@
 use crate::common::{Case, Rng, on_another_grid};
 use einsum_dist::algorithm::{Algorithm, Contraction, Tensor};
 use einsum_dist::plan::{AlgorithmName, Source, Value};
-use einsum_dist::{Dtype, Machine, Options, Plan, Problem, World};
+use einsum_dist::{Dtype, Machine, Plan, PlanOptions, Problem, World};
 
 /// For each algorithm.
 const CASES: usize = 400;
@@ -13,7 +13,7 @@ fn plan(case: &Case, ranks: usize, algorithm: AlgorithmName, accumulate: bool) -
     let dtype = if case.f64 { Dtype::Float64 } else { Dtype::Float32 };
     // Beyond a square some are.
     let idle = true;
-    let options = Options { dtype, algorithm: Some(algorithm), accumulate, idle, ..Options::default() };
+    let options = PlanOptions::default().dtype(dtype).algorithm(algorithm).accumulate(accumulate).idle(idle);
     let shapes = [case.shape(&case.left), case.shape(&case.right)];
     Problem::parse(&case.expression()).unwrap().shapes(&shapes).unwrap().plan(&Machine::new(ranks, 1), &options).ok()
 }
@@ -93,7 +93,7 @@ fn every_algorithm() {
 #[test]
 fn cannon_names_the_nearest_square() {
     let shaped = Problem::parse("mk,kn->mn").unwrap().shapes(&[vec![6, 5], vec![5, 4]]).unwrap();
-    let options = Options { algorithm: Some(AlgorithmName::Cannon), ..Options::default() };
+    let options = PlanOptions::default().algorithm(AlgorithmName::Cannon);
     for (ranks, nearest) in [(2, 1), (3, 4), (8, 9), (12, 9), (13, 16)] {
         let error = shaped.plan(&Machine::new(ranks, 1), &options).unwrap_err().to_string();
         let squares = format!(
@@ -107,7 +107,7 @@ fn cannon_names_the_nearest_square() {
 #[test]
 fn memory_decides_between_two_and_three_dimensions() {
     let cuts = |memory_limit| {
-        let options = Options { algorithm: Some(AlgorithmName::Grid), memory_limit, ..Options::default() };
+        let options = PlanOptions::default().algorithm(AlgorithmName::Grid).memory_limit(memory_limit);
         let shaped = Problem::parse("mk,kn->mn").unwrap().shapes(&[vec![256, 256], vec![256, 256]]).unwrap();
         let plan = shaped.plan(&Machine::new(8, 1), &options).unwrap();
         plan.verify().unwrap();

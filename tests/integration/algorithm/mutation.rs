@@ -13,7 +13,7 @@ use einsum_dist::plan::{AlgorithmName, PipelineChoice, Source};
 use einsum_dist::schedule::collective::CollectiveAlgorithm;
 use einsum_dist::schedule::verify::{self, Spec};
 use einsum_dist::schedule::{Accumulate, Action, Home, Schedule, Task, View, Work};
-use einsum_dist::{Dtype, Machine, Options, Plan, Problem};
+use einsum_dist::{Dtype, Machine, Plan, PlanOptions, Problem};
 use ndarray::ArrayD;
 
 const MUTATIONS: usize = 10_000;
@@ -73,14 +73,12 @@ fn random_plan(rng: &mut Rng) -> Plan {
         let ranks = 1 + rng.below(6);
         let e = |rng: &mut Rng| 1 + rng.below(7);
         let algorithm = Some(AlgorithmName::ALL[rng.below(AlgorithmName::ALL.len())]).filter(|_| rng.below(4) > 0);
-        let mut options = Options {
-            dtype: Dtype::Float32,
-            algorithm,
-            accumulate: rng.below(2) == 0,
-            idle: rng.below(2) == 0,
-            reorder: Reorder::ALL[rng.below(4)],
-            ..Options::default()
-        };
+        let mut options = PlanOptions::default()
+            .dtype(Dtype::Float32)
+            .algorithm(algorithm)
+            .accumulate(rng.below(2) == 0)
+            .idle(rng.below(2) == 0)
+            .reorder(Reorder::ALL[rng.below(4)]);
         // Where starting a transfer takes long, subtrees have ranks of their own.
         let slow = Machine { flops: 2e4, link_latency: 1e-3, ..Machine::new(ranks, 1) };
         let machine = if rng.below(2) == 0 { slow } else { Machine::new(ranks, 1) };

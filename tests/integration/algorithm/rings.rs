@@ -3,17 +3,15 @@
 use crate::common::Case;
 use einsum_dist::plan::AlgorithmName;
 use einsum_dist::schedule::{Action, Task, View};
-use einsum_dist::{Dtype, Machine, Options, Plan, Problem, World};
+use einsum_dist::{Dtype, Machine, Plan, PlanOptions, Problem, World};
 
 /// A plan for links so slow that many pieces pay.
 fn plan(case: &Case, ranks: usize, cut: &str, accumulate: bool) -> Plan {
-    let options = Options {
-        dtype: Dtype::Float64,
-        algorithm: Some(AlgorithmName::RingMn),
-        cut: vec![cut.to_owned()],
-        accumulate,
-        ..Options::default()
-    };
+    let options = PlanOptions::default()
+        .dtype(Dtype::Float64)
+        .algorithm(AlgorithmName::RingMn)
+        .cut(vec![cut.to_owned()])
+        .accumulate(accumulate);
     let shapes = [case.shape(&case.left), case.shape(&case.right)];
     let machine = Machine { link_bandwidth: 1e8, ..Machine::new(ranks, 1) };
     Problem::parse(&case.expression()).unwrap().shapes(&shapes).unwrap().plan(&machine, &options).unwrap()

@@ -2,8 +2,9 @@
 //! planned.
 
 use einsum_dist::distribution::Distribution;
-use einsum_dist::plan::{Measured, PathReport, PlanError};
-use einsum_dist::{DistTensor, Dtype, Error, Machine, Operand, Options, Plan, Problem, World};
+use einsum_dist::plan::{PathReport, PlanError};
+use einsum_dist::report::Measured;
+use einsum_dist::{DistTensor, Dtype, Error, Machine, Operand, Plan, PlanOptions, Problem, World};
 use ndarray::{ArrayD, IxDyn};
 
 /// Expressions whose intermediates are larger than operands and result, with prime and other extents.
@@ -24,7 +25,7 @@ fn operand(at: usize, shape: &[usize]) -> ArrayD<f64> {
 }
 
 fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, memory_limit: Option<u64>) -> Result<Plan, Error> {
-    let options = Options { dtype: Dtype::Float64, memory_limit, ..Options::default() };
+    let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(memory_limit);
     // A rank alone computes in the caller's pool; others have pools of their own.
     let workers = if ranks == 1 { rayon::current_num_threads() } else { 1 };
     Problem::parse(expression)?.shapes(shapes)?.plan(&Machine::new(ranks, workers), &options)
@@ -138,7 +139,7 @@ fn slices_of_operands_and_results_are_packed_into_the_planned_memory() {
         let whole = plan(expression, &shapes, 1, None).unwrap();
         for (percent, in_parts) in [(98, false), (95, false), (90, true), (75, true), (60, true), (45, true)] {
             let limit = Some(peak(&whole) * percent / 100);
-            let options = Options { dtype: Dtype::Float64, memory_limit: limit, in_parts, ..Options::default() };
+            let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(limit).in_parts(in_parts);
             let machine = Machine::new(1, rayon::current_num_threads());
             let shaped = Problem::parse(expression).unwrap().shapes(&shapes).unwrap();
             let Ok(plan) = shaped.plan(&machine, &options) else { continue };

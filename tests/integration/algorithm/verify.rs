@@ -2,14 +2,14 @@
 use einsum_dist::plan::AlgorithmName;
 use einsum_dist::schedule::verify::follow;
 use einsum_dist::schedule::{Accumulate, Action, Schedule, Work};
-use einsum_dist::{Machine, Options, Plan, Problem};
+use einsum_dist::{Machine, Plan, PlanOptions, Problem};
 
 /// Those that any contraction of tensors with all kinds of dimensions has on so many ranks.
 fn algorithms(ranks: usize) -> impl Iterator<Item = AlgorithmName> {
     AlgorithmName::ALL.into_iter().filter(move |algorithm| algorithm.ranks().allows(ranks))
 }
 
-fn check(expression: &str, shapes: &[Vec<usize>], ranks: usize, options: &Options) {
+fn check(expression: &str, shapes: &[Vec<usize>], ranks: usize, options: &PlanOptions) {
     let plan = Problem::parse(expression).unwrap().shapes(shapes).unwrap();
     let plan = plan.plan(&Machine::new(ranks, 1), options).unwrap();
     if let Err(error) = plan.verify() {
@@ -29,7 +29,7 @@ fn every_algorithm_verifies() {
             for algorithm in algorithms(ranks) {
                 for shapes in shapes {
                     let shapes = shapes.map(|s| s.to_vec());
-                    let options = Options { algorithm: Some(algorithm), accumulate, ..Options::default() };
+                    let options = PlanOptions::default().algorithm(algorithm).accumulate(accumulate);
                     check("cmk,ckn->cmn", &shapes, ranks, &options);
                     check("cmk,ckn->ncm", &shapes, ranks, &options);
                 }
@@ -43,10 +43,10 @@ fn trees_verify() {
     for ranks in 1..=9 {
         let large = [vec![3, 200, 64], vec![3, 64, 301]];
         for algorithm in algorithms(ranks) {
-            check("cmk,ckn->nmc", &large, ranks, &Options { algorithm: Some(algorithm), ..Options::default() });
+            check("cmk,ckn->nmc", &large, ranks, &PlanOptions::default().algorithm(algorithm));
         }
         for accumulate in [false, true] {
-            let options = Options { accumulate, ..Options::default() };
+            let options = PlanOptions::default().accumulate(accumulate);
             check("[ij,jk->ik],kl->il", &[vec![40, 50], vec![50, 60], vec![60, 30]], ranks, &options);
             check("ij,jk,kl->li", &[vec![40, 50], vec![50, 60], vec![60, 30]], ranks, &options);
             check("iij,jk->k", &[vec![4, 4, 5], vec![5, 6]], ranks, &options);
@@ -66,7 +66,7 @@ fn trees_verify() {
 
 fn planned(expression: &str, shapes: &[Vec<usize>], ranks: usize, algorithm: Option<AlgorithmName>) -> Plan {
     let shaped = Problem::parse(expression).unwrap().shapes(shapes).unwrap();
-    shaped.plan(&Machine::new(ranks, 1), &Options { algorithm, ..Options::default() }).unwrap()
+    shaped.plan(&Machine::new(ranks, 1), &PlanOptions::default().algorithm(algorithm)).unwrap()
 }
 
 /// Some ranks of each class instead of all.

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use einsum_dist::plan::PathChoice;
-use einsum_dist::{Error, Machine, Options, Problem};
+use einsum_dist::{Error, Machine, PlanOptions, Problem};
 
 /// Expressions with shapes that do not fit.
 const SHAPES: &[(&str, &[&[usize]])] = &[
@@ -68,7 +68,7 @@ fn words(error: &Error) -> String {
 fn planned(expression: &str, path: PathChoice) -> Result<(), Error> {
     let shapes = [vec![2, 3], vec![3, 4], vec![4, 5]];
     let shaped = Problem::parse(expression)?.shapes(&shapes)?;
-    shaped.plan(&Machine::default(), &Options { path, ..Options::default() }).map(drop)
+    shaped.plan(&Machine::default(), &PlanOptions::default().path(path)).map(drop)
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 
 use einsum_dist::plan::PathChoice;
-use einsum_dist::{Element, Machine, Operand, Options, Problem, World};
+use einsum_dist::{Element, Machine, Operand, PlanOptions, Problem, World};
 use ndarray::{ArrayD, IxDyn};
 use num_complex::Complex;
 
@@ -56,7 +56,7 @@ fn operand<T: Element>(operand: usize, shape: &[usize]) -> ArrayD<T> {
 fn check<T: Element + Debug>(world: &World, case: &Case, path: &PathChoice) {
     let operands: Vec<ArrayD<T>> = case.shapes.iter().enumerate().map(|(at, shape)| operand(at, shape)).collect();
     let borrowed: Vec<&dyn Operand<T>> = operands.iter().map(|operand| operand as _).collect();
-    let options = Options { dtype: T::DTYPE, path: path.clone(), ..Options::default() };
+    let options = PlanOptions::default().dtype(T::DTYPE).path(path.clone());
     let what =
         || format!("{} of {:?}, {:?} on {} ranks, {path:?}", case.expression, case.shapes, T::DTYPE, world.ranks());
     let problem = Problem::parse(case.expression).unwrap_or_else(|error| panic!("{}: {error}", what()));

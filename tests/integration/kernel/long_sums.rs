@@ -8,7 +8,7 @@ use einsum_dist::kernel::{
     Element, Workspace, available, contract_planned, error_bound, has_xsmm, host, plan, plan_unary, unary_planned,
 };
 use einsum_dist::local_plan::{Isa, KernelFamily, Layout, SumKind, Target, longest_chain};
-use einsum_dist::{Machine, Options, Problem};
+use einsum_dist::{Machine, PlanOptions, Problem};
 use ndarray::{Array2, ArrayD, ArrayViewD, Dimension, IxDyn, ShapeBuilder, s};
 use num_complex::Complex;
 
@@ -311,7 +311,7 @@ fn sums_of_diagonals_are_counted() {
     ] {
         for ranks in [1, 2] {
             let shaped = Problem::parse(text).unwrap().shapes(std::slice::from_ref(&shape)).unwrap();
-            let counted = shaped.plan(&Machine::new(ranks, 1), &Options::default()).unwrap().roundings();
+            let counted = shaped.plan(&Machine::new(ranks, 1), &PlanOptions::default()).unwrap().roundings();
             let least = longest_chain(terms, SumKind::Number) + if terms > 0 { ranks as u64 - 1 } else { 0 };
             assert!((least..least + 4).contains(&counted), "{text} on {ranks}: {counted}, not {least}");
         }

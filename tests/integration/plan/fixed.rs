@@ -9,19 +9,19 @@ use einsum_dist::kernel::{ReferenceValue, error_bound, reference};
 use einsum_dist::plan::{AlgorithmName, Source};
 use einsum_dist::schedule::Lane;
 use einsum_dist::tree::Step;
-use einsum_dist::{DistTensor, Dtype, Element, Error, Machine, Options, Plan, Problem, Program, World, einsum};
+use einsum_dist::{DistTensor, Dtype, Element, Error, Machine, Plan, PlanOptions, Problem, Program, World, einsum};
 use ndarray::{ArrayD, ArrayViewD, Axis as Dim};
 
 use AlgorithmName::{BatchParallel, Local, RingK, RingMn};
 
-fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, options: Options) -> Plan {
+fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, options: PlanOptions) -> Plan {
     let shaped = Problem::parse(expression).unwrap().shapes(shapes).unwrap();
-    shaped.plan(&Machine::new(ranks, 1), &Options { dtype: Dtype::Float64, ..options }).unwrap()
+    shaped.plan(&Machine::new(ranks, 1), &options.dtype(Dtype::Float64)).unwrap()
 }
 
 /// `cmk,ckn->mcn`, which every algorithm can contract.
 fn batched(ranks: usize, algorithm: AlgorithmName) -> Plan {
-    let options = Options { algorithm: Some(algorithm), ..Options::default() };
+    let options = PlanOptions::default().algorithm(algorithm);
     plan("cmk,ckn->mcn", &SHAPES.map(|shape| shape.to_vec()), ranks, options)
 }
 
@@ -43,7 +43,7 @@ fn bits(array: &ArrayD<f64>) -> Vec<u64> {
 fn check<T: Element>(expression: &str, operands: &[ArrayViewD<T>], out: &ArrayD<T>, what: &str) {
     let shapes: Vec<Vec<usize>> = operands.iter().map(|operand| operand.shape().to_vec()).collect();
     let problem = Problem::parse(expression).unwrap().shapes(&shapes).unwrap();
-    let tree = problem.tree(&Machine::default(), &Options::default()).unwrap();
+    let tree = problem.tree(&Machine::default(), &PlanOptions::default()).unwrap();
     let mut leaves: Vec<(&[Label], ArrayViewD<T>)> = operands.iter().map(|view| (&[] as _, view.view())).collect();
     for node in &tree.nodes {
         if let Step::Leaf { operand } = node.step {
@@ -68,12 +68,7 @@ fn rings_receive_what_their_closed_forms_say() {
             let shapes = [vec![m, k], vec![k, n]];
             for (algorithm, cut) in [(RingMn, ["m", "n"]), (RingK, ["k", "m"]), (RingK, ["k", "n"])] {
                 let cut = cut.map(str::to_owned).to_vec();
-                let plan = plan(
-                    "mk,kn->mn",
-                    &shapes,
-                    ranks,
-                    Options { algorithm: Some(algorithm), cut, ..Options::default() },
-                );
+                let plan = plan("mk,kn->mn", &shapes, ranks, PlanOptions::default().algorithm(algorithm).cut(cut));
                 assert!(!plan.values.iter().any(|value| matches!(value.source, Source::Redistribute { .. })));
                 let world = World::in_process(ranks);
                 let mut program = world.compile::<f64>(&plan).unwrap();
@@ -127,10 +122,9 @@ fn inputs_end_as_they_began() {
 fn with_beta_0_the_output_is_not_read() {
     let trees = ["[cmk,ckn->mcn]->n", "[cmk->kmc],ckn->nm"];
     let plans = AlgorithmName::ALL.map(|algorithm| batched(algorithm.ranks().at_most(5), algorithm)).into_iter();
-    let trees = trees.map(|tree| plan(tree, &SHAPES.map(|shape| shape.to_vec()), 3, Options::default()));
+    let trees = trees.map(|tree| plan(tree, &SHAPES.map(|shape| shape.to_vec()), 3, PlanOptions::default()));
     // An output of NaN, and one without anything to sum.
-    let nothing =
-        plan("mk,kn->mn", &[vec![6, 0], vec![0, 5]], 3, Options { algorithm: Some(RingK), ..Options::default() });
+    let nothing = plan("mk,kn->mn", &[vec![6, 0], vec![0, 5]], 3, PlanOptions::default().algorithm(RingK));
     for plan in plans.chain(trees).chain([nothing]) {
         let world = World::in_process(plan.ranks());
         let mut program = world.compile::<f64>(&plan).unwrap();
@@ -287,7 +281,7 @@ fn trees_agree_with_the_whole_sum() {
     for (expression, shapes) in cases {
         let shapes: Vec<Vec<usize>> = shapes.iter().map(|shape| shape.to_vec()).collect();
         for ranks in 1..=5 {
-            let plan = plan(expression, &shapes, ranks, Options::default());
+            let plan = plan(expression, &shapes, ranks, PlanOptions::default());
             plan.verify().unwrap();
             let world = World::in_process(ranks);
             let mut program = world.compile::<f64>(&plan).unwrap();
@@ -424,14 +418,13 @@ fn operands_may_be_any_view() {
         for ranks in [2, 3] {
             let shapes = [left.shape().to_vec(), right.shape().to_vec()];
             let plan = Problem::parse(expression).unwrap().shapes(&shapes).unwrap();
-            let plan = plan.plan(&Machine::new(ranks, 1), &Options::default()).unwrap();
+            let plan = plan.plan(&Machine::new(ranks, 1), &PlanOptions::default()).unwrap();
             let out = World::in_process(ranks).compile::<f32>(&plan).unwrap().run(&[left, right]).unwrap();
             check(expression, &[left.view(), right.view()], &out, &format!("views on {ranks}"));
         }
     }
     // An output that is a view: backwards, every other column.
-    let plan =
-        plan("ij,jk->ik", &[vec![6, 5], vec![5, 4]], 3, Options { algorithm: Some(RingK), ..Options::default() });
+    let plan = plan("ij,jk->ik", &[vec![6, 5], vec![5, 4]], 3, PlanOptions::default().algorithm(RingK));
     let inputs = operands(&plan, 23);
     let mut program = World::in_process(3).compile::<f64>(&plan).unwrap();
     let straight = run(&mut program, &inputs);

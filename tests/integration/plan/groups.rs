@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::common::{Rng, random, run};
 use einsum_dist::plan::Source;
-use einsum_dist::{Dtype, Machine, Options, Plan, Problem};
+use einsum_dist::{Dtype, Machine, Plan, PlanOptions, Problem};
 use ndarray::ArrayD;
 
 /// A chain of matrices, contracted in pairs, pairs of pairs and so on, and its shapes.
@@ -27,7 +27,7 @@ fn balanced(rng: &mut Rng, depth: u32, most: usize) -> (String, Vec<Vec<usize>>)
 }
 
 fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize) -> Plan {
-    let options = Options { dtype: Dtype::Float64, ..Options::default() };
+    let options = PlanOptions::default().dtype(Dtype::Float64);
     Problem::parse(expression).unwrap().shapes(shapes).unwrap().plan(&Machine::new(ranks, 1), &options).unwrap()
 }
 

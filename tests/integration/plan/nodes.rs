@@ -2,7 +2,7 @@
 
 use einsum_dist::plan::{AlgorithmName, PipelineChoice, Source};
 use einsum_dist::schedule::{Action, Schedule};
-use einsum_dist::{Machine, Options, Plan, Problem};
+use einsum_dist::{Machine, Plan, PlanOptions, Problem};
 
 const PER_NODE: usize = 4;
 
@@ -18,7 +18,7 @@ fn machine(nodes: usize) -> Machine {
     }
 }
 
-fn plan(expression: &str, shapes: &[Vec<usize>], machine: &Machine, options: &Options) -> Plan {
+fn plan(expression: &str, shapes: &[Vec<usize>], machine: &Machine, options: &PlanOptions) -> Plan {
     Problem::parse(expression).unwrap().shapes(shapes).unwrap().plan(machine, options).unwrap()
 }
 
@@ -38,7 +38,7 @@ fn crossing(plan: &Plan) -> u64 {
 
 #[test]
 fn grids_keep_heavy_traffic_inside_nodes() {
-    let options = Options { algorithm: Some(AlgorithmName::Grid), ..Options::default() };
+    let options = PlanOptions::default().algorithm(AlgorithmName::Grid);
     let mut fewer = 0;
     let large = [[2048, 2048, 2048], [4096, 512, 1024], [512, 4096, 1024], [512, 1024, 8192], [1500, 2048, 2048]];
     for [m, n, k] in large.into_iter().chain([[3000, 700, 900]]) {
@@ -57,7 +57,7 @@ fn grids_keep_heavy_traffic_inside_nodes() {
 
 #[test]
 fn groups_of_pipelines_are_whole_nodes() {
-    let options = Options { pipeline: PipelineChoice::Of { batches: 8, groups: 3 }, ..Options::default() };
+    let options = PlanOptions::default().pipeline(PipelineChoice::Of { batches: 8, groups: 3 });
     let shapes = [vec![64, 500], vec![500, 600], vec![600, 700], vec![700, 100]];
     let plan = plan("[[bi,ij->bj],jk->bk],kl->bl", &shapes, &machine(5), &options);
     plan.verify().unwrap();

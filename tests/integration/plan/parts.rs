@@ -4,7 +4,7 @@
 use crate::common::Rng;
 use einsum_dist::distribution::{Bounds, Distribution};
 use einsum_dist::plan::{KernelChoice, ResultResidency, Source};
-use einsum_dist::{DistTensor, Dtype, Element, Error, Machine, NpyOutput, Operand, Options, Plan, Problem, World};
+use einsum_dist::{DistTensor, Dtype, Element, Error, Machine, NpyOutput, Operand, Plan, PlanOptions, Problem, World};
 use ndarray::{ArrayD, Axis, IxDyn, Slice};
 use num_complex::Complex;
 
@@ -56,10 +56,10 @@ impl Network {
         text.lines().skip(1).map(tree).collect()
     }
 
-    fn plan(&self, ranks: usize, options: &Options) -> Result<Plan, Error> {
+    fn plan(&self, ranks: usize, options: &PlanOptions) -> Result<Plan, Error> {
         // A rank alone computes in the caller's pool; others have pools of their own.
         let workers = if ranks == 1 { rayon::current_num_threads() } else { 1 };
-        let options = Options { path: self.path.parse().unwrap(), ..options.clone() };
+        let options = options.clone().path(self.path.parse().unwrap());
         Problem::parse(&self.expression)?.shapes(&self.shapes)?.plan(&Machine::new(ranks, workers), &options)
     }
 }
@@ -110,7 +110,7 @@ fn users(plan: &Plan) -> (u64, u64) {
 /// Runs a plan part by part in every way, and compares with the whole result of one rank.
 fn check<T: Element>(network: &Network, sliced: &Plan) {
     let what = format!("{network:?}\n{}", sliced.explain());
-    let alone = network.plan(1, &Options { dtype: T::DTYPE, ..Options::default() }).unwrap();
+    let alone = network.plan(1, &PlanOptions::default().dtype(T::DTYPE)).unwrap();
     let operands: Vec<ArrayD<T>> = network.shapes.iter().enumerate().map(|(at, s)| whole_numbers(s, at)).collect();
     let borrowed: Vec<&dyn Operand<T>> = operands.iter().map(|operand| operand as _).collect();
     let prior = whole_numbers::<T>(&alone.output_shape(), 9);
@@ -187,13 +187,13 @@ fn random_results_leave_in_parts() {
         let at = case % 4;
         let ranks = [1, 2, 3, 5][at];
         let dtype = [Dtype::Float32, Dtype::Float64, Dtype::Complex64, Dtype::Complex128][case / 4 % 4];
-        let options = Options { dtype, accumulate: rng.one_in(3), ..Options::default() };
+        let options = PlanOptions::default().dtype(dtype).accumulate(rng.one_in(3));
         let whole = network.plan(ranks, &options).unwrap();
         let (operands, result) = users(&whole);
         // Less than operands and result, more than operands, with some of the rest.
         let between = peak(&whole) - operands - result;
         let limit = operands + (result + between) * (1 + rng.below(3)) as u64 / 4;
-        let limited = Options { memory_limit: Some(limit.min(operands + result - 1)), in_parts: true, ..options };
+        let limited = options.memory_limit(limit.min(operands + result - 1)).in_parts(true);
         let plan = match network.plan(ranks, &limited) {
             Ok(plan) => plan,
             Err(Error::Plan(_)) => continue,
@@ -226,11 +226,11 @@ fn sums_are_complete_before_a_part_leaves() {
         let shapes = shapes.iter().map(|shape| shape.to_vec()).collect();
         let network = Network { expression: (*expression).to_owned(), shapes, path: "auto".to_owned() };
         for ranks in [1, 2, 3] {
-            let options = Options { dtype: Dtype::Float64, in_parts: true, ..Options::default() };
+            let options = PlanOptions::default().dtype(Dtype::Float64).in_parts(true);
             let whole = network.plan(ranks, &options).unwrap();
             let (operands, result) = users(&whole);
             for share in 1..8 {
-                let limited = Options { memory_limit: Some(operands + result * share / 8), ..options.clone() };
+                let limited = options.clone().memory_limit(operands + result * share / 8);
                 let Ok(plan) = network.plan(ranks, &limited) else { continue };
                 // Starting the ranks for each slice takes longer than contracting.
                 let few = plan.slice_count() * ranks < 150;
@@ -248,9 +248,9 @@ fn sums_are_complete_before_a_part_leaves() {
 fn trees_run_in_half_of_their_memory() {
     for (full, network) in Network::trees(1).iter().zip(Network::trees(5)) {
         let half = |network: &Network| {
-            let options = Options { in_parts: true, ..Options::default() };
+            let options = PlanOptions::default().in_parts(true);
             let limit = peak(&network.plan(1, &options).unwrap()) / 2;
-            let plan = network.plan(1, &Options { memory_limit: Some(limit), ..options }).unwrap();
+            let plan = network.plan(1, &options.memory_limit(limit)).unwrap();
             assert!(peak(&plan) <= limit && plan.slice_count() > 1, "{}", plan.explain());
             plan
         };
@@ -263,9 +263,9 @@ fn trees_run_in_half_of_their_memory() {
 fn a_whole_result_is_preferred_and_its_only_part() {
     let network =
         Network { expression: "ab,bc->ac".to_owned(), shapes: vec![vec![20, 8], vec![8, 30]], path: "auto".to_owned() };
-    let options = Options { dtype: Dtype::Float64, in_parts: true, ..Options::default() };
+    let options = PlanOptions::default().dtype(Dtype::Float64).in_parts(true);
     let whole = network.plan(2, &options).unwrap();
-    let limited = network.plan(2, &Options { memory_limit: Some(peak(&whole)), ..options }).unwrap();
+    let limited = network.plan(2, &options.memory_limit(peak(&whole))).unwrap();
     assert_eq!((limited.result, limited.part_count(), limited.slice_count()), (ResultResidency::Whole, 1, 1));
     assert_eq!((limited.part_shape(), limited.part_bounds(0)), (vec![20, 30], vec![0..20, 0..30]));
     check::<f64>(&network, &whole);
@@ -277,8 +277,8 @@ fn parts_are_what_the_plan_says() {
         Network { expression: "ab,bc->ac".to_owned(), shapes: vec![vec![20, 8], vec![8, 30]], path: "auto".to_owned() };
     // This kernel packs into nothing. Operands take 3,200 bytes, the result 4,800.
     let kernel = KernelChoice::Reference;
-    let options = Options { dtype: Dtype::Float64, in_parts: true, kernel, ..Options::default() };
-    let limited = |limit| network.plan(1, &Options { memory_limit: Some(limit), ..options.clone() });
+    let options = PlanOptions::default().dtype(Dtype::Float64).in_parts(true).kernel(kernel);
+    let limited = |limit| network.plan(1, &options.clone().memory_limit(limit));
     let plan = limited(6000).unwrap();
     assert_eq!((plan.part_count(), plan.part_shape()), (2, vec![10, 30]));
     assert_eq!(plan.part_bounds(1), [10..20, 0..30]);
@@ -306,7 +306,7 @@ fn what_does_not_fit_in_parts_says_how_much_is_missing() {
         Network { expression: "ab,bc->ac".to_owned(), shapes: vec![vec![20, 8], vec![8, 30]], path: "auto".to_owned() };
     let message = |limit, in_parts| {
         let (kernel, dtype) = (KernelChoice::Reference, Dtype::Float64);
-        let options = Options { dtype, in_parts, kernel, memory_limit: Some(limit), ..Options::default() };
+        let options = PlanOptions::default().dtype(dtype).in_parts(in_parts).kernel(kernel).memory_limit(limit);
         network.plan(1, &options).unwrap_err().to_string()
     };
     assert_eq!(

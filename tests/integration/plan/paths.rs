@@ -2,13 +2,13 @@
 
 use crate::common::{Rng, trees};
 use einsum_dist::plan::PathChoice;
-use einsum_dist::{Machine, Options, Plan, Problem};
+use einsum_dist::{Machine, Plan, PlanOptions, Problem};
 
 fn plan(expression: &str, extent: &dyn Fn(char) -> usize, path: PathChoice) -> Plan {
     let terms = expression.split("->").next().unwrap().split(',');
     let shapes: Vec<Vec<usize>> = terms.map(|term| term.chars().map(extent).collect()).collect();
     let shaped = Problem::parse(expression).unwrap().shapes(&shapes).unwrap();
-    shaped.plan(&Machine::new(1, 1), &Options { path, layout: false, ..Options::default() }).unwrap()
+    shaped.plan(&Machine::new(1, 1), &PlanOptions::default().path(path).layout(false)).unwrap()
 }
 
 /// A random network: every label is in two tensors, a few in three, some in the output.
@@ -73,7 +73,7 @@ fn ties_are_broken_the_same_way_every_time() {
             if path == PathChoice::Optimal && shapes.len() > 12 {
                 continue;
             }
-            let options = Options { path: path.clone(), layout: false, ..Options::default() };
+            let options = PlanOptions::default().path(path.clone()).layout(false);
             let paths: Vec<_> = (0..4).map(|_| shaped.plan(&Machine::new(1, 1), &options).unwrap().path).collect();
             if paths.iter().any(|other| *other != paths[0]) {
                 faults.push(format!("{path:?} of {expression:.80}"));

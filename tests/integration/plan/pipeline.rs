@@ -2,7 +2,7 @@
 
 use crate::common::{Rng, random, run};
 use einsum_dist::plan::{PipelineChoice, Source};
-use einsum_dist::{Dtype, Machine, Operand, Options, Plan, Problem, World};
+use einsum_dist::{Dtype, Machine, Operand, Plan, PlanOptions, Problem, World};
 use ndarray::ArrayD;
 
 /// `[[bi,ij->bj],jk->bk],kl->bl`, also with a batch dimension `c` in all tensors, and its shapes.
@@ -22,7 +22,7 @@ fn chain(rng: &mut Rng, contractions: usize, batched: bool) -> (String, Vec<Vec<
 }
 
 fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, pipeline: PipelineChoice) -> Plan {
-    let options = Options { pipeline, dtype: Dtype::Float64, ..Options::default() };
+    let options = PlanOptions::default().pipeline(pipeline).dtype(Dtype::Float64);
     Problem::parse(expression).unwrap().shapes(shapes).unwrap().plan(&Machine::new(ranks, 1), &options).unwrap()
 }
 
@@ -99,7 +99,7 @@ fn constants_are_the_same_in_every_run() {
     let mut rng = Rng::new(5);
     let (expression, shapes) = chain(&mut rng, 3, false);
     let pipeline = PipelineChoice::Of { batches: 4, groups: 3 };
-    let options = Options { pipeline, constant: vec![0, 1, 2], dtype: Dtype::Float64, ..Options::default() };
+    let options = PlanOptions::default().pipeline(pipeline).constant(vec![0, 1, 2]).dtype(Dtype::Float64);
     let shaped = Problem::parse(&expression).unwrap().shapes(&shapes).unwrap();
     let plan = shaped.plan(&Machine::new(3, 1), &options).unwrap();
     assert!(plan.pipeline.is_some());

@@ -4,7 +4,7 @@
 use einsum_dist::plan::{AlgorithmName, PlanError};
 use einsum_dist::schedule::verify::{self, Fault};
 use einsum_dist::schedule::{Home, ReuseScope};
-use einsum_dist::{Dtype, Error, Machine, Operand, Options, Plan, Problem, Program, World};
+use einsum_dist::{Dtype, Error, Machine, Operand, Plan, PlanOptions, Problem, Program, World};
 use ndarray::{ArrayD, IxDyn};
 
 /// Trees with subtrees of several operands, unary steps, batches, numbers.
@@ -23,15 +23,15 @@ fn operand(seed: usize, shape: &[usize]) -> ArrayD<f64> {
     ArrayD::from_shape_vec(IxDyn(shape), elements).unwrap()
 }
 
-fn plan(expression: &str, operands: &[ArrayD<f64>], ranks: usize, options: Options) -> Result<Plan, Error> {
+fn plan(expression: &str, operands: &[ArrayD<f64>], ranks: usize, options: PlanOptions) -> Result<Plan, Error> {
     let shapes: Vec<Vec<usize>> = operands.iter().map(|operand| operand.shape().to_vec()).collect();
     // A rank alone computes in the caller's pool; others have pools of their own.
     let workers = if ranks == 1 { rayon::current_num_threads() } else { 1 };
     Problem::parse(expression)?.shapes(&shapes)?.plan(&Machine::new(ranks, workers), &options)
 }
 
-fn options() -> Options {
-    Options { dtype: Dtype::Float64, ..Options::default() }
+fn options() -> PlanOptions {
+    PlanOptions::default().dtype(Dtype::Float64)
 }
 
 fn borrowed(operands: &[ArrayD<f64>]) -> Vec<&dyn Operand<f64>> {
@@ -69,7 +69,7 @@ fn subtrees_of_constant_operands_are_computed_once() {
                 let constant: Vec<usize> = (0..shapes.len()).filter(|at| subset >> at & 1 == 1).collect();
                 let what = format!("{expression} with {constant:?} constant on {ranks}");
                 let mut operands: Vec<ArrayD<f64>> = shapes.iter().enumerate().map(|(i, s)| operand(i, s)).collect();
-                let planned = plan(expression, &operands, ranks, Options { constant: constant.clone(), ..options() });
+                let planned = plan(expression, &operands, ranks, options().constant(constant.clone()));
                 let plan = planned.unwrap_or_else(|error| panic!("{what}: {error}"));
                 plan.verify().unwrap_or_else(|error| panic!("{what}: {error}"));
                 most = most.max(kept(&plan));
@@ -119,7 +119,7 @@ fn rings_around_what_is_kept() {
         {
             let mut operands: Vec<ArrayD<f64>> = order.iter().map(|&at| operand(at, &shapes[at])).collect();
             let constant: Vec<usize> = (0..4).filter(|&at| order[at] >= 2).collect();
-            let options = Options { constant: constant.clone(), algorithm: Some(algorithm), ..options() };
+            let options = options().constant(constant.clone()).algorithm(algorithm);
             let what = format!("{expression} on {ranks}, {}", algorithm.name());
             let plan = plan(expression, &operands, ranks, options).unwrap_or_else(|error| panic!("{what}: {error}"));
             plan.verify().unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -143,7 +143,7 @@ fn rings_around_what_is_kept() {
 fn a_constant_that_changes_unsaid_is_not_noticed() {
     let (expression, shapes) = CASES[0];
     let mut operands: Vec<ArrayD<f64>> = shapes.iter().enumerate().map(|(i, s)| operand(i, s)).collect();
-    let plan = plan(expression, &operands, 1, Options { constant: vec![0, 1], ..options() }).unwrap();
+    let plan = plan(expression, &operands, 1, options().constant(vec![0, 1])).unwrap();
     let mut program = World::single().compile::<f64>(&plan).unwrap();
     let before = program.run(&borrowed(&operands)).unwrap();
     operands[0].fill(7.0);
@@ -165,7 +165,7 @@ fn slices_keep_what_they_have_in_common() {
             let whole = plan(expression, &operands, ranks, options()).unwrap();
             let within = |peak: &Plan| {
                 let memory_limit = Some(peak.report(None).peak_bytes.planned * 2 / 3);
-                let limited = Options { constant: constant.clone(), memory_limit, ..options() };
+                let limited = options().constant(constant.clone()).memory_limit(memory_limit);
                 plan(expression, &operands, ranks, limited).unwrap()
             };
             let mut plan = within(&whole);
@@ -203,10 +203,10 @@ fn a_promise_makes_no_plan_too_large() {
     let operands: Vec<ArrayD<f64>> = (0..5).map(|i| operand(i, &[24, 24])).collect();
     let peak = |plan: &Plan| plan.report(None).peak_bytes.planned;
     for ranks in [1, 2] {
-        let constant = Options { constant: vec![0, 1], ..options() };
+        let constant = options().constant(vec![0, 1]);
         let limit = peak(&plan(expression, &operands, ranks, options()).unwrap());
         assert!(peak(&plan(expression, &operands, ranks, constant.clone()).unwrap()) > limit);
-        let limited = plan(expression, &operands, ranks, Options { memory_limit: Some(limit), ..constant }).unwrap();
+        let limited = plan(expression, &operands, ranks, constant.memory_limit(limit)).unwrap();
         assert!(limited.slice_count() == 1 && peak(&limited) <= limit, "{}", limited.explain());
         let mut program = World::in_process(ranks).compile::<f64>(&limited).unwrap();
         for _ in 0..2 {
@@ -219,7 +219,7 @@ fn a_promise_makes_no_plan_too_large() {
 fn a_constant_operand_that_is_not_there() {
     let operands = [operand(0, &[2, 3]), operand(1, &[3, 4])];
     let Err(Error::Plan(error @ PlanError::Constant { .. })) =
-        plan("ab,bc->ac", &operands, 1, Options { constant: vec![0, 2], ..options() })
+        plan("ab,bc->ac", &operands, 1, options().constant(vec![0, 2]))
     else {
         panic!("there is no operand 2")
     };
@@ -231,7 +231,7 @@ fn a_constant_operand_that_is_not_there() {
 fn the_verifier_knows_what_is_kept() {
     let (expression, shapes) = CASES[1];
     let operands: Vec<ArrayD<f64>> = shapes.iter().enumerate().map(|(i, s)| operand(i, s)).collect();
-    let plan = plan(expression, &operands, 1, Options { constant: vec![0, 1], ..options() }).unwrap();
+    let plan = plan(expression, &operands, 1, options().constant(vec![0, 1])).unwrap();
     let fault = |schedule| verify::own(schedule, &plan.spec()).map(|_| ()).map_err(|error| error.fault);
     let schedule = plan.schedule(0);
     assert_eq!(fault(schedule.clone()), Ok(()));

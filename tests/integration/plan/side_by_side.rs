@@ -4,7 +4,7 @@
 use einsum_dist::plan::PathChoice;
 use einsum_dist::schedule::verify::{self, Fault};
 use einsum_dist::schedule::{Home, Section};
-use einsum_dist::{Dtype, Machine, Operand, Options, Plan, Problem, World};
+use einsum_dist::{Dtype, Machine, Operand, Plan, PlanOptions, Problem, World};
 use ndarray::{ArrayD, IxDyn};
 
 /// A product of matrices as a balanced tree: neighbours first.
@@ -32,13 +32,13 @@ fn operand(seed: usize, shape: &[usize]) -> ArrayD<f64> {
     ArrayD::from_shape_vec(IxDyn(shape), elements).unwrap()
 }
 
-fn plan(expression: &str, shapes: &[Vec<usize>], workers: usize, options: Options) -> Plan {
-    let options = Options { dtype: Dtype::Float64, ..options };
+fn plan(expression: &str, shapes: &[Vec<usize>], workers: usize, options: PlanOptions) -> Plan {
+    let options = options.dtype(Dtype::Float64);
     Problem::parse(expression).unwrap().shapes(shapes).unwrap().plan(&Machine::new(1, workers), &options).unwrap()
 }
 
 /// Runs the plan in a pool of so many threads, several times, and compares with one worker.
-fn check(expression: &str, shapes: &[Vec<usize>], workers: usize, options: &Options) -> Plan {
+fn check(expression: &str, shapes: &[Vec<usize>], workers: usize, options: &PlanOptions) -> Plan {
     let what = format!("{expression} with {workers} workers");
     let operands: Vec<ArrayD<f64>> = shapes.iter().enumerate().map(|(at, shape)| operand(at, shape)).collect();
     let borrowed: Vec<&dyn Operand<f64>> = operands.iter().map(|operand| operand as _).collect();
@@ -68,7 +68,7 @@ fn balanced_trees_of_small_products() {
     for (matrices, extent) in [(2, 32), (200, 1), (190, 4), (61, 48), (43, 40)] {
         let (expression, shapes) = balanced(matrices, extent);
         for workers in [1, 2, 3, 5] {
-            let plan = check(&expression, &shapes, workers, &Options::default());
+            let plan = check(&expression, &shapes, workers, &PlanOptions::default());
             assert_eq!(
                 plan.branches.len(),
                 if workers > 1 && matrices > 2 && extent >= 40 { workers } else { 0 },
@@ -89,7 +89,7 @@ fn other_trees() {
     let mut shapes: Vec<Vec<usize>> = (0..12).flat_map(|_| trace.clone()).collect();
     shapes.push(vec![4, 5]);
     for path in [PathChoice::Auto, PathChoice::LeftToRight] {
-        let options = Options { path, ..Options::default() };
+        let options = PlanOptions::default().path(path);
         for workers in [2, 4] {
             let plan = check(&traces, &shapes, workers, &options);
             assert!(plan.branches.len() > 1, "{}", plan.explain());
@@ -99,23 +99,23 @@ fn other_trees() {
     let sums = "amx,mby,bnz,nkw->ak";
     let shapes = [[40, 130, 20], [130, 50, 20], [50, 140, 20], [140, 60, 20]].map(Vec::from);
     for workers in [2, 3] {
-        let explained = check(sums, &shapes, workers, &Options::default()).explain().to_string();
+        let explained = check(sums, &shapes, workers, &PlanOptions::default()).explain().to_string();
         assert!(!explained.contains("lanes"), "{explained}");
     }
     let large = format!("[{}->xy],[{}->yz]->xz", "xa,ab,bc,cy", "yd,de,ef,fz");
     let shapes = [[160, 10], [10, 12], [12, 9], [9, 150], [150, 11], [11, 13], [13, 12], [12, 170]].map(Vec::from);
-    check(&large, &shapes, 3, &Options::default());
+    check(&large, &shapes, 3, &PlanOptions::default());
 }
 
 #[test]
 fn with_constants_and_a_limit() {
     let (expression, shapes) = balanced(50, 40);
     let constant = (0..30).collect();
-    let plan = check(&expression, &shapes, 3, &Options { constant, ..Options::default() });
+    let plan = check(&expression, &shapes, 3, &PlanOptions::default().constant(constant));
     assert_eq!(plan.branches.len(), 3);
     // A limit that lanes do not fit in, one after the other do.
-    let alone = plan_bytes(&self::plan(&expression, &shapes, 1, Options::default()));
-    let limited = check(&expression, &shapes, 3, &Options { memory_limit: Some(alone), ..Options::default() });
+    let alone = plan_bytes(&self::plan(&expression, &shapes, 1, PlanOptions::default()));
+    let limited = check(&expression, &shapes, 3, &PlanOptions::default().memory_limit(alone));
     assert!(limited.branches.is_empty() && plan_bytes(&limited) <= alone);
 }
 
@@ -126,7 +126,7 @@ fn plan_bytes(plan: &Plan) -> u64 {
 #[test]
 fn the_verifier_knows_what_may_meet() {
     let (expression, shapes) = balanced(50, 40);
-    let plan = plan(&expression, &shapes, 2, Options::default());
+    let plan = plan(&expression, &shapes, 2, PlanOptions::default());
     let fault = |schedule| verify::own(schedule, &plan.spec()).map(|_| ()).map_err(|error| error.fault);
     let schedule = plan.schedule(0);
     assert_eq!(fault(schedule.clone()), Ok(()));

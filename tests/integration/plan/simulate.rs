@@ -7,14 +7,14 @@ use einsum_dist::algorithm::Residency;
 use einsum_dist::plan::AlgorithmName;
 use einsum_dist::schedule::{Action, Lane};
 use einsum_dist::timeline::Timeline;
-use einsum_dist::{Machine, Options, Plan, Problem};
+use einsum_dist::{Machine, Plan, PlanOptions, Problem};
 
 fn plan(expression: &str, extents: &[(char, usize)], machine: &Machine, algorithm: Option<AlgorithmName>) -> Plan {
     let extent = |label: char| extents.iter().find(|(l, _)| *l == label).unwrap().1;
     let operands = expression.split("->").next().unwrap().replace(['[', ']'], "");
     let shapes: Vec<Vec<usize>> = operands.split(',').map(|term| term.chars().map(extent).collect()).collect();
     let shaped = Problem::parse(expression).unwrap().shapes(&shapes).unwrap();
-    shaped.plan(machine, &Options { algorithm, ..Options::default() }).unwrap()
+    shaped.plan(machine, &PlanOptions::default().algorithm(algorithm)).unwrap()
 }
 
 fn product(extent: usize, machine: &Machine, algorithm: AlgorithmName) -> Timeline {

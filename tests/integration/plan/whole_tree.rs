@@ -3,7 +3,7 @@
 use crate::common::{Network, Rng, random, run, trees};
 use einsum_dist::kernel::error_bound;
 use einsum_dist::plan::Source;
-use einsum_dist::{Dtype, Machine, Options, Plan, Problem};
+use einsum_dist::{Dtype, Machine, Plan, PlanOptions, Problem};
 use ndarray::ArrayD;
 
 /// A network of 26 tensors, each with three neighbours or one, in a ring with chords: extents 4 to 12.
@@ -36,7 +36,7 @@ fn network() -> Network {
 }
 
 fn plan(network: &Network, ranks: usize, step_by_step: bool, dtype: Dtype) -> Plan {
-    let options = Options { step_by_step, dtype, path: network.path.parse().unwrap(), ..Options::default() };
+    let options = PlanOptions::default().step_by_step(step_by_step).dtype(dtype).path(network.path.parse().unwrap());
     let shaped = Problem::parse(&network.expression).unwrap().shapes(&network.shapes()).unwrap();
     shaped.plan(&Machine::new(ranks, 1), &options).unwrap()
 }
@@ -95,7 +95,7 @@ fn what_steps_would_like_is_not_forced_on_others() {
     let machine = Machine::new(2, 4);
     let shapes = [vec![4000, 1000], vec![1000, 1000], vec![1000, 5000]];
     let plan = |forbid_redistribution: bool| {
-        let options = Options { forbid_redistribution, ..Options::default() };
+        let options = PlanOptions::default().forbid_redistribution(forbid_redistribution);
         let shaped = Problem::parse("[ij,jk->ik],kl->il").unwrap().shapes(&shapes).unwrap();
         shaped.plan(&machine, &options)
     };

@@ -9,12 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::none;
 use super::paths::{Module, Modules, paths};
 
-/// Circles that may stay: the folder in `src`, what is in the circle, and why.
-const ACCEPTED: [(&str, &[&str], &str); 2] = [
-    ("plan", &["options", "path"], "to be undone with the passes of the planner (NEXT.md, 2)"),
-    ("plan", &["packing", "slice"], "to be undone with the passes of the planner (NEXT.md, 2)"),
-];
-
 /// Imports between the modules below one parent, by their names, with the places.
 type Imports = BTreeMap<(String, String), BTreeSet<String>>;
 
@@ -64,23 +58,15 @@ fn circles(imports: &Imports) -> BTreeSet<BTreeSet<&str>> {
 fn imports_have_no_circles() {
     let modules = Modules::of_crate();
     let mut faults = Vec::new();
-    let mut unseen: Vec<_> = ACCEPTED.iter().map(|(parent, names, _)| (parent.to_string(), names.to_vec())).collect();
     for (parent, imports) in imports(&modules) {
         for circle in circles(&imports) {
-            let found = (parent.join("/"), circle.iter().copied().collect::<Vec<&str>>());
-            if let Some(at) = unseen.iter().position(|accepted| *accepted == found) {
-                unseen.swap_remove(at);
-                continue;
-            }
             let inside = |(from, to): &(String, String)| circle.contains(from.as_str()) && circle.contains(to.as_str());
-            faults.push(format!("in src/{}: {}", found.0, found.1.join(", ")));
+            let names: Vec<&str> = circle.iter().copied().collect();
+            faults.push(format!("in src/{}: {}", parent.join("/"), names.join(", ")));
             let places = imports.iter().filter(|(pair, _)| inside(pair)).flat_map(|(_, places)| places);
             faults.extend(places.map(|place| format!("    {place}")));
         }
     }
-    let gone =
-        unseen.iter().map(|(parent, names)| format!("no circle any more, so not in ACCEPTED: {parent}: {names:?}"));
-    faults.extend(gone);
     none("Siblings import each other in one direction: move what both need to a file of its own.", faults);
 }
 

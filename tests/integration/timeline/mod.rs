@@ -6,14 +6,14 @@ pub mod arrows;
 use einsum_dist::plan::AlgorithmName;
 use einsum_dist::schedule::{Action, Lane};
 use einsum_dist::timeline::Timeline;
-use einsum_dist::{Dtype, Machine, Operand, Options, Plan, Problem, Program, World};
+use einsum_dist::{Dtype, Machine, Operand, Plan, PlanOptions, Problem, Program, World};
 use ndarray::ArrayD;
 
 use arrows::arrows;
 
-fn plan(expression: &str, shapes: &[Vec<usize>], machine: &Machine, options: Options) -> Plan {
+fn plan(expression: &str, shapes: &[Vec<usize>], machine: &Machine, options: PlanOptions) -> Plan {
     let shaped = Problem::parse(expression).unwrap().shapes(shapes).unwrap();
-    shaped.plan(machine, &Options { dtype: Dtype::Float64, ..options }).unwrap()
+    shaped.plan(machine, &options.dtype(Dtype::Float64)).unwrap()
 }
 
 fn run(program: &mut Program<f64>, shapes: &[Vec<usize>]) -> Timeline {
@@ -52,7 +52,7 @@ fn sound(timeline: &Timeline) {
 fn a_small_one_as_text() {
     let machine =
         Machine { flops: 1e9, memory_bandwidth: 1e9, link_bandwidth: 1e9, link_latency: 1e-6, ..Machine::new(2, 2) };
-    let options = Options { algorithm: Some(AlgorithmName::RingMn), ..Options::default() };
+    let options = PlanOptions::default().algorithm(AlgorithmName::RingMn);
     let timeline = plan("mk,kn->mn", &[vec![64, 64], vec![64, 64]], &machine, options).simulate().unwrap();
     let actual = timeline.trace();
     assert!(arrows(&actual, 2, 0.0) > 0);
@@ -73,8 +73,8 @@ fn every_algorithm_is_traced_as_it_is_played_and_as_it_runs() {
     let shapes = [vec![3, 21, 13], vec![3, 13, 17]];
     for algorithm in AlgorithmName::ALL {
         for ranks in [1, 3, 4] {
-            let options = Options { algorithm: Some(algorithm), ..Options::default() };
-            let plan = plan("cmk,ckn->mcn", &shapes, &Machine::new(ranks, 2), Options { idle: true, ..options });
+            let options = PlanOptions::default().algorithm(algorithm);
+            let plan = plan("cmk,ckn->mcn", &shapes, &Machine::new(ranks, 2), options.idle(true));
             let (all, transfers) = tasks(&plan);
             let played = plan.simulate().unwrap();
             let mut program = World::in_process(ranks).compile::<f64>(&plan).unwrap();
@@ -94,7 +94,7 @@ fn every_algorithm_is_traced_as_it_is_played_and_as_it_runs() {
 fn without_overlap_nothing_is_hidden() {
     for algorithm in AlgorithmName::ALL {
         for ranks in [1, 3, 4] {
-            let options = Options { algorithm: Some(algorithm), idle: true, ..Options::default() };
+            let options = PlanOptions::default().algorithm(algorithm).idle(true);
             let machine = Machine { link_bandwidth: 1e7, ..Machine::new(ranks, 1) };
             let plan = plan("cmk,ckn->mcn", &[vec![3, 21, 13], vec![3, 13, 17]], &machine, options);
             let (both, turns) = (plan.simulate().unwrap(), plan.simulate_in_turns().unwrap());
@@ -113,7 +113,7 @@ fn slices_and_what_runs_leave_out() {
         let machine = Machine::new(ranks, 1);
         let shaped = Problem::parse("[ij,jk->ijk],ik->ijk").unwrap().shapes(&shapes).unwrap();
         let limited = |memory_limit| {
-            let options = Options { dtype: Dtype::Float64, memory_limit, in_parts: true, ..Options::default() };
+            let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(memory_limit).in_parts(true);
             shaped.plan(&machine, &options).ok()
         };
         let whole = limited(None).unwrap().report(None).peak_bytes.planned;
@@ -136,7 +136,7 @@ fn slices_and_what_runs_leave_out() {
         assert_eq!((all_again.spans.len(), all_again.slices), (count, timeline.slices));
     }
     let shapes = [vec![30, 20], vec![20, 25], vec![25, 10]];
-    let constant = Options { constant: vec![0, 1], ..Options::default() };
+    let constant = PlanOptions::default().constant(vec![0, 1]);
     let plan = plan("[ij,jk->ik],kl->il", &shapes, &Machine::new(2, 1), constant);
     let mut program = World::in_process(2).compile::<f64>(&plan).unwrap();
     let [first, second] = [run(&mut program, &shapes), run(&mut program, &shapes)];
@@ -151,7 +151,8 @@ fn seconds_of_a_step_are_of_all_slices() {
     let shaped = Problem::parse("mk,kn->mn").unwrap().shapes(&shapes).unwrap();
     let limited = |memory_limit| {
         let algorithm = Some(AlgorithmName::RingMn);
-        let options = Options { dtype: Dtype::Float64, algorithm, memory_limit, in_parts: true, ..Options::default() };
+        let options =
+            PlanOptions::default().dtype(Dtype::Float64).algorithm(algorithm).memory_limit(memory_limit).in_parts(true);
         shaped.plan(&Machine::new(ranks, 1), &options).ok()
     };
     let whole = limited(None).unwrap().report(None).peak_bytes.planned;
@@ -195,7 +196,7 @@ fn what_runs_side_by_side_is_on_different_tracks() {
     let tree = balanced(0, 43);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
     pool.install(|| {
-        let plan = plan(&tree[1..tree.len() - 1], &shapes, &Machine::new(1, 2), Options::default());
+        let plan = plan(&tree[1..tree.len() - 1], &shapes, &Machine::new(1, 2), PlanOptions::default());
         assert!(!plan.schedule(0).sections.is_empty(), "{}", plan.explain());
         let timeline = run(&mut World::single().compile::<f64>(&plan).unwrap(), &shapes);
         sound(&timeline);

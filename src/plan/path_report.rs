@@ -5,9 +5,9 @@
 
 use std::fmt;
 
-use super::cost::{log2_size, log2_sum};
+use super::path::{log2_size, log2_sum};
+use super::structure::{Plan, Source, Value};
 use crate::dims::Label;
-use crate::plan::{Plan, Source, Value};
 
 /// Number of steps that are printed.
 const MAX_PRINTED_STEPS: usize = 24;

@@ -1,12 +1,40 @@
-//! The order in which a contraction of a plan adds its summands, to which the verifier holds schedules.
+//! The specification that the verifier holds the schedules of a plan to.
+//!
+//! Invariant: it follows from the values of the plan alone, and from no schedule.
 
-use super::{Plan, Source};
+use super::structure::{Plan, Source};
 use crate::algorithm::Contraction;
 use crate::distribution::{Intervals, Region};
-use crate::schedule::verify::Order;
+use crate::schedule::verify::{Order, Origin, Spec, Value};
+
+/// See [`Plan::spec`].
+pub fn spec(plan: &Plan) -> Spec {
+    let Spec { mut values, output, accumulate } = without_order(plan);
+    for (id, value) in values.iter_mut().enumerate() {
+        value.order = order(plan, id);
+    }
+    Spec { values, output, accumulate }
+}
+
+/// As [`spec`], without the order of sums, which depends on all ranks.
+pub fn without_order(plan: &Plan) -> Spec {
+    let values = plan.values.iter().map(|value| Value {
+        labels: value.labels.clone(),
+        shape: value.shape.clone(),
+        distribution: value.distribution.clone(),
+        origin: match value.source {
+            Source::Operand(index) => Origin::Operand(index),
+            Source::Contract { left, right, .. } => Origin::Contract { left, right },
+            Source::Unary { input, .. } => Origin::Unary { input },
+            Source::Redistribute { input } => Origin::Same { input },
+        },
+        order: Order::Ascending,
+    });
+    Spec { values: values.collect(), output: plan.values.len() - 1, accumulate: plan.accumulate }
+}
 
 /// The order in which the step that makes value `id` adds summands; in a pipeline, batch by batch.
-pub fn order(plan: &Plan, id: usize) -> Order {
+fn order(plan: &Plan, id: usize) -> Order {
     let Source::Contract { left, right, algorithm, group, .. } = &plan.values[id].source else {
         return Order::Ascending;
     };

@@ -1,14 +1,8 @@
-//! A plan and its measurements, as the JSON object of the command line.
+//! The values of a report, in the order of the JSON object.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use serde::Serialize;
-
-use super::{Packing, Plan, Source, Value, bound};
-use crate::algorithm::Residency;
-use crate::dims::Kind;
-use crate::tree::UnaryOp;
 
 /// Planned and measured bytes; without a measurement, `measured` is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,7 +23,7 @@ pub struct MaxMean {
 }
 
 impl MaxMean {
-    fn of(bytes: &[u64]) -> MaxMean {
+    pub(super) fn of(bytes: &[u64]) -> MaxMean {
         let sum: u64 = bytes.iter().sum();
         MaxMean { max: bytes.iter().copied().max().unwrap_or(0), mean: sum as f64 / bytes.len().max(1) as f64 }
     }
@@ -73,7 +67,8 @@ pub struct NodeReport {
     pub seconds: Option<f64>,
     /// Bytes that a rank receives.
     pub bytes_received: Bytes,
-    /// Bytes that the busiest rank must receive with any algorithm ([`Plan::lower_bound_bytes`]).
+    /// Bytes that the busiest rank must receive with any algorithm
+    /// ([`Plan::lower_bound_bytes`](crate::Plan::lower_bound_bytes)).
     pub lower_bound_bytes: Option<f64>,
     /// Seconds predicted by the cost model.
     pub predicted_seconds: f64,
@@ -122,7 +117,7 @@ pub struct CheckReport {
     pub checked: u64,
     /// Largest error of all of them.
     pub max_error: f64,
-    /// The largest error that rounding can explain ([`Plan::roundings`]).
+    /// The largest error that rounding can explain ([`Plan::roundings`](crate::Plan::roundings)).
     pub bound: f64,
     /// Whether the largest error is within the bound.
     pub ok: bool,
@@ -156,11 +151,11 @@ pub struct Report {
     pub transport: Option<String>,
     /// The kernel of local contractions; the requested one if the plan was not resolved on a machine.
     pub kernel: String,
-    /// [`Plan::fingerprint`] in hexadecimal digits.
+    /// [`Plan::fingerprint`](crate::Plan::fingerprint) in hexadecimal digits.
     pub plan_fingerprint: String,
     /// How many times the schedule runs for one result.
     pub slices: usize,
-    /// [`Plan::path`].
+    /// [`Plan::path`](crate::Plan::path).
     pub path: Vec<[usize; 2]>,
     /// Extents by name, over all slices.
     pub dims: BTreeMap<String, usize>,
@@ -208,131 +203,4 @@ pub struct Measured {
     pub receiving_seconds: f64,
     /// The share of these seconds during which workers computed; `None` without receives.
     pub hidden_share: Option<f64>,
-}
-
-/// Maximum length of `per_rank`.
-const MAX_LISTED_RANKS: usize = 64;
-
-impl Plan {
-    /// The bytes that the busiest rank must receive in a step with any algorithm; `None` where no bound is defined.
-    pub fn lower_bound_bytes(&self, value: &Value) -> Option<f64> {
-        let Source::Contract { kinds, algorithm, group, .. } = &value.source else { return None };
-        if algorithm.kind().residency() != Residency::Distributed {
-            return None;
-        }
-        let size = |kind: &[crate::dims::Label]| kind.iter().map(|l| self.extents[l.0 as usize] as f64).product();
-        let element = self.dtype.size() as f64;
-        let memory = self.memory_limit.map(|limit| limit as f64 / element);
-        let (c, m, n, k) = (size(&kinds.c), size(&kinds.m), size(&kinds.n), size(&kinds.k));
-        let ranks = group.as_ref().map_or(self.ranks(), Range::len);
-        Some(bound::words(c, m, n, k, ranks as f64, memory) * element)
-    }
-
-    /// The plan as a report. `measured` holds the measurements of each rank, in order of ranks, as
-    /// [`Program::measured`](crate::Program::measured) returns them. Cost: that of the schedules of all ranks with
-    /// `measured`, else of the sampled ranks.
-    pub fn report(&self, measured: Option<&[Measured]>) -> Report {
-        let ranks = if measured.is_some() { (0..self.ranks()).collect() } else { self.sampled_ranks() };
-        let schedules: Vec<_> = ranks.into_iter().map(|rank| self.schedule(rank)).collect();
-        let steps = self.values.iter().enumerate().filter(|(_, v)| !matches!(v.source, Source::Operand(_)));
-        let received: Vec<Vec<u64>> = schedules.iter().map(|s| s.bytes_received_by_node(self.values.len())).collect();
-        let nodes = steps.map(|(id, value)| {
-            let planned: Vec<u64> = received.iter().map(|rank| rank[id] * self.times(value) as u64).collect();
-            let got = measured.map(|ranks| ranks.iter().map(|rank| rank.received[id]).collect::<Vec<u64>>());
-            let seconds = measured.map(|ranks| ranks.iter().map(|rank| rank.seconds[id]).fold(0.0, f64::max));
-            let bytes = Bytes { planned: MaxMean::of(&planned), measured: got.as_deref().map(MaxMean::of) };
-            self.node_report(value, bytes, seconds)
-        });
-        let mut packing = Packing::new(self);
-        let peaks: Vec<u64> = schedules.iter().map(|schedule| packing.peak_bytes(schedule)).collect();
-        let times = |(id, bytes): (usize, &u64)| bytes * self.times(&self.values[id]) as u64;
-        let all: Vec<u64> = received.iter().map(|rank| rank.iter().enumerate().map(times).sum()).collect();
-        let per_rank =
-            schedules.iter().zip(&peaks).zip(all).take(MAX_LISTED_RANKS).map(|((schedule, &peak), received)| {
-                let got = measured.and_then(|ranks| ranks.get(schedule.rank));
-                RankReport {
-                    node_name: got.map(|m| m.node_name.clone()),
-                    cpus: got.map(|m| m.cpus.clone()),
-                    numa: got.and_then(|m| m.numa),
-                    bytes_received: Peak { planned: received, measured: got.map(|m| m.received.iter().sum()) },
-                    bytes_by_link: got.map(|m| m.by_link),
-                    peak_bytes: Peak { planned: peak, measured: got.map(|m| m.peak_bytes) },
-                    idle_seconds: got.map(|m| m.idle_seconds),
-                    hidden_share: got.and_then(|m| m.hidden_share),
-                }
-            });
-        let peak = Peak {
-            planned: peaks.iter().copied().max().unwrap_or(0),
-            measured: measured.and_then(|ranks| ranks.iter().map(|rank| rank.peak_bytes).max()),
-        };
-        Report {
-            schema: 1,
-            expression: self.expression.clone(),
-            dtype: self.dtype.name().to_owned(),
-            ranks: self.ranks(),
-            workers: self.machine.workers,
-            transport: None,
-            kernel: self.kernel.name().to_owned(),
-            plan_fingerprint: format!("{:016x}", self.fingerprint()),
-            slices: self.slice_count(),
-            path: self.path.clone(),
-            dims: self.names.iter().cloned().zip(self.whole_extents()).collect(),
-            nodes: nodes.collect(),
-            per_rank: per_rank.collect(),
-            plan_seconds: None,
-            compile_seconds: None,
-            seconds: None,
-            gflops: None,
-            peak_bytes: peak,
-            check: None,
-            output: OutputReport { shape: self.output_shape(), parts: self.part_count(), norm: None },
-        }
-    }
-
-    /// The ranks whose schedules represent all ranks in reports: every rank, or 8 of more than 256.
-    pub fn sampled_ranks(&self) -> Vec<usize> {
-        let (ranks, few) = (self.ranks(), 8);
-        if ranks <= 256 { (0..ranks).collect() } else { (0..few).map(|i| i * (ranks - 1) / (few - 1)).collect() }
-    }
-
-    /// Operations of the whole plan, in units of 10^9.
-    pub fn total_gflop(&self) -> f64 {
-        self.values.iter().map(|value| self.gflop(value)).sum()
-    }
-
-    fn node_report(&self, value: &Value, bytes_received: Bytes, seconds: Option<f64>) -> NodeReport {
-        let (op, algorithm) = match &value.source {
-            Source::Contract { algorithm, .. } => ("contract", Some(algorithm.name())),
-            Source::Unary { op: UnaryOp::Permute, .. } => ("permute", None),
-            Source::Unary { op: UnaryOp::Sum, .. } => ("sum", None),
-            Source::Unary { op: UnaryOp::Diagonal, .. } => ("diagonal", None),
-            Source::Redistribute { .. } | Source::Operand(_) => ("redistribute", None),
-        };
-        let kinds = match &value.source {
-            Source::Contract { kinds, .. } => {
-                kinds.iter().map(|(label, kind)| (self.name(label).to_owned(), Kind::letter(kind))).collect()
-            }
-            _ => BTreeMap::new(),
-        };
-        let grid = match &value.source {
-            Source::Contract { algorithm, group, .. } => {
-                let ranks = group.as_ref().map_or(self.ranks(), Range::len);
-                let cuts = algorithm.grid(ranks).into_iter();
-                cuts.map(|(label, ranks)| (self.name(label).to_owned(), ranks)).collect()
-            }
-            _ => BTreeMap::new(),
-        };
-        NodeReport {
-            expression: self.step_text(value),
-            op,
-            kinds,
-            algorithm,
-            grid,
-            gflop: self.gflop(value),
-            seconds,
-            bytes_received,
-            lower_bound_bytes: self.lower_bound_bytes(value),
-            predicted_seconds: value.seconds * self.times(value) as f64,
-        }
-    }
 }

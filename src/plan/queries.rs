@@ -1,0 +1,199 @@
+//! What a plan can be asked: its schedules, their proof and simulation, its text, its memory.
+//!
+//! Each method leads to the file that answers it. Deliberately absent: what can be read off the values of a plan
+//! ([`structure`](super::structure)).
+
+use super::context::PlanningContext;
+use super::error::PlanError;
+use super::explain::Explain;
+use super::options::PlanOptions;
+use super::packing::Packing;
+use super::path::{PathChoice, SearchLimit};
+use super::proof::{Classes, Step};
+use super::structure::{Plan, Value};
+use super::{bound, idle, lower, path, proof, rounding, simulate, spec};
+use crate::machine::Machine;
+use crate::schedule::verify::{self, Spec, VerifyError};
+use crate::schedule::{Schedule, TaskId};
+use crate::timeline::Timeline;
+use crate::tree::{EinsumSource, Einsums, Tree};
+
+impl Plan {
+    /// Returns the contraction tree of an expression, in the order that the options select.
+    ///
+    /// # Errors
+    /// An explicit path that does not fit the expression.
+    pub fn tree(einsums: &Einsums, machine: &Machine, options: &PlanOptions) -> Result<Tree, PlanError> {
+        Plan::searched_tree(einsums, machine, options).map(|(tree, _)| tree)
+    }
+
+    /// As [`Plan::tree`], with the limits that ended searches early, one for each einsum whose search was cut short.
+    ///
+    /// # Errors
+    /// As [`Plan::tree`].
+    pub fn searched_tree(
+        einsums: &Einsums,
+        machine: &Machine,
+        options: &PlanOptions,
+    ) -> Result<(Tree, Vec<SearchLimit>), PlanError> {
+        let several = einsums.nodes.iter().filter(|node| matches!(node.source, EinsumSource::Of(_))).count();
+        if let (true, PathChoice::Explicit(_)) = (several > 1, &options.path) {
+            return Err(PlanError::Path("brackets are a path already; there cannot be another one".to_owned()));
+        }
+        let rate = machine.flops * machine.workers as f64 / options.dtype.flops_per_multiply_add() as f64;
+        let mut limits = Vec::new();
+        let tree = Tree::new(einsums, |network| {
+            let (order, limit) = path::order(network, &options.path, options.path_seconds, rate)?;
+            limits.extend(limit);
+            Ok(order)
+        })?;
+        Ok((tree, limits))
+    }
+
+    /// Plans a tree for a machine.
+    ///
+    /// # Errors
+    /// An impossible machine, or more ranks than the planner supports; a forced algorithm or cut that does not apply, a
+    /// redistribution that is forbidden, a tensor too large for any address space, a memory limit that the plan does
+    /// not fit, or a constant operand that does not exist.
+    pub fn new(expression: &str, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Result<Plan, PlanError> {
+        super::planned(&PlanningContext::new(expression, tree, machine, options)?)
+    }
+
+    /// Returns the tasks of one rank in one slice. Cost: linear in the tasks of that rank; for some steps also in the
+    /// number of ranks.
+    pub fn schedule(&self, rank: usize) -> Schedule {
+        lower::lower(self, rank)
+    }
+
+    /// Returns the specification that the verifier checks schedules against.
+    pub fn spec(&self) -> Spec {
+        spec::spec(self)
+    }
+
+    /// Proves the schedules of all ranks: transfers match, nothing deadlocks or is read before it is written, every
+    /// element of the result contains each product once, and memory stays within the limit. Cost: linear in the number
+    /// of tasks of all ranks.
+    ///
+    /// # Errors
+    /// The first fault found, which is a bug in an algorithm.
+    pub fn verify(&self) -> Result<(), VerifyError> {
+        let schedules: Vec<Schedule> = (0..self.ranks()).map(|rank| self.schedule(rank)).collect();
+        verify::whole(&schedules, &self.spec(), self.memory_limit)
+    }
+
+    /// Proves the schedules of very many ranks, with one rank of each class in each step. Cost, step by step: that of
+    /// the schedules of all ranks that the chosen blocks come from. Callers with several threads use
+    /// [`Plan::verify_whole_schedules`] and [`Plan::each_step`].
+    ///
+    /// # Errors
+    /// As [`Plan::verify`].
+    pub fn verify_by_classes(&self) -> Result<Classes, VerifyError> {
+        proof::by_classes(self)
+    }
+
+    /// Proves bounds, hazards and memory of the schedules of the sampled ranks.
+    ///
+    /// # Errors
+    /// As [`Plan::verify`].
+    pub fn verify_whole_schedules(&self) -> Result<(), VerifyError> {
+        proof::whole_schedules(self)
+    }
+
+    /// The steps as plans of their own: given the inputs that the plan describes, each produces the result that it
+    /// describes.
+    pub fn each_step(&self) -> Vec<Step> {
+        proof::each_step(self)
+    }
+
+    /// A hash that, for all practical purposes, two plans share only if they are equal. Ranks compare it before the
+    /// first transfer.
+    pub fn fingerprint(&self) -> u64 {
+        // Predicted times may differ in their last bits between processors; the plans are still equal.
+        let mut plan = self.clone();
+        plan.values.iter_mut().for_each(|value| value.seconds = 0.0);
+        plan.pipeline.iter_mut().for_each(|pipeline| pipeline.seconds = 0.0);
+        plan.ungrouped = None;
+        // A plan consists of numbers, strings and enums; serialising those as JSON into memory cannot fail.
+        let text = serde_json::to_vec(&plan).unwrap_or_default();
+        xxhash_rust::xxh3::xxh3_64(&text)
+    }
+
+    /// The plan as text, like EXPLAIN of a database: one row per value, with the MB that the busiest rank receives and
+    /// the predicted seconds, both over all slices. Printing costs as much as the schedules of all ranks (of 8 sampled
+    /// ranks, if there are more than 256).
+    pub fn explain(&self) -> Explain<'_> {
+        Explain(self)
+    }
+
+    /// Simulates one slice of the plan on its machine; `None` for more than 1024 ranks. Cost: linear in the tasks of
+    /// all ranks.
+    pub fn simulate(&self) -> Option<Timeline> {
+        simulate::simulate(self, true)
+    }
+
+    /// As [`Plan::simulate`], without overlap: transfers and computation take turns.
+    pub fn simulate_in_turns(&self) -> Option<Timeline> {
+        simulate::simulate(self, false)
+    }
+
+    /// Predicted seconds of a task of a rank's schedule by itself, on all workers or over a free link.
+    pub fn task_seconds(&self, schedule: &Schedule, task: TaskId) -> f64 {
+        simulate::task_seconds(self, schedule, task)
+    }
+
+    /// An empty timeline of one slice.
+    pub(crate) fn blank_timeline(&self) -> Timeline {
+        simulate::blank_timeline(self)
+    }
+
+    /// An upper bound on the number of additions that any term of an element of the result goes through. It counts the
+    /// additions in each step, whose sums are blocked ([`longest_chain`](crate::local_plan::longest_chain)), those that
+    /// combine the partial sums of threads, ranks, pieces and slices, and the addition onto an output. The error of an
+    /// element is at most the [`error_bound`](crate::kernel::error_bound) for that many terms, with the operands as
+    /// factors, times the sum of its absolute products. Cost: linear in the steps, plus, on several ranks, the cost of
+    /// all of their schedules.
+    ///
+    /// ```
+    /// use einsum_dist::{Machine, PlanOptions, Problem};
+    /// let chain = Problem::parse("[ij,jk->ik],kl->il")?.shapes(&[vec![4, 10], vec![10, 7], vec![7, 3]])?;
+    /// assert_eq!(chain.plan(&Machine::default(), &PlanOptions::default())?.roundings(), 10 + 7);
+    /// # Ok::<(), einsum_dist::Error>(())
+    /// ```
+    pub fn roundings(&self) -> u64 {
+        rounding::roundings(self)
+    }
+
+    /// Bytes that a rank needs: its blocks of operands and output, intermediates, and packing workspace. A run on dense
+    /// arrays, whole or of single blocks, uses no more; on one rank a run measures the same, to the byte. Without a
+    /// [`target`](crate::PlanOptions::target), packing is not counted. Cost: that of the rank's schedule, and of planning
+    /// its local contractions.
+    pub fn peak_bytes(&self, rank: usize) -> u64 {
+        Packing::new(self).peak_bytes(&self.schedule(rank))
+    }
+
+    /// As [`Plan::peak_bytes`], for the ranks of these schedules. Equal contractions are planned once.
+    pub(crate) fn peaks(&self, schedules: &[Schedule]) -> Vec<u64> {
+        let mut packing = Packing::new(self);
+        schedules.iter().map(|schedule| packing.peak_bytes(schedule)).collect()
+    }
+
+    /// The bytes that the busiest rank must receive in a step with any algorithm; `None` where no bound is defined.
+    pub fn lower_bound_bytes(&self, value: &Value) -> Option<f64> {
+        bound::bytes(self, value)
+    }
+
+    /// The number of ranks that have no task and hold no block. There are idle ranks if the work cannot be shared among
+    /// all, or if a plan with fewer ranks is predicted to be faster. Cost: the blocks of every rank, and the schedules
+    /// of those that hold nothing.
+    ///
+    /// ```
+    /// use einsum_dist::{Machine, PlanOptions, Problem};
+    /// let scalar = Problem::parse("->")?.shapes(&[vec![]])?;
+    /// assert_eq!(scalar.plan(&Machine::new(3, 1), &PlanOptions::default())?.idle_ranks(), 2);
+    /// # Ok::<(), einsum_dist::Error>(())
+    /// ```
+    pub fn idle_ranks(&self) -> usize {
+        idle::idle_ranks(self)
+    }
+}

@@ -1,0 +1,172 @@
+//! What one search chooses from: the candidate algorithms and distributions of a tree on some ranks, and their prices.
+//!
+//! A plan takes several searches: with and without a memory limit, for slices, for groups of ranks, for one batch of a
+//! pipeline. The options are the user's and the same in all of them; [`SearchArguments`] are what a pass sets for one.
+
+use super::candidates::Candidates;
+use super::error::PlanError;
+use super::options::PlanOptions;
+use super::search_arguments::SearchArguments;
+use crate::algorithm::{Algorithm, AlgorithmName, Cost, Distributions, Residency, Tensor, carried};
+use crate::dims::{Kinds, Label};
+use crate::distribution::Distribution;
+use crate::machine::Machine;
+use crate::tree::{NodeId, Step, Tree};
+
+/// Where a unary step over a tensor in place happens. The search prices it, and the plan is built of it.
+pub struct UnaryPlacement {
+    /// The distribution that the input is brought into before the step, if the step cannot carry its own.
+    pub before: Option<Distribution>,
+    /// The distribution that the step leaves its result in.
+    pub step: Distribution,
+    /// The distribution that the result is brought into after the step, if it consists of partial sums.
+    pub after: Option<Distribution>,
+    /// Predicted seconds of these three; 0 for a redistribution that is not needed.
+    pub seconds: [f64; 3],
+}
+
+/// A tree on the ranks of a machine, with the choices that the user and the arguments leave.
+pub struct SearchSpace<'a> {
+    pub tree: &'a Tree,
+    pub machine: &'a Machine,
+    pub options: &'a PlanOptions,
+    pub arguments: SearchArguments<'a>,
+    pub cost: Cost<'a>,
+}
+
+impl<'a> SearchSpace<'a> {
+    pub fn new(
+        tree: &'a Tree,
+        machine: &'a Machine,
+        options: &'a PlanOptions,
+        arguments: SearchArguments<'a>,
+    ) -> SearchSpace<'a> {
+        let cost = Cost { machine, dtype: options.dtype, extents: &tree.extents };
+        SearchSpace { tree, machine, options, arguments, cost }
+    }
+
+    /// The same search on another machine, such as some of the ranks.
+    pub fn on<'b>(&'b self, machine: &'b Machine) -> SearchSpace<'b> {
+        SearchSpace::new(self.tree, machine, self.options, self.arguments)
+    }
+
+    /// Whether the user leaves all choices to the planner, as groups of ranks and pipelines require.
+    pub fn is_plain(&self) -> bool {
+        let SearchArguments { memory, step_by_step, .. } = self.arguments;
+        let PlanOptions { algorithm, fixed, forbid_redistribution, cut, .. } = self.options;
+        let is_free = algorithm.is_none() && fixed.is_empty() && cut.is_empty() && !forbid_redistribution;
+        is_free && memory.is_none() && !step_by_step
+    }
+
+    fn labels(&self, node: NodeId) -> &[Label] {
+        &self.tree.nodes[node].labels
+    }
+
+    /// The distribution that the user prescribes for a node, if it is an operand and has one.
+    pub fn fixed(&self, node: NodeId) -> Option<Distribution> {
+        match self.tree.nodes[node].step {
+            Step::Leaf { operand } => self.options.fixed.operands.get(operand).cloned().flatten(),
+            _ => None,
+        }
+    }
+
+    /// The default distribution of a tensor that nothing else determines: cut along its longest dimension that is not
+    /// part of a diagonal.
+    pub fn preferred(&self, labels: &[Label]) -> Distribution {
+        let once = |label: &Label| labels.iter().filter(|&l| l == label).count() == 1;
+        let undistributed =
+            self.machine.ranks == 1 || self.options.algorithm.map(AlgorithmName::residency) == Some(Residency::Alone);
+        let longest = (0..labels.len())
+            .filter(|&dim| once(&labels[dim]) && !self.arguments.uncut.contains(&labels[dim]))
+            // The first of equal extents: blocks of an outer dimension are dense.
+            .min_by_key(|&dim| std::cmp::Reverse(self.tree.extent(labels[dim])));
+        match longest {
+            Some(dim) if !undistributed => Distribution::cut(dim, self.machine.ranks),
+            _ => Distribution::single(),
+        }
+    }
+
+    /// Places a unary step over a tensor with distribution `at`. It keeps a distribution that it can carry. An input
+    /// with another one is redistributed to the preferred distribution before the step; a result that consists of
+    /// partial sums is, after it.
+    pub fn unary(&self, input: &[Label], out: &[Label], at: &Distribution) -> UnaryPlacement {
+        let redistributed = |labels: &[Label], from: &Distribution| {
+            let wanted = self.preferred(labels);
+            let seconds = self.cost.redistribution(labels, from, &wanted);
+            (Some(wanted), seconds)
+        };
+        let (before, first) = if carried(at, input, out).is_some() { (None, 0.0) } else { redistributed(input, at) };
+        // The preferred distribution cuts no diagonal, so the step carries it.
+        let step = carried(before.as_ref().unwrap_or(at), input, out).unwrap_or_else(Distribution::single);
+        let seconds = self.cost.unary(input, out, &step);
+        let (after, last) = if step.summands() > 1 { redistributed(out, &step) } else { (None, 0.0) };
+        UnaryPlacement { before, step, after, seconds: [first, seconds, last] }
+    }
+
+    /// The algorithms that could contract a node.
+    ///
+    /// # Errors
+    /// The user forced an algorithm or a cut that the node does not support.
+    pub fn candidates(&self, node: NodeId, kinds: &Kinds) -> Result<Vec<Algorithm>, PlanError> {
+        let SearchSpace { tree, machine, options, arguments, .. } = *self;
+        let (names, extents) = (tree.names.as_slice(), tree.extents.as_slice());
+        let candidates = Candidates { options, names, extents, machine, arguments };
+        candidates.of(&tree.step_text(node), kinds, self.labels(node))
+    }
+
+    /// Returns the distributions that an algorithm requires and produces, and the seconds of the contraction.
+    /// `input_distributions` are the current distributions of the inputs (`None`: free). Unless rank 0 is alone, the
+    /// contractions at the leaves of the tree include the synchronisation overhead, as ranks begin to wait for each
+    /// other there.
+    pub fn contraction(
+        &self,
+        node: NodeId,
+        inputs: [NodeId; 2],
+        algorithm: &Algorithm,
+        input_distributions: [Option<&Distribution>; 2],
+    ) -> (Distributions, f64) {
+        let (needs, seconds) = self.by_itself(node, inputs, algorithm, input_distributions);
+        let waits = algorithm.kind().residency() != Residency::Alone;
+        let first = waits && inputs.into_iter().all(|input| self.is_given(input));
+        (needs, if first { seconds + self.machine.sync_overhead } else { seconds })
+    }
+
+    /// Whether a node is an operand, or unary steps over one.
+    fn is_given(&self, mut node: NodeId) -> bool {
+        while let Step::Unary { input, .. } = self.tree.nodes[node].step {
+            node = input;
+        }
+        matches!(self.tree.nodes[node].step, Step::Leaf { .. })
+    }
+
+    fn by_itself(
+        &self,
+        node: NodeId,
+        [left, right]: [NodeId; 2],
+        algorithm: &Algorithm,
+        inputs: [Option<&Distribution>; 2],
+    ) -> (Distributions, f64) {
+        let needs =
+            algorithm.distributions(self.labels(left), self.labels(right), self.labels(node), self.machine.ranks);
+        if let Some(needs) = needs {
+            return (needs, self.cost.contraction(algorithm, self.labels(left), self.labels(right), self.labels(node)));
+        }
+        // Inputs stay in place if they hold final values; partial sums are redistributed first.
+        let in_place = |input: NodeId, at: Option<&Distribution>| {
+            at.filter(|at| at.summands() == 1).cloned().unwrap_or_else(|| self.preferred(self.labels(input)))
+        };
+        let fixed = self.options.fixed.output.clone().filter(|at| node == self.tree.root() && at.summands() == 1);
+        let out = fixed.unwrap_or_else(|| self.preferred(self.labels(node)));
+        let needs = Distributions { left: in_place(left, inputs[0]), right: in_place(right, inputs[1]), out };
+        let tensors = [(left, &needs.left), (right, &needs.right), (node, &needs.out)];
+        let tensors = tensors.map(|(node, distribution)| self.tensor(node, distribution));
+        let seconds = self.cost.slicing(algorithm, &tensors);
+        (needs, seconds)
+    }
+
+    fn tensor(&self, node: NodeId, distribution: &Distribution) -> Tensor {
+        let labels = self.tree.nodes[node].labels.clone();
+        let shape = self.tree.shape(&labels);
+        Tensor { node, labels, shape, distribution: distribution.clone(), buffer: None, window: None }
+    }
+}

@@ -1,0 +1,471 @@
+//! A plan as a value: its tensors, the steps that produce them, and what can be read off them directly.
+//!
+//! Invariants: values come after their inputs; every input of a contraction has the distribution that its algorithm
+//! requires. Deliberately absent: whatever takes a schedule ([`queries`](super::queries)), and the decisions of the
+//! planner.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::options::KernelChoice;
+use crate::algorithm::{Algorithm, Tensor};
+use crate::dims::{Kinds, Label};
+use crate::distribution::{Bounds, Distribution, tile_bounds};
+use crate::dtype::Dtype;
+use crate::local_plan::Target;
+use crate::machine::Machine;
+use crate::schedule::ReuseScope;
+use crate::tree::{self, UnaryOp};
+
+/// The step that produces a value of a plan; inputs are indices into [`Plan::values`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "fields are named for what they are")]
+pub enum Source {
+    /// The operand with this index.
+    Operand(usize),
+    /// A contraction of two values on a range of ranks, which the algorithm numbers from 0; `None`: on all ranks.
+    Contract { left: usize, right: usize, kinds: Kinds, algorithm: Algorithm, group: Option<Range<usize>> },
+    /// A step with one input.
+    Unary { input: usize, op: UnaryOp },
+    /// The same tensor in another distribution.
+    Redistribute { input: usize },
+}
+
+/// A tensor of a plan: an operand, or the result of one step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Value {
+    /// Its dimensions, the slowest first.
+    pub labels: Vec<Label>,
+    /// Its extents in one slice; [`Plan::whole_shape`] returns the extents over all slices.
+    pub shape: Vec<usize>,
+    /// Its distribution over the ranks.
+    pub distribution: Distribution,
+    /// The step that produces it.
+    pub source: Source,
+    /// Seconds of that step in one slice, predicted by the cost model.
+    pub seconds: f64,
+    /// How long it stays valid: later slices and runs skip the steps of values that still are.
+    pub lasts: ReuseScope,
+    /// The cheapest candidates of a contraction, cheapest first. For display only: neither serialised nor in the
+    /// fingerprint.
+    #[serde(skip)]
+    pub considered: Vec<Candidate>,
+}
+
+/// An algorithm that was considered for a contraction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// The algorithm with the dimensions that it cuts: `ring-mn(m, n)`.
+    pub how: String,
+    /// Predicted seconds of the contraction by itself.
+    pub contraction: f64,
+    /// Predicted seconds with all steps below it and the redistributions of its inputs.
+    pub whole: f64,
+    /// Whether the plan uses it. It may be dearer here if its consumers then cost less.
+    pub chosen: bool,
+}
+
+/// The work of every rank as a plain value, which can be printed, compared and verified without data.
+///
+/// ```
+/// use einsum_dist::{Machine, PlanOptions, Problem};
+///
+/// let shaped = Problem::parse("[ap,pbq->abq],qc->abc")?.shapes(&[vec![30, 8], vec![8, 30, 40], vec![40, 2]])?;
+/// let plan = shaped.plan(&Machine::new(1, 1), &PlanOptions::default())?;
+/// // Every rank runs tasks on buffers, which a verifier can follow without any data.
+/// plan.verify()?;
+/// assert_eq!(plan.step_text(plan.output()), "abq,qc->abc");
+/// println!("{}", plan.explain());
+///
+/// // Half of the memory: the same steps for one piece of some dimensions after the other.
+/// let options = PlanOptions::default().memory_limit(plan.peak_bytes(0) / 2);
+/// let sliced = shaped.plan(&Machine::new(1, 1), &options)?;
+/// assert!(sliced.peak_bytes(0) <= plan.peak_bytes(0) / 2 && sliced.slice_count() > 1);
+/// assert_eq!(sliced.output_shape(), [30, 30, 2]);
+/// assert_eq!(sliced.report(None).slices, sliced.slice_count());
+/// assert_ne!(sliced.fingerprint(), plan.fingerprint());
+/// # Ok::<(), einsum_dist::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The expression in canonical form.
+    pub expression: String,
+    /// The element type of all tensors.
+    pub dtype: Dtype,
+    /// The machine that it is planned for.
+    pub machine: Machine,
+    /// Names of dimensions, by label.
+    pub names: Vec<String>,
+    /// Extents of dimensions in one slice, by label.
+    pub extents: Vec<usize>,
+    /// Sliced dimensions, whose pieces are contracted one after another; usually none. The first varies slowest.
+    pub slices: Vec<Slice>,
+    /// Whether memory holds the whole result, or one part of it at a time.
+    pub result: ResultResidency,
+    /// The number of operands.
+    pub operands: usize,
+    /// By operand, the index of its value.
+    pub leaves: Vec<usize>,
+    /// Operands that the user promises to keep the same in all runs.
+    pub constant: Vec<usize>,
+    /// Operands and steps, in the order in which they run; the last one is the result.
+    pub values: Vec<Value>,
+    /// Branches that run concurrently on one rank: consecutive ranges of values, from the first value on. Empty: all
+    /// steps run one after another.
+    #[serde(rename = "lanes")]
+    pub branches: Vec<Range<usize>>,
+    /// Batches that follow each other through the steps; each step has ranks of its own.
+    pub pipeline: Option<Pipeline>,
+    /// If this plan has a pipeline or groups: predicted seconds of the plan in which all ranks share every step.
+    pub ungrouped: Option<f64>,
+    /// Whether the result is added onto an output that already holds values.
+    pub accumulate: bool,
+    /// Contraction order as positions in the list of operands, with results appended at its end (the format of
+    /// opt_einsum). With branches, the steps run in another order.
+    pub path: Vec<[usize; 2]>,
+    /// The most bytes that each rank may use.
+    pub memory_limit: Option<u64>,
+    /// The kernel that contracts on each rank.
+    pub kernel: KernelChoice,
+    /// The instructions, caches and threads of a rank, as far as the planner knows them.
+    pub target: Option<Target>,
+}
+
+/// A sliced dimension: each slice has one piece of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slice {
+    /// The dimension.
+    pub label: Label,
+    /// Extent of the whole dimension, a multiple of the piece.
+    pub extent: usize,
+    /// Extent of the dimension in one slice.
+    pub piece: usize,
+}
+
+impl Slice {
+    /// How many there are.
+    pub(super) fn pieces(&self) -> usize {
+        self.extent / self.piece
+    }
+}
+
+/// How much of its block of the result a rank holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultResidency {
+    /// The whole block, in all slices.
+    Whole,
+    /// The part that a slice writes.
+    InParts,
+}
+
+/// A dimension cut into batches.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pipeline {
+    /// The dimension, which no step sums.
+    pub label: Label,
+    /// Number of batches, which are even tiles of it.
+    pub pieces: usize,
+    /// Number of groups of ranks.
+    pub groups: usize,
+    /// Predicted seconds of a run.
+    pub seconds: f64,
+}
+
+impl Plan {
+    /// Returns the plan that moves one tensor from one distribution to another.
+    pub fn redistribution(shape: &[usize], dtype: Dtype, from: &Distribution, to: &Distribution, ranks: usize) -> Plan {
+        let labels: Vec<Label> = (0..shape.len() as u32).map(Label).collect();
+        let value = |distribution: &Distribution, source| Value {
+            labels: labels.clone(),
+            shape: shape.to_vec(),
+            distribution: distribution.clone(),
+            source,
+            seconds: 0.0,
+            lasts: ReuseScope::Slice,
+            considered: Vec::new(),
+        };
+        Plan {
+            expression: "redistribute".to_owned(),
+            dtype,
+            machine: Machine::new(ranks, 1),
+            names: (0..shape.len()).map(|dim| format!("d{dim}")).collect(),
+            extents: shape.to_vec(),
+            slices: Vec::new(),
+            result: ResultResidency::Whole,
+            operands: 1,
+            leaves: vec![0],
+            constant: Vec::new(),
+            values: vec![value(from, Source::Operand(0)), value(to, Source::Redistribute { input: 0 })],
+            branches: Vec::new(),
+            pipeline: None,
+            ungrouped: None,
+            accumulate: false,
+            path: Vec::new(),
+            memory_limit: None,
+            kernel: KernelChoice::Auto,
+            target: None,
+        }
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.machine.ranks
+    }
+
+    /// The last value, which is the result of the plan.
+    pub fn output(&self) -> &Value {
+        // A tree has a root, and its root is a step.
+        &self.values[self.values.len() - 1]
+    }
+
+    /// The value of an operand.
+    ///
+    /// # Panics
+    /// If there is no operand with this index.
+    pub fn operand(&self, index: usize) -> &Value {
+        &self.values[self.leaves[index]]
+    }
+
+    /// The name of a dimension.
+    pub fn name(&self, label: Label) -> &str {
+        &self.names[label.0 as usize]
+    }
+
+    /// Formats labels as a term: `mk`, or `[m0,k0]`.
+    pub fn term(&self, labels: &[Label]) -> String {
+        tree::term(&self.names, labels)
+    }
+
+    /// Formats a value's distribution with the names of its dimensions: `m/4`, or `rank 0`.
+    pub fn placement(&self, value: &Value) -> String {
+        let names: Vec<&str> = value.labels.iter().map(|&label| self.name(label)).collect();
+        value.distribution.describe(&names)
+    }
+
+    /// Formats the step that produces a value as an expression: `mk,kn->mn`.
+    pub fn step_text(&self, value: &Value) -> String {
+        let term = |id: usize| self.term(&self.values[id].labels);
+        let out = self.term(&value.labels);
+        match &value.source {
+            Source::Operand(_) => out,
+            Source::Contract { left, right, .. } => format!("{},{}->{out}", term(*left), term(*right)),
+            Source::Unary { input, .. } | Source::Redistribute { input } => format!("{}->{out}", term(*input)),
+        }
+    }
+
+    /// The number of times that the first run of a program computes a value.
+    pub fn times(&self, value: &Value) -> usize {
+        if value.lasts == ReuseScope::Slice { self.slice_count() } else { 1 }
+    }
+
+    /// Predicted seconds of one run.
+    pub fn seconds(&self) -> f64 {
+        self.machine.startup_seconds
+            + self.pipeline.as_ref().map_or_else(|| self.busiest_seconds(), |pipeline| pipeline.seconds)
+    }
+
+    /// Predicted seconds until the last rank finishes. A step begins when all of its ranks have finished their earlier
+    /// steps.
+    fn busiest_seconds(&self) -> f64 {
+        let seconds = |value: &Value| value.seconds * self.times(value) as f64;
+        let group = |value: &Value| match &value.source {
+            Source::Contract { group: Some(group), .. } => Some(group.clone()),
+            _ => None,
+        };
+        if self.values.iter().all(|value| group(value).is_none()) {
+            return self.values.iter().map(seconds).sum();
+        }
+        let mut done = vec![0.0f64; self.ranks()];
+        for value in self.values.iter().filter(|value| !matches!(value.source, Source::Operand(_))) {
+            let ranks = group(value).unwrap_or_else(|| {
+                // The ranks that hold part of the value or of its input.
+                let input = match value.source {
+                    Source::Unary { input, .. } | Source::Redistribute { input } => &self.values[input],
+                    _ => value,
+                };
+                let spans = [value, input].map(|value| value.distribution.span());
+                spans[0].start.min(spans[1].start)..spans[0].end.max(spans[1].end)
+            });
+            let end = done[ranks.clone()].iter().copied().fold(0.0, f64::max) + seconds(value);
+            done[ranks].fill(end);
+        }
+        done.into_iter().fold(0.0, f64::max)
+    }
+
+    /// Operations of a value's step in all slices and on all ranks, in units of 10^9: 2 per multiply-add, 8 for complex
+    /// numbers.
+    pub fn gflop(&self, value: &Value) -> f64 {
+        match &value.source {
+            Source::Contract { kinds, .. } => {
+                let products: f64 = kinds.iter().map(|(label, _)| self.extents[label.0 as usize] as f64).product();
+                products * self.times(value) as f64 * self.dtype.flops_per_multiply_add() as f64 / 1e9
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Operations of the whole plan, in units of 10^9.
+    pub fn total_gflop(&self) -> f64 {
+        self.values.iter().map(|value| self.gflop(value)).sum()
+    }
+
+    /// The ranks whose schedules represent all ranks in reports: every rank, or 8 of more than 256.
+    pub fn sampled_ranks(&self) -> Vec<usize> {
+        let (ranks, few) = (self.ranks(), 8);
+        if ranks <= 256 { (0..ranks).collect() } else { (0..few).map(|i| i * (ranks - 1) / (few - 1)).collect() }
+    }
+
+    /// How many times the schedule runs for one result.
+    pub fn slice_count(&self) -> usize {
+        self.slices.iter().map(Slice::pieces).fold(1, usize::saturating_mul)
+    }
+
+    /// The extent of a dimension over all slices.
+    pub fn whole_extent(&self, label: Label) -> usize {
+        let sliced = self.slices.iter().find(|slice| slice.label == label);
+        sliced.map_or(self.extents[label.0 as usize], |slice| slice.extent)
+    }
+
+    /// The extents of all dimensions over all slices, by label.
+    pub fn whole_extents(&self) -> impl Iterator<Item = usize> {
+        (0..self.extents.len() as u32).map(|label| self.whole_extent(Label(label)))
+    }
+
+    /// The shape of a value over all slices.
+    pub fn whole_shape(&self, value: &Value) -> Vec<usize> {
+        self.whole_dims(value).collect()
+    }
+
+    /// As [`Plan::whole_shape`], without a list.
+    pub fn whole_dims<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = usize> + Clone + 'a {
+        value.labels.iter().map(|&label| self.whole_extent(label))
+    }
+
+    /// The shape of an operand.
+    ///
+    /// # Panics
+    /// If there is no such operand.
+    pub fn operand_shape(&self, index: usize) -> Vec<usize> {
+        self.whole_shape(self.operand(index))
+    }
+
+    /// The shape of the result.
+    pub fn output_shape(&self) -> Vec<usize> {
+        self.whole_shape(self.output())
+    }
+
+    /// The start of a slice in each of these dimensions.
+    pub fn slice_starts(&self, slice: usize, labels: &[Label]) -> Vec<usize> {
+        let mut starts = vec![0; labels.len()];
+        let mut rest = slice;
+        for sliced in self.slices.iter().rev() {
+            for (start, _) in starts.iter_mut().zip(labels).filter(|(_, label)| **label == sliced.label) {
+                *start = rest % sliced.pieces() * sliced.piece;
+            }
+            rest /= sliced.pieces();
+        }
+        starts
+    }
+
+    /// Number of parts in which the result is delivered; 1 if it is held whole.
+    pub fn part_count(&self) -> usize {
+        match self.result {
+            ResultResidency::Whole => 1,
+            ResultResidency::InParts => self.slice_count() / self.slices_of_one_element(),
+        }
+    }
+
+    /// The slices that produce a part of the result.
+    pub fn slices_of_part(&self, part: usize) -> Range<usize> {
+        let each = self.slice_count() / self.part_count();
+        part * each..(part + 1) * each
+    }
+
+    /// The box of the result that a part covers.
+    pub fn part_bounds(&self, part: usize) -> Bounds {
+        let starts = self.slice_starts(self.slices_of_part(part).start, &self.output().labels);
+        starts.into_iter().zip(self.part_shape()).map(|(start, extent)| start..start + extent).collect()
+    }
+
+    /// The shape of each part of the result.
+    pub fn part_shape(&self) -> Vec<usize> {
+        match self.result {
+            ResultResidency::Whole => self.output_shape(),
+            ResultResidency::InParts => self.output().shape.clone(),
+        }
+    }
+
+    /// Whether a slice is the first to write its part of the output.
+    pub fn begins(&self, slice: usize) -> bool {
+        slice.is_multiple_of(self.slices_of_one_element())
+    }
+
+    /// Number of slices that add up to an element of the result. They are consecutive.
+    fn slices_of_one_element(&self) -> usize {
+        let output = &self.output().labels;
+        let summed = self.slices.iter().filter(|slice| !output.contains(&slice.label));
+        summed.map(Slice::pieces).fold(1, usize::saturating_mul)
+    }
+
+    /// Bytes of a rank's blocks of operands and output outside the current slice, which schedules do not count.
+    pub fn bytes_outside(&self, rank: usize, output: ResultResidency) -> u64 {
+        let beyond = |value: &Value| {
+            self.block_bytes(value, rank, &self.whole_shape(value)) - self.block_bytes(value, rank, &value.shape)
+        };
+        if self.slices.is_empty() { 0 } else { self.users(rank, output).map(beyond).fold(0, u64::saturating_add) }
+    }
+
+    /// The rank with the most bytes of user tensors that are held whole, and these bytes.
+    pub(super) fn users_bytes(&self) -> (usize, u64) {
+        let bytes = |value: &Value, rank| self.block_bytes(value, rank, &self.whole_shape(value));
+        let all = (0..self.ranks())
+            .map(|rank| (rank, self.users(rank, self.result).map(|v| bytes(v, rank)).fold(0, u64::saturating_add)));
+        all.max_by_key(|&(rank, bytes)| (bytes, std::cmp::Reverse(rank))).unwrap_or_default()
+    }
+
+    /// The user tensors that are held whole and of which a rank has a block.
+    fn users(&self, rank: usize, output: ResultResidency) -> impl Iterator<Item = &Value> {
+        let output = (output == ResultResidency::Whole).then(|| self.output());
+        let values = self.leaves.iter().map(|&leaf| &self.values[leaf]).chain(output);
+        values.filter(move |value| value.distribution.block(&value.shape, rank).is_some())
+    }
+
+    fn block_bytes(&self, value: &Value, rank: usize, shape: &[usize]) -> u64 {
+        value.distribution.block_or_empty(shape, rank).volume().saturating_mul(self.dtype.size()) as u64
+    }
+
+    /// The number of batches of a value.
+    pub(super) fn pieces_of(&self, id: usize) -> usize {
+        let has = |label| self.values[id].labels.contains(&label);
+        self.pipeline.as_ref().filter(|pipeline| has(pipeline.label)).map_or(1, |pipeline| pipeline.pieces)
+    }
+
+    /// The dimension of a value that is split into batches, and the range of one batch; `None` without batches.
+    pub(super) fn pieces(&self, id: usize, piece: usize) -> Option<(usize, Range<usize>)> {
+        let Value { labels, shape, .. } = &self.values[id];
+        let pipeline = self.pipeline.as_ref()?;
+        let dim = labels.iter().position(|&label| label == pipeline.label)?;
+        Some((dim, tile_bounds(shape[dim], pipeline.pieces, piece)))
+    }
+
+    /// One batch of a value, or the whole value if it has no batches, without a buffer.
+    pub(super) fn tensor(&self, id: usize, piece: usize) -> Tensor {
+        let Value { labels, shape, distribution, .. } = &self.values[id];
+        let (labels, mut shape, distribution) = (labels.clone(), shape.clone(), distribution.clone());
+        if let Some((dim, range)) = self.pieces(id, piece) {
+            shape[dim] = range.len();
+        }
+        Tensor { node: id, labels, shape, distribution, buffer: None, window: None }
+    }
+
+    /// The value before its redistributions.
+    pub(super) fn unmoved(&self, mut id: usize) -> usize {
+        while let Source::Redistribute { input } = self.values[id].source {
+            id = input;
+        }
+        id
+    }
+}

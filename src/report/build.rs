@@ -1,0 +1,106 @@
+//! Builds the report of a plan, with the measurements of a run if there are any.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::types::{Bytes, MaxMean, Measured, NodeReport, OutputReport, Peak, RankReport, Report};
+use crate::dims::Kind;
+use crate::plan::{Plan, Source, Value};
+use crate::tree::UnaryOp;
+
+/// Maximum length of `per_rank`.
+const MAX_LISTED_RANKS: usize = 64;
+
+/// See [`Plan::report`].
+pub fn of_plan(plan: &Plan, measured: Option<&[Measured]>) -> Report {
+    let ranks = if measured.is_some() { (0..plan.ranks()).collect() } else { plan.sampled_ranks() };
+    let schedules: Vec<_> = ranks.into_iter().map(|rank| plan.schedule(rank)).collect();
+    let steps = plan.values.iter().enumerate().filter(|(_, v)| !matches!(v.source, Source::Operand(_)));
+    let received: Vec<Vec<u64>> = schedules.iter().map(|s| s.bytes_received_by_node(plan.values.len())).collect();
+    let nodes = steps.map(|(id, value)| {
+        let planned: Vec<u64> = received.iter().map(|rank| rank[id] * plan.times(value) as u64).collect();
+        let got = measured.map(|ranks| ranks.iter().map(|rank| rank.received[id]).collect::<Vec<u64>>());
+        let seconds = measured.map(|ranks| ranks.iter().map(|rank| rank.seconds[id]).fold(0.0, f64::max));
+        let bytes = Bytes { planned: MaxMean::of(&planned), measured: got.as_deref().map(MaxMean::of) };
+        node(plan, value, bytes, seconds)
+    });
+    let peaks = plan.peaks(&schedules);
+    let times = |(id, bytes): (usize, &u64)| bytes * plan.times(&plan.values[id]) as u64;
+    let all: Vec<u64> = received.iter().map(|rank| rank.iter().enumerate().map(times).sum()).collect();
+    let per_rank = schedules.iter().zip(&peaks).zip(all).take(MAX_LISTED_RANKS).map(|((schedule, &peak), received)| {
+        let got = measured.and_then(|ranks| ranks.get(schedule.rank));
+        RankReport {
+            node_name: got.map(|m| m.node_name.clone()),
+            cpus: got.map(|m| m.cpus.clone()),
+            numa: got.and_then(|m| m.numa),
+            bytes_received: Peak { planned: received, measured: got.map(|m| m.received.iter().sum()) },
+            bytes_by_link: got.map(|m| m.by_link),
+            peak_bytes: Peak { planned: peak, measured: got.map(|m| m.peak_bytes) },
+            idle_seconds: got.map(|m| m.idle_seconds),
+            hidden_share: got.and_then(|m| m.hidden_share),
+        }
+    });
+    let peak = Peak {
+        planned: peaks.iter().copied().max().unwrap_or(0),
+        measured: measured.and_then(|ranks| ranks.iter().map(|rank| rank.peak_bytes).max()),
+    };
+    Report {
+        schema: 1,
+        expression: plan.expression.clone(),
+        dtype: plan.dtype.name().to_owned(),
+        ranks: plan.ranks(),
+        workers: plan.machine.workers,
+        transport: None,
+        kernel: plan.kernel.name().to_owned(),
+        plan_fingerprint: format!("{:016x}", plan.fingerprint()),
+        slices: plan.slice_count(),
+        path: plan.path.clone(),
+        dims: plan.names.iter().cloned().zip(plan.whole_extents()).collect(),
+        nodes: nodes.collect(),
+        per_rank: per_rank.collect(),
+        plan_seconds: None,
+        compile_seconds: None,
+        seconds: None,
+        gflops: None,
+        peak_bytes: peak,
+        check: None,
+        output: OutputReport { shape: plan.output_shape(), parts: plan.part_count(), norm: None },
+    }
+}
+
+/// The report of one step.
+fn node(plan: &Plan, value: &Value, bytes_received: Bytes, seconds: Option<f64>) -> NodeReport {
+    let (op, algorithm) = match &value.source {
+        Source::Contract { algorithm, .. } => ("contract", Some(algorithm.name())),
+        Source::Unary { op: UnaryOp::Permute, .. } => ("permute", None),
+        Source::Unary { op: UnaryOp::Sum, .. } => ("sum", None),
+        Source::Unary { op: UnaryOp::Diagonal, .. } => ("diagonal", None),
+        Source::Redistribute { .. } | Source::Operand(_) => ("redistribute", None),
+    };
+    let kinds = match &value.source {
+        Source::Contract { kinds, .. } => {
+            kinds.iter().map(|(label, kind)| (plan.name(label).to_owned(), Kind::letter(kind))).collect()
+        }
+        _ => BTreeMap::new(),
+    };
+    let grid = match &value.source {
+        Source::Contract { algorithm, group, .. } => {
+            let ranks = group.as_ref().map_or(plan.ranks(), Range::len);
+            let cuts = algorithm.grid(ranks).into_iter();
+            cuts.map(|(label, ranks)| (plan.name(label).to_owned(), ranks)).collect()
+        }
+        _ => BTreeMap::new(),
+    };
+    NodeReport {
+        expression: plan.step_text(value),
+        op,
+        kinds,
+        algorithm,
+        grid,
+        gflop: plan.gflop(value),
+        seconds,
+        bytes_received,
+        lower_bound_bytes: plan.lower_bound_bytes(value),
+        predicted_seconds: value.seconds * plan.times(value) as f64,
+    }
+}
