@@ -176,7 +176,7 @@ impl<T: Element> Touched for ArrayD<T> {
     }
 }
 
-/// Plain loops: so many numbers read, so many written.
+/// Plain loops: how many numbers each reads and writes.
 struct Plain {
     read: Vec<f32>,
     written: Vec<f32>,

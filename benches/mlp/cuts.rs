@@ -1,5 +1,5 @@
-//! How a matrix may lie: by rows, by columns or in tiles, over all ranks or over each of several groups that hold the
-//! same.
+//! The distributions of a matrix: by rows, by columns or in tiles, over all ranks or over each of several groups that
+//! hold the same.
 
 /// Text forms of all distributions of a matrix with these dimensions, as [`einsum_dist::plan::FixedDistributions`]
 /// reads them. Neighbouring ranks share a replica.

@@ -47,7 +47,7 @@ struct Size {
     batch: usize,
     hidden: usize,
     rounds: usize,
-    /// Takes every so many-th triple.
+    /// Only every n-th triple is measured.
     step: usize,
 }
 
@@ -128,7 +128,7 @@ fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine
     }
 }
 
-/// Where left, right and out lie, in all ways.
+/// All distributions of left, right and out.
 fn triples(ranks: usize) -> impl Iterator<Item = [String; 3]> {
     let [left, right, out] = [['m', 'k'], ['k', 'n'], ['m', 'n']].map(|dimensions| cuts(ranks, dimensions));
     let pairs =

@@ -11,7 +11,7 @@ use super::digest::digest;
 
 const EXPRESSION: &str = "mk,kn->mn";
 
-/// The three matrices, by every way they lie: there are far fewer than triples of them.
+/// The three matrices in every distribution: there are far fewer than triples of them.
 #[derive(Default)]
 pub struct Matrices(BTreeMap<(usize, String), DistTensor<f32>>);
 

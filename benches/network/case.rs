@@ -11,7 +11,7 @@ pub struct Case {
     pub algorithm: AlgorithmName,
     /// The dimension that it has to cut, or the one that takes the fewest bytes would be.
     cut: Option<&'static str>,
-    /// Dimensions that left, right and out are cut along, for whoever takes them as they lie.
+    /// Dimensions that left, right and out are cut along, for programs that use these distributions.
     distributions: Option<[&'static str; 3]>,
     grows: [bool; 3],
 }

@@ -31,7 +31,7 @@ impl Streams {
         Streams { to, from }
     }
 
-    /// Sends and receives so many bytes while `work` is done here, and returns when all of it is over.
+    /// Sends and receives this many bytes while `work` runs here, and returns when all is done.
     pub fn beside<T>(&mut self, bytes: usize, work: impl FnOnce() -> T) -> T {
         let Streams { to, from } = self;
         std::thread::scope(|scope| {
@@ -51,7 +51,7 @@ impl Streams {
     }
 }
 
-/// Hands out memory for so many bytes, a chunk at a time.
+/// Hands out memory for this many bytes, a chunk at a time.
 fn each(bytes: usize, mut done: impl FnMut(&mut [u8]) -> std::io::Result<()>) {
     let mut memory = vec![1; CHUNK.min(bytes)];
     (0..bytes).step_by(CHUNK).for_each(|at| done(&mut memory[..CHUNK.min(bytes - at)]).expect("a link"));

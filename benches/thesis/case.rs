@@ -58,7 +58,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// All sizes of all cases up to so many products of numbers, with the numbers that stand for them.
+    /// All sizes of all cases up to this many products of numbers, with the numbers that stand for them.
     pub fn all(most: f64) -> impl Iterator<Item = ([usize; 2], Size)> {
         let numbers =
             CASES.iter().enumerate().flat_map(|(case, sizes)| (0..sizes.sizes.len()).map(move |at| [case, at]));

@@ -46,7 +46,7 @@ const RANKS: usize = 2;
 /// What `auto` may lose to the best of its row.
 const NEAR_BEST_FACTOR: f64 = 1.05;
 
-/// Below so many operations (in units of 10^9) a turn is a mean of many runs, as in the thesis, after one that nobody
+/// Below this many operations (in units of 10^9) a turn is a mean of many runs, as in the thesis, after one that nobody
 /// times: what ran before leaves cold caches, and threads take time to wake up.
 const MIN_SINGLE_RUN_GFLOP: f64 = 1.0;
 const RUNS: usize = 10;

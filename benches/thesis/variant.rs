@@ -21,7 +21,7 @@ pub fn asked(ranks: usize) -> Vec<(&'static str, Option<AlgorithmName>)> {
 pub struct VariantSummary {
     /// A hash of what all ranks do: algorithms may come to the same.
     pub work: u64,
-    /// The algorithm and where left, right and out lie.
+    /// The algorithm, and the distributions of left, right and out.
     pub plan: String,
     pub gflop: f64,
     /// Of the result, where rank 0 lives.

@@ -65,7 +65,7 @@ impl Case {
         self.least(self.squarest(1).into_iter())
     }
 
-    /// The grids over m and n, with so many ranks along k, that are closest to squares.
+    /// The grids over m and n, with this many ranks along k, that are closest to squares.
     fn squarest(&self, layers: usize) -> Vec<Grid> {
         let stretch = |grid: &Grid| grid[0].max(grid[1]) as f64 / grid[0].min(grid[1]) as f64;
         let all: Vec<Grid> = self.grids().filter(|grid| grid[2] == layers).collect();

@@ -5,7 +5,7 @@ use einsum_dist::machine::Synthetic;
 use einsum_dist_fuzz::{check_beyond, text};
 use libfuzzer_sys::fuzz_target;
 
-/// A host has a list for each of its cores: of so many cores it is made here.
+/// A host has a list for each of its cores: the number of cores in the hosts that are made here.
 const MAX_CORES: usize = 2000;
 
 fuzz_target!(|input: &[u8]| check_beyond(input, MAX_CORES * 300, || {

@@ -51,7 +51,7 @@ impl Cost<'_> {
         compute + self.stream(2.0 * (touched - 3.0 * side * side).max(0.0))
     }
 
-    /// Seconds in which the workers of one rank read or write so many elements in memory.
+    /// Seconds in which the workers of one rank read or write this many elements in memory.
     pub fn stream(&self, elements: f64) -> f64 {
         elements * self.dtype.size() as f64 / (self.machine.memory_bandwidth * self.machine.workers as f64)
     }

@@ -40,7 +40,7 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// let world = World::in_process(2);
 /// let mut program = world.compile::<f64>(&shaped.plan(&Machine::new(2, 1), &options)?)?;
 ///
-/// // Views as they lie: the left operand is every second column of an array, the output a part of one.
+/// // Views in place: the left operand is every second column of an array, the output a part of one.
 /// let (wide, right) = (Array2::<f64>::ones((4, 12)), Array2::<f64>::ones((6, 5)));
 /// let mut board = Array2::<f64>::from_elem((8, 8), 10.0);
 /// let left = wide.slice(s![.., ..;2]);

@@ -14,10 +14,10 @@ use super::Program;
 use crate::dtype::Dtype;
 use crate::kernel::Element;
 
-/// Most programs in the cache of a thread.
+/// Maximum number of programs in the cache of a thread.
 const MAX_PROGRAMS: usize = 32;
-/// Most bytes of intermediates and packing that the programs of a thread keep. Larger programs spend their time
-/// elsewhere.
+/// Maximum number of bytes of intermediates and packing that the programs of a thread keep. Larger programs spend their
+/// time elsewhere.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// What a plan depends on, and a program compiled from it.

@@ -14,9 +14,9 @@ use super::simd::{Real, RealBody, Simd};
 use crate::dtype::Dtype;
 use crate::local_plan::{Isa, Sum, UNIT};
 
-/// Most reals in a unit of complex numbers.
+/// Maximum number of reals in a unit of complex numbers.
 const REALS: usize = 2 * UNIT;
-/// Fewest steps of a unit that are worth splitting among threads.
+/// Minimum number of steps of a unit that are worth splitting among threads.
 const MIN_SPLIT_STEPS: usize = 2;
 /// Lines along out that a block adds one after the other.
 const BLOCK_LINES: usize = 128;
@@ -33,7 +33,7 @@ const STRIDED_PIECE_REALS: usize = 512;
 const BLOCK_SUMS: usize = 128;
 /// Bytes of the shortest vector of any instruction set.
 const MIN_VECTOR_BYTES: usize = 16;
-/// Most reals in a small unit.
+/// Maximum number of reals in a small unit.
 const MAX_SMALL_UNIT_REALS: usize = 32;
 
 /// # Safety

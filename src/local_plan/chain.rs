@@ -24,11 +24,12 @@ const LOOPS: u64 = 384;
 const PRODUCTS: u64 = 640;
 const CROSSED: u64 = 1024;
 
-/// Fewest terms in a chunk of a dot product that is not the last, and the most chunks: chunks have 8 KB or 16 KB, and
-/// longer sums than 128 KB are kept in a buffer.
+/// Minimum number of terms in a chunk of a dot product that is not the last, and the maximum number of chunks: chunks
+/// have 8 KB or 16 KB, and longer sums than 128 KB are kept in a buffer.
 const MIN_CHUNK_TERMS: u64 = 512;
 const MAX_CHUNKS: u64 = 16;
-/// Fewest steps of a depth box that is not the last, and the most boxes that are added one after the other.
+/// Minimum number of steps of a depth box that is not the last, and the maximum number of boxes that are added one
+/// after the other.
 const MIN_BOX_STEPS: u64 = 256;
 const MAX_BOXES: u64 = 128;
 

@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 
 use super::Dim;
 
-/// Most loops that are held without a heap allocation.
+/// Maximum number of loops that are held without a heap allocation.
 const INLINE_LOOPS: usize = 8;
 
 /// A list of loops.

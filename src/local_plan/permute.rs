@@ -20,7 +20,7 @@ const BUFFERED_STRETCH_BYTES: [usize; 2] = [512, 1024];
 const DIRECT_STRETCH_BYTES: [usize; 2] = [256, 256];
 /// Bytes of the buffer of a block, with padding between columns so that they do not compete for the same cache lines.
 pub const BUFFER_BYTES: usize = BUFFERED_STRETCH_BYTES[FROM] * (BUFFERED_STRETCH_BYTES[TO] + CACHE_LINE) / 4;
-/// Most rows or columns of a block, reached by elements of 4 bytes.
+/// Maximum number of rows or columns of a block, reached by elements of 4 bytes.
 pub const MAX_BLOCK_SIDE: usize = BUFFERED_STRETCH_BYTES[TO] / 4;
 /// Destinations of at least this many bytes are written past the caches: their first bytes would be evicted from a
 /// second-level cache before the last are written.
@@ -31,7 +31,7 @@ const MIN_BUFFERED_BYTES: usize = 256;
 const LINE_BYTES: usize = 32 << 10;
 /// Side of a block that is moved element by element.
 const ELEMENTWISE_BLOCK_SIDE: usize = 32;
-/// Fewest elements on a side for which a block is still made smaller to give all threads work.
+/// Minimum number of elements on a side for which a block is still made smaller to give all threads work.
 const MIN_BLOCK_SIDE: usize = 16;
 /// Elements below which a second thread costs more than it gains.
 const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;

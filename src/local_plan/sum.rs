@@ -9,9 +9,9 @@
 
 use super::{Dim, Loops};
 
-/// Most elements of a unit.
+/// Maximum number of elements of a unit.
 pub const UNIT: usize = 512;
-/// Most elements of a step along the sum.
+/// Maximum number of elements of a step along the sum.
 const STEP: usize = 1 << 13;
 /// A sum along fewer elements than this does not repay the cost of starting a line.
 const MIN_LINE_ELEMENTS: usize = 16;

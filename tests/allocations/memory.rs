@@ -124,7 +124,7 @@ fn bytes(distribution: &einsum_dist::distribution::Distribution, shape: &[usize]
     8 * distribution.block_or_empty(shape, rank).volume() as u64
 }
 
-/// A rank's own buffers lie in one piece of memory, each from a cache line on.
+/// A rank's own buffers share one piece of memory, and each begins at a cache line.
 fn lines(bytes: u64) -> u64 {
     bytes.next_multiple_of(64)
 }

@@ -12,7 +12,7 @@ use ndarray::{ArrayD, IxDyn};
 
 use super::counting::{ALONE, BYTES};
 
-/// A tree of twice as many steps costs at most so many times as much.
+/// A tree of twice as many steps costs at most this many times as much.
 const MAX_GROWTH: f64 = 2.3;
 
 /// Trees above the numbers of steps up to which planning searches more.

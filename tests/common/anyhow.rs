@@ -7,7 +7,7 @@ use einsum_dist::plan::FixedDistributions;
 use super::{Case, Rng};
 
 impl Case {
-    /// Distributions of all three tensors on at most so many ranks.
+    /// Distributions of all three tensors on at most this many ranks.
     pub fn anyhow(&self, rng: &mut Rng, ranks: usize) -> FixedDistributions {
         let [left, right, out] =
             [&self.left, &self.right, &self.out].map(|labels| anyhow(rng, &self.shape(labels), ranks));
@@ -15,7 +15,7 @@ impl Case {
     }
 }
 
-/// A grid of at most so many ranks, chosen among all, that cuts, deals out and replicates.
+/// A grid of at most this many ranks, chosen among all, that cuts, deals out and replicates.
 fn anyhow(rng: &mut Rng, shape: &[usize], ranks: usize) -> Distribution {
     let mut axes = Vec::new();
     let mut left = ranks;

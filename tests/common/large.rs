@@ -8,7 +8,8 @@ use einsum_dist::{DistTensor, Dtype, NpyOutput, World};
 /// 2.2 billion elements.
 const SHAPE: [usize; 3] = [2, 46_001, 24_007];
 
-/// Corners and extents of what is written: the beginning, what lies around byte 2^32, around element 2^31, columns of all rows, the end.
+/// Corners and extents of what is written: the beginning, the elements around byte 2^32, around element 2^31, columns
+/// of all rows, the end.
 const PARTS: [([usize; 3], [usize; 3]); 5] = [
     ([0, 0, 0], [1, 40, 24_007]),
     ([0, 44_700, 0], [1, 60, 24_007]),

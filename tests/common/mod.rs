@@ -121,7 +121,7 @@ impl Case {
         shaped.unwrap().plan(&Machine::new(ranks, 1), &options).ok()
     }
 
-    /// Plans with a forced algorithm for tensors that lie somewhere; `None` where it does not apply.
+    /// Plans with a forced algorithm for tensors with prescribed distributions; `None` where it does not apply.
     pub fn plan_fixed(
         &self,
         ranks: usize,

@@ -66,7 +66,7 @@ pub fn main() {
     world.finish().unwrap();
 }
 
-/// All ranks draw the same cases; tensors of every other one lie anyhow.
+/// All ranks draw the same cases; the tensors of every other one have arbitrary distributions.
 fn random_contractions(world: &World) -> usize {
     let ranks = world.ranks();
     let mut rng = Rng::new(ranks as u64);

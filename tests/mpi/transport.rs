@@ -541,7 +541,8 @@ fn latency(world: &Communicator) {
     end.close().unwrap();
 }
 
-/// Keeps so many transfers in flight, each posted again as soon as it is over, until all have been so often.
+/// Keeps this many transfers in flight and posts each again as soon as it is done, until each was posted this many
+/// times.
 fn flow(end: &mut Endpoint, window: usize, times: usize, post: impl Fn(&mut Endpoint, usize)) {
     (0..window).for_each(|at| post(end, at));
     let (mut left, mut open, mut done) = (vec![times; window], window, Vec::new());

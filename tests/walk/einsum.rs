@@ -107,7 +107,7 @@ fn contract(inputs: &[Array], terms: &[Vec<Dim>], ordered: &[(Dim, usize)], shap
     result
 }
 
-/// The dimensions of a term of so many.
+/// The dimensions of a term that has this many.
 fn dims(term: &[Index], rank: usize) -> Vec<Dim> {
     let labels = term.iter().filter(|index| **index != Index::Dots).count();
     let mut dims = Vec::new();

@@ -42,8 +42,8 @@ impl Dtype {
         format!("<{}{}", if self.complex { 'c' } else { 'f' }, self.part * self.parts())
     }
 
-    /// Largest |got - want| / (sum of |products|) after so many roundings: gamma_n of Higham, Accuracy and Stability of Numerical
-    /// Algorithms, section 3.1; complex numbers have twice as many in each part, and two parts.
+    /// Largest |got - want| / (sum of |products|) after this many roundings: gamma_n of Higham, Accuracy and Stability
+    /// of Numerical Algorithms, section 3.1; complex numbers have twice as many in each part, and two parts.
     pub fn bound(self, roundings: usize) -> f64 {
         let unit = if self.part == 4 { f64::from(f32::EPSILON) / 2.0 } else { f64::EPSILON / 2.0 };
         let n = roundings as f64 * unit * if self.complex { 8f64.sqrt() } else { 1.0 };

@@ -7,7 +7,7 @@
 //! Invariant: for words that a rank of this run has written, [`Mapped::read`] returns boxes inside the mapped memory,
 //! or an error. Other ranks are trusted: forged words could overflow. Segments stay mapped for later transfers: over
 //! all peers the most recently used ones, as many as their page tables are worth. Deliberately absent: boxes with so
-//! many dimensions, or so many boxes, that their description does not fit into a slot; these are copied through slots.
+//! many dimensions, or enough boxes, that their description does not fit into a slot; these are copied through slots.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Result};

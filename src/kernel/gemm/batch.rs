@@ -6,11 +6,11 @@ use super::Arguments;
 use super::multiply::Own;
 use crate::local_plan::{Access, Axis, GemmPlan, OutAccess, RowLayout, Table, TileOffsets};
 
-/// Most register tiles of a product; for larger products the cost of starting one is negligible.
+/// Maximum number of register tiles of a product; for larger products the cost of starting one is negligible.
 const MAX_TILES: usize = 24;
-/// Most tiles of the products that are computed together, plus those of the product after them.
+/// Maximum number of tiles of the products that are computed together, plus those of the product after them.
 const MAX_TILE_OFFSETS: usize = 64;
-/// Most products whose tiles are computed with one call.
+/// Maximum number of products whose tiles are computed with one call.
 const MAX_PRODUCTS_PER_CALL: usize = 16;
 /// Bytes of the products that stay in the first-level cache from one tile to the next, if products have several tiles.
 const L1_PRODUCT_BYTES: usize = 24 << 10;

@@ -200,7 +200,7 @@ fn sum<R>(call: &Call<R>, tile_offset: &TileOffsets, at: usize, column: isize) -
     }
 }
 
-/// Most columns of sums; a complex column counts as two.
+/// Maximum number of columns of sums; a complex column counts as two.
 const MAX_SUMS: usize = 24;
 
 /// The offsets of contiguous columns of `reals` real numbers each.

@@ -9,7 +9,7 @@
 
 use super::{Real, Simd};
 
-/// Most vectors in a tile.
+/// Maximum number of vectors in a tile.
 const MAX_TILE_VECTORS: usize = 16;
 
 /// The columns of a full tile. `from`: the address of each of its rows.

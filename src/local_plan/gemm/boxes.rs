@@ -31,9 +31,9 @@ const MIN_DEPTH: usize = 64;
 const MIN_SLAB_DEPTH: usize = 32;
 /// Indices of a slab beyond which boxes are not made shallower.
 const MAX_SLAB_SHARE: usize = 4;
-/// Most columns next to which the rows of a buffered box are chosen.
+/// Maximum number of columns next to which the rows of a buffered box are chosen.
 const MAX_BUFFERED_COLUMNS: usize = 256;
-/// Most bytes of packed columns: more than one core's share of the last-level cache gains nothing.
+/// Maximum number of bytes of packed columns: more than one core's share of the last-level cache gains nothing.
 pub(super) const COLUMN_BYTES: usize = 4 << 20;
 
 fn part(cache: usize, (numerator, denominator): (usize, usize)) -> usize {

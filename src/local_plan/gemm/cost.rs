@@ -25,7 +25,8 @@ const TRANSPOSED: f64 = 0.14;
 const GATHERED: f64 = 0.9;
 /// Transposing an element that is in no cache, with each row on a page of its own.
 const UNCACHED_TRANSPOSED: f64 = 0.5;
-/// Most lines of a cache set that columns may occupy: half of the ways that a first-level cache has at least.
+/// Maximum number of lines of a cache set that columns may occupy: half of the ways that a first-level cache has at
+/// least.
 const MAX_LINES_PER_SET: usize = 4;
 /// Writing an element from a register tile in memory to its place in a run.
 const SCATTERED: f64 = 0.15;

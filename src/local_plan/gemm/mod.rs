@@ -98,8 +98,8 @@ pub struct GemmPlan {
     pub grid: Grid,
     /// The memory of a partial sum, which has the layout of out.
     pub partial: Partial,
-    /// Most depth boxes that are added to out one after the other. More boxes than that are halved, and the second half
-    /// has a partial sum of its own, one for each level.
+    /// Maximum number of depth boxes that are added to out one after the other. More boxes than that are halved, and
+    /// the second half has a partial sum of its own, one for each level.
     pub leaf: usize,
     pub levels: usize,
     /// The copy from a partial sum to out, if threads share the depth or the depth is halved.

@@ -10,8 +10,8 @@ use super::boxes::COLUMN_BYTES;
 use crate::dtype::Dtype;
 use crate::local_plan::{Dim, Target};
 
-/// Most depth boxes that a part of the depth adds to out one after the other: if there is room for partial sums, and if
-/// there is none.
+/// Maximum number of depth boxes that a part of the depth adds to out one after the other: if there is room for partial
+/// sums, and if there is none.
 const BOXES: usize = 32;
 const MAX_BOXES: usize = 128;
 /// The fraction of the operands' memory that partial sums of halves may have is one over this.

@@ -10,13 +10,13 @@ use super::{ALIGN, Nest, OUT, Partials, dense};
 use crate::dtype::Dtype;
 use crate::local_plan::Dim;
 
-/// Most terms in a block of a line, up to 8 of which are added to out at once.
+/// Maximum number of terms in a block of a line, up to 8 of which are added to out at once.
 const MAX_LINE_TERMS: usize = 512;
-/// Most vectors in a block of dot products: 128 sums, which are added one after the other, of 64 vectors each. And the
-/// bytes of the shortest vector of any instruction set.
+/// Maximum number of vectors in a block of dot products: 128 sums, which are added one after the other, of 64 vectors
+/// each. And the bytes of the shortest vector of any instruction set.
 const DOTS_VECTORS: usize = 64 * 128;
 const MIN_VECTOR_BYTES: usize = 16;
-/// Most terms in a block of single elements.
+/// Maximum number of terms in a block of single elements.
 const MAX_STRIDED_TERMS: usize = 256;
 
 /// Blocks longer than this begin at multiples of it.
@@ -103,7 +103,7 @@ impl SumBlocks {
     }
 }
 
-/// Most terms of a block.
+/// Maximum number of terms of a block.
 fn terms_of_block(loops: &[Loop], choice: &Choice, dtype: Dtype) -> usize {
     match choice {
         Choice::Line { .. } => MAX_LINE_TERMS,

@@ -4,7 +4,7 @@ use super::choice::{Choice, Loop, TILE};
 
 /// The grain of lanes, so that those of each share begin on a cache line for every element type.
 const LANE_GRAIN: usize = 64;
-/// Least fraction of the time that a cut of out must keep the threads busy; below it, the sum may be cut instead.
+/// Minimum fraction of the time that a cut of out must keep the threads busy; below it, the sum may be cut instead.
 const MIN_BUSY_FRACTION: f64 = 0.8;
 /// Multiply-adds per element of a partial result from which on writing and adding it is negligible.
 const MIN_MULTIPLY_ADDS_PER_PARTIAL: usize = 64;

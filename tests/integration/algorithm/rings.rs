@@ -40,7 +40,7 @@ fn pieces_are_cut_along_the_outermost_dimension_where_they_are_deep_enough() {
             along.dedup();
             let what = format!("{expression} {shapes:?} on {ranks}: {received:?}\n{}", plan.explain());
             assert!(along.len() >= ranks, "{what}");
-            // Blocks that differ lie in buffers for the largest where several take turns.
+            // Blocks of different sizes that share a buffer in turn have a buffer for the largest.
             for view in received.iter().filter(|_| ranks == 2) {
                 let within = &schedule.buffers[view.buffer].within;
                 let whole = |inner: usize| view.bounds[inner] == (0..within[inner]);

@@ -4,7 +4,7 @@ use einsum_dist::schedule::verify::follow;
 use einsum_dist::schedule::{Accumulate, Action, Schedule, Work};
 use einsum_dist::{Machine, Plan, PlanOptions, Problem};
 
-/// Those that any contraction of tensors with all kinds of dimensions has on so many ranks.
+/// The algorithms that apply to every contraction with dimensions of all kinds on this many ranks.
 fn algorithms(ranks: usize) -> impl Iterator<Item = AlgorithmName> {
     AlgorithmName::ALL.into_iter().filter(move |algorithm| algorithm.ranks().allows(ranks))
 }

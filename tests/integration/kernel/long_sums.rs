@@ -221,7 +221,7 @@ fn sums_of_one_tensor() {
     }
 }
 
-/// Lines of a few elements that lie side by side, with gaps between them that keep lines from becoming one.
+/// Lines of a few elements that are stored side by side, with gaps between them that keep lines from becoming one.
 #[test]
 fn sums_of_short_lines() {
     fn short<T: Element>(width: usize) {

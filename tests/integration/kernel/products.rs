@@ -22,8 +22,8 @@ fn extent(label: char) -> usize {
     }
 }
 
-/// Left lies backwards along the batch, and out has gaps. Each target comes with how many threads have to share whole
-/// products by generated code, if those have to be planned.
+/// Left is stored backwards along the batch, and out has gaps. Each target comes with how many threads have to share
+/// whole products by generated code, if those have to be planned.
 fn check<T: Element>([left, right, out]: [&str; 3], targets: &[(Target, Option<usize>)]) {
     let mut rng = Rng::new(5);
     let mut random = |text: &str| {

@@ -15,7 +15,7 @@ const ROOMY: usize = 1 << 13;
 pub struct Tensor<T> {
     /// With guards on both sides.
     memory: Vec<T>,
-    /// Per axis as it lies in memory: first index, step, how many indices from first to last.
+    /// Per axis of memory: first index, step, how many indices from first to last.
     cuts: Vec<(usize, isize, usize)>,
     /// The axis in memory of each axis of the view.
     order: Vec<usize>,

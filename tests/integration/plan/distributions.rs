@@ -13,8 +13,8 @@ use einsum_dist::{Plan, World};
 /// Those by `slicing`, and by any algorithm.
 const CASES: [usize; 2] = [1000, 4000];
 
-/// Counts what ranks must receive from sets of indices, one dimension at a time, and from where tensors lie; nothing
-/// else of the plan is used but which tensor stays.
+/// Counts what ranks must receive from sets of indices, one dimension at a time, and from the distributions of tensors;
+/// nothing else of the plan is used but which tensor stays.
 struct Counted<'a> {
     case: &'a Case,
     ranks: usize,
@@ -150,7 +150,7 @@ fn tensors_that_lie_anyhow() {
     assert!(filled * 10 >= CASES[0] * 7 && moved * 2 >= CASES[0]);
 }
 
-/// Operands and result lie where they are said to, with a plan's own steps between.
+/// Operands and result have prescribed distributions; the plan chooses the steps between.
 fn assert_distributions(plan: &Plan, fixed: &FixedDistributions) {
     let planned = [plan.operand(0), plan.operand(1), plan.output()].map(|value| Some(&value.distribution));
     assert_eq!(planned, [fixed.operands[0].as_ref(), fixed.operands[1].as_ref(), fixed.output.as_ref()]);

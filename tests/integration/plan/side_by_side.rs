@@ -37,7 +37,7 @@ fn plan(expression: &str, shapes: &[Vec<usize>], workers: usize, options: PlanOp
     Problem::parse(expression).unwrap().shapes(shapes).unwrap().plan(&Machine::new(1, workers), &options).unwrap()
 }
 
-/// Runs the plan in a pool of so many threads, several times, and compares with one worker.
+/// Runs the plan in a pool of this many threads, several times, and compares with one worker.
 fn check(expression: &str, shapes: &[Vec<usize>], workers: usize, options: &PlanOptions) -> Plan {
     let what = format!("{expression} with {workers} workers");
     let operands: Vec<ArrayD<f64>> = shapes.iter().enumerate().map(|(at, shape)| operand(at, shape)).collect();

@@ -2,7 +2,7 @@
 
 use super::{EVERYTHING, has_word, none, sources};
 
-/// Most lines of a function, from its name to its last brace.
+/// Maximum number of lines of a function, from its name to its last brace.
 const LONGEST: usize = 80;
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// Microseconds by which sums of rounded numbers may be off.
 const ROUNDED: f64 = 1e-4;
 
-/// What lies on a track of a trace.
+/// The contents of a track of a trace.
 struct Slice {
     start: f64,
     end: f64,
@@ -16,7 +16,7 @@ struct Slice {
     bytes: Option<u64>,
 }
 
-/// How many arrows a trace of so many ranks has. Clocks may be off by `late` microseconds.
+/// How many arrows a trace of this many ranks has. Clocks may be off by `late` microseconds.
 ///
 /// Every rank is a process with a name, every track has one and a number that no other and no process has; what lies on a track does
 /// not overlap, but for the end of a receive in it; events are in order of time. Every arrow joins the innermost slices at its ends:
