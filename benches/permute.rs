@@ -1,4 +1,4 @@
-//! GB/s of permutations and sums beside a plain loop of the same traffic, in one run and in turns;
+//! GB/s of permutations and sums compared with a plain loop of the same traffic, alternately in one run;
 //! `cargo bench --bench permute -- [threads] [filter]`.
 //!
 //! The plain loop reads as many bytes and writes as many, on as many threads. Best of several rounds.

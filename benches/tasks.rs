@@ -1,4 +1,4 @@
-//! What a task costs beside its arithmetic, on two ranks: `cargo bench --bench tasks -- [steps] [rounds]`.
+//! What a task costs in addition to its arithmetic, on two ranks: `cargo bench --bench tasks -- [steps] [rounds]`.
 //!
 //! ```text
 //! work        a chain of tiny products, cut along c: a task each, which waits for the one before

@@ -36,7 +36,7 @@
 //!
 //! let world = World::in_process(3);
 //! let mut program = world.compile::<f32>(&plan)?;
-//! // A transposed view, which nobody copies.
+//! // A transposed view, which is not copied.
 //! let mut c = program.run(&[&a, &b.t()])?;
 //! assert_eq!(world.moved().received, received);
 //! // c = 10 a b^T - c, in place.

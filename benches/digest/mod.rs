@@ -22,7 +22,7 @@ pub fn digest(world: &World, tensor: &DistTensor<f32>) -> Vec<f64> {
     digest
 }
 
-/// Whether two results are the same but for rounding.
+/// Whether two results are the same except for rounding.
 pub fn alike(one: &[f64], other: &[f64]) -> bool {
     // Turned around, this would take NaN for a number like any other.
     let near = |(a, b): (&f64, &f64)| (a - b).abs() <= TOLERANCE * one[0];

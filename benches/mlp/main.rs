@@ -15,7 +15,7 @@
 //!
 //! Every round goes through all triples, compiles each anew (there is no memory for all at once), runs it once untimed
 //! and once timed; medians of rounds are printed as CSV (`set` is `all`). Then the quickest triples and some of the
-//! others are run with each of the three matrices stationary, in turns (`set` is `stationary`).
+//! others are run with each of the three matrices stationary, one after the other (`set` is `stationary`).
 //!
 //! Ranks are threads of this process, of one worker each. There may be more of them than cores: the planner is told of
 //! ranks that have only a share of a core. Results are compared with those of one rank.

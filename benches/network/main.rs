@@ -12,7 +12,7 @@
 //!
 //! ```text
 //! plain           computing while plain streams carry as many bytes as the product's transfers, each way: what is left of a
-//!                 processor beside TCP, whoever uses it
+//!                 processor next to TCP, for any program
 //! exposed         what has nothing to hide behind, if everything else is hidden: the plan played at the measured rates, less
 //!                 the longer of computing and transfers. The first block or the last one, or a piece of it
 //! bound           1.15 max(compute, transfer) + exposed

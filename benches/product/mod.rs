@@ -29,7 +29,7 @@ pub struct Seconds {
 }
 
 impl Seconds {
-    /// Of the same plan in four worlds: for computing, transfers, both and both in turns. Collective.
+    /// Of the same plan in four worlds: for computing, transfers, both, and both without overlap. Collective.
     pub fn of<T: Element>(worlds: [&World; 4], plan: &Plan, rounds: usize) -> Seconds {
         Seconds::between::<T>(worlds, plan, rounds, |_| {})
     }

@@ -24,8 +24,8 @@ impl Sizes {
     }
 }
 
-/// The thesis's two contractions, with its inner extent but for the smallest, and the plain product, which has no c, also of shapes
-/// that are long in one dimension or two.
+/// The thesis's two contractions, with its inner extent except for the smallest, and the plain product, which has no c,
+/// also of shapes that are long in one dimension or two.
 ///
 /// The thesis compares `c` with `master-worker` on the first one only up to where counts became too large for its messages.
 pub const CASES: [Case; 4] = [

@@ -99,7 +99,7 @@ fn main() {
         return ranks::rank(&arguments[1], &settings);
     }
     let workers = settings.workers;
-    // The pool of whoever calls is what one rank works in.
+    // One rank works in the pool of the caller.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(RANKS * workers).build_global();
     pool.expect("nobody has used it yet");
     // An MPI rank may be bound to fewer cores than this process has.

@@ -1,7 +1,7 @@
 //! One rank with as many workers as each of several has: what a speed-up is measured by.
 //!
-//! One rank works in the pool of whoever calls it. This one lives in a pool of its own, as the program's has all cores, and waits
-//! there for its turns.
+//! One rank works in the pool of its caller. This one lives in a pool of its own, as the program's has all cores, and
+//! waits there for its turns.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -25,7 +25,7 @@ impl Part {
             let machine = Machine::new(1, workers);
             let part = Variant::new(&World::single(), &machine, &Size::numbered(at), Some(AlgorithmName::Local));
             let mut part = part.expect("one rank contracts everything");
-            // Until nobody asks any more.
+            // Until the other end is dropped.
             for runs in asked {
                 if answer.send(part.turn(runs)).is_err() {
                     return;

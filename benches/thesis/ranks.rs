@@ -1,4 +1,5 @@
-//! The same variants on MPI ranks: processes that wait for their turn without taking a core from whoever has it.
+//! The same variants on MPI ranks: processes that wait for their turn without taking the core from the process that
+//! computes.
 //!
 //! The program starts itself once under mpirun. Every rank connects to the socket that its arguments name, says its
 //! number, and answers lines until there are no more:
@@ -84,7 +85,7 @@ impl Ranks {
 }
 
 impl Drop for Ranks {
-    /// Where this process gives up, nobody else would end ranks that wait for each other.
+    /// Where this process gives up, no other process would end ranks that wait for each other.
     fn drop(&mut self) {
         let _ = self.launcher.kill();
         let _ = self.launcher.wait();

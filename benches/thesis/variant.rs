@@ -43,7 +43,7 @@ impl Variant {
         let options = PlanOptions::default().algorithm(algorithm);
         let shaped = Problem::parse(size.case.expression).and_then(|problem| problem.shapes(&size.shapes()));
         let plan = shaped.expect("a contraction").plan(machine, &options).ok()?;
-        // Numbers are comparable only if nobody begins or ends with more than others.
+        // Times are comparable only if no variant begins or ends with more replicas than others.
         let once =
             |value: &einsum_dist::plan::Value| value.distribution.replicas() * value.distribution.summands() == 1;
         assert!([plan.operand(0), plan.operand(1), plan.output()].into_iter().all(once), "every tensor is there once");

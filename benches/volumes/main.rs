@@ -9,7 +9,7 @@
 //! receive less.
 //!
 //! With up to 12 ranks the same shapes are contracted too, with smaller extents, and what transports count is compared
-//! with what schedules say. [`algorithms`] has all algorithms beside each other.
+//! with what schedules say. [`algorithms`] compares all algorithms.
 
 mod algorithms;
 mod rivals;

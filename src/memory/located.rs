@@ -1,4 +1,5 @@
-//! Boxes at addresses of this process, whoever owns them: leased ones, and those of other processes that are mapped.
+//! Boxes at addresses of this process, regardless of the owner: leased ones, and those of other processes that are
+//! mapped.
 //!
 //! Invariant: the address and the shape of a box do not change.
 

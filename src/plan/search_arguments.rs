@@ -1,4 +1,4 @@
-//! What a pass sets for one search for algorithms, beside the options of the user, which are the same for all.
+//! What a pass sets for one search for algorithms, in addition to the options of the user, which are the same for all.
 
 use super::options::PlanOptions;
 use crate::dims::Label;

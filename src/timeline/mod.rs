@@ -89,7 +89,7 @@ pub struct Span {
 /// let alone = shaped.plan(&Machine::new(1, 1), &options)?.simulate().unwrap();
 /// let four = shaped.plan(&Machine::new(4, 1), &options)?.simulate().unwrap();
 /// assert!(four.seconds < alone.seconds / 2.0 && four.seconds > alone.seconds / 4.0);
-/// // All receive while they compute, but for what nothing hides.
+/// // All receive while they compute, except the part that nothing hides.
 /// assert!(four.hidden_share().unwrap() > 0.5);
 /// assert!(four.svg("a ring of four").starts_with("<svg"));
 /// assert!(four.trace().starts_with("{"));

@@ -2,7 +2,7 @@
 //!
 //! Counted are the bytes that all threads allocate, for a tree and for one that is twice as long while this test runs
 //! alone. Lists and maps that grow with the tree at each step would be found here; scans that allocate nothing are
-//! counted beside the code that could make them.
+//! counted where the code that could make them runs.
 
 use std::sync::atomic::Ordering::Relaxed;
 

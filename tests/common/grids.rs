@@ -8,7 +8,7 @@ use einsum_dist::schedule::collective::CollectiveAlgorithm;
 
 use super::Rng;
 
-/// The same contraction on a grid that nobody would choose.
+/// The same contraction on a grid that the planner would not choose.
 pub fn on_another_grid(rng: &mut Rng, plan: &mut Plan) {
     let last = plan.values.len() - 1;
     let Source::Contract { left, right, ref kinds, .. } = plan.values[last].source else { panic!("one contraction") };

@@ -1,4 +1,4 @@
-//! A .npy file of more than 2^31 elements and 4 GiB, most of which nobody writes.
+//! A .npy file of more than 2^31 elements and 4 GiB, most of which is never written.
 
 use std::path::Path;
 

@@ -130,7 +130,8 @@ pub fn alone(command: &mut Command, folder: &Folder) {
     command.env("OMPI_MCA_orte_tmpdir_base", folder.session());
 }
 
-/// The same command, with the default action for signals that end programs: whoever runs the tests may ignore some.
+/// The same command, with the default action for signals that end programs: the process that runs the tests may ignore
+/// some.
 pub fn listening(command: &Command) -> Command {
     let mut listening = Command::new("env");
     listening

@@ -265,7 +265,8 @@ fn repeated(world: &Communicator, moved: &mut Moved) {
     *moved = Moved { sent: moved.sent + 80_000, received: moved.received + 80_000, messages: moved.messages + 20_000 };
 }
 
-/// A rank that drops its end early waits for nobody, and nobody for it. With `rma` MPICH would not end well after that.
+/// A rank that drops its end early waits for no rank, and no rank waits for it. With `rma` MPICH would not end well
+/// after that.
 fn dropped_alone(world: &Communicator) {
     if routes().0.near == Route::Rma {
         return;
@@ -280,7 +281,7 @@ fn dropped_alone(world: &Communicator) {
     }
 }
 
-/// Transfers that nobody answers keep what they use, and do not keep MPI from being finalised. With `rma` as above.
+/// Transfers that no peer answers keep what they use, and do not keep MPI from being finalised. With `rma` as above.
 fn dropped_in_flight(world: &Communicator) {
     if routes().0.near == Route::Rma {
         return;

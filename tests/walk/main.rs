@@ -11,7 +11,7 @@
 //! | `--seed S`, `--only K` | which |
 //! | `--jobs N` | how many at the same time (all cores) |
 //! | `--limit SECONDS` | that a command may take (10); six times as long with `--check`, which may sum 10^9 products |
-//! | `--program PATH` | instead of the one that was built beside the walk |
+//! | `--program PATH` | instead of the one that was built with the walk |
 //! | `--launcher MPIRUN=PROGRAM` | one in 50 commands runs under it; may be repeated (`EINSUM_DIST_MPIRUN` with the built program) |
 //!
 //! Ends with the line `N passed, M failed`. Every command may map 8 GiB of memory.

@@ -1,8 +1,9 @@
-//! The memory budget of the check beside the run, within the memory limit and within what this process can allocate.
+//! The memory budget of a check that follows the run, within the memory limit and within what this process can
+//! allocate.
 //!
 //! ```text
 //! --memory-limit   [ operands, part, intermediates, packing | reserve ]    the run is planned without the reserve
-//! no limit         half of what process and host have beside the run, at most [`MAX_BYTES`]
+//! no limit         half of what process and host have left by the run, at most [`MAX_BYTES`]
 //! ```
 //!
 //! Invariant: a plan with a check stays within the limit, including what `cost` counts of the check.
@@ -109,7 +110,8 @@ mod tests {
     use super::*;
 
     /// A chain of eight matrices in `percent` of the memory of its run: the operations of a check in the memory that a
-    /// plain plan leaves, and in what the plan beside a check leaves; `None` for either if that is too little.
+    /// plain plan leaves, and in what the plan that makes room for a check leaves; `None` for either if that is too
+    /// little.
     fn operations(percent: u64) -> [Option<f64>; 2] {
         let text = "[[[[[[ab,bc->ac],cd->ad],de->ae],ef->af],fg->ag],gh->ah],hi->ai";
         let shaped = Problem::parse(text).unwrap().shapes(&vec![vec![256, 256]; 8]).unwrap();

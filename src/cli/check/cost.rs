@@ -166,7 +166,7 @@ pub fn fit(
             .min_by(|(_, one), (_, other)| time_and_memory(one).total_cmp(&time_and_memory(other)))
         {
             Some(smaller) => smaller,
-            // The step is wide because of tensors that are live beside it.
+            // The step is wide because of tensors that are live at the same time.
             None => {
                 let largest = (0..sizes.len()).max_by_key(|&label| sizes[label]).filter(|&label| sizes[label] > 1)?;
                 sizes[largest] = sizes[largest].div_ceil(2);

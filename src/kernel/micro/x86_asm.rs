@@ -1,4 +1,4 @@
-//! The sums of a tile on x86-64, in assembly: their speed is limited by the instructions besides the multiply-adds.
+//! The sums of a tile on x86-64, in assembly: their speed is limited by the instructions other than multiply-adds.
 //! Compilers compute column addresses between the multiply-adds, and store the sums to memory before writing them to
 //! out.
 //!

@@ -134,7 +134,7 @@ impl<'a> Blocking<'a> {
         depth
     }
 
-    /// As many rows as fit into their part of the second-level cache, beside a copy of out if there is one.
+    /// As many rows as fit into their part of the second-level cache, with a copy of out if there is one.
     fn cut_rows(&self, kc: usize) -> Vec<AxisDim> {
         let (mr, buffered) = (self.panel_rows(), self.out == OutAccess::Buffered);
         let all_cols = self.cols.iter().map(|d| d.extent).product::<usize>();

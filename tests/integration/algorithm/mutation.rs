@@ -66,8 +66,8 @@ fn every_mutation_is_rejected_or_harmless() {
     assert!(rejected * 10 > tried * 7, "only {rejected} of {tried} were rejected");
 }
 
-/// A contraction by a forced algorithm, also on a grid that nobody would choose, or a tree with redistributions, on
-/// groups of ranks or in a pipeline; onto an existing output or not.
+/// A contraction by a forced algorithm, also on a grid that the planner would not choose, or a tree with
+/// redistributions, on groups of ranks or in a pipeline; onto an existing output or not.
 fn random_plan(rng: &mut Rng) -> Plan {
     loop {
         let ranks = 1 + rng.below(6);

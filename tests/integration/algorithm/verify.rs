@@ -95,7 +95,7 @@ fn faults_of_ranks_that_others_have_blocks_from_are_found() {
     let product = [vec![100, 70], vec![70, 90]];
     let changes: [fn(&mut Schedule) -> bool; 3] = [
         |schedule| {
-            // To somebody first what is to be second.
+            // The peer that is second in the plan gets its block first.
             let sends = schedule.tasks.iter().enumerate().filter_map(|(id, task)| match task.action {
                 Action::Send { peer, .. } => Some((peer, id)),
                 _ => None,

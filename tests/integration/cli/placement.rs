@@ -58,7 +58,7 @@ fn a_domain_has_a_rank_by_default() {
         assert_eq!(of_ranks(&report, "cpus"), cores.iter().map(|core| json!([core])).collect::<Vec<_>>());
         assert_eq!(of_ranks(&report, "numa"), cores.iter().map(|core| json!(core)).collect::<Vec<_>>());
         assert_eq!(report["check"]["ok"], true);
-        // What nobody has asked for is no reason to refuse anything.
+        // A default is no reason to refuse a command.
         on(&domains_of_one_core(), &folder, &["i,i->", "-s1", "--check"]).well();
         on(&domains_of_one_core(), &folder, &["i,i->", "-s1", "-n2", "--strict-ranks"])
             .refused("2 ranks are more than the 1 element");
@@ -115,7 +115,7 @@ fn a_topology_that_is_none() {
     ran(&mut program(&folder, &arguments)).refused("`core:0` needs a number above 0 behind the colon");
 }
 
-/// Machines of files: ranks and workers that nobody says follow from the topology.
+/// Machines of files: ranks and workers that no flag sets follow from the topology.
 #[test]
 fn a_topology_says_how_many_ranks_and_workers() {
     let folder = Folder::new("placement-machine");
@@ -143,7 +143,7 @@ fn a_topology_says_how_many_ranks_and_workers() {
     assert!(starved.contains("\nwarning   rank 0 has 72 workers and 36 cores of its own\n"), "{starved}");
 }
 
-/// What docs/placement.md shows is what the program prints, but for what is of the host that it runs on.
+/// What docs/placement.md shows is what the program prints, except the names and numbers of this host.
 #[test]
 fn the_documentation_shows_what_is_printed() {
     let root = env!("CARGO_MANIFEST_DIR");

@@ -34,7 +34,7 @@ fn ten_thousand_nested_brackets_are_planned() {
     }
 }
 
-/// Hundreds of steps by several ranks, with what can be asked for beside a run.
+/// Hundreds of steps by several ranks, with every output that a run can have.
 #[test]
 fn hundreds_of_nested_steps_run_on_several_ranks() {
     let folder = Folder::new("chain");

@@ -202,8 +202,8 @@ fn a_trace_that_cannot_be_written_leaves_the_result() {
     }
 }
 
-/// Where processes can share little more than MPI itself takes they say so, or send messages; nobody hangs or is killed
-/// by a signal.
+/// Where processes can share little more than MPI itself takes they say so, or send messages; no process hangs or is
+/// killed by a signal.
 #[test]
 fn little_memory_to_share_is_an_error_of_all_or_none() {
     let folder = Folder::new("little");

@@ -1,4 +1,4 @@
-//! The program under mpirun: the same results, and nobody hangs.
+//! The program under mpirun: the same results, and no rank hangs.
 //!
 //! `EINSUM_DIST_MPIRUN` names the launcher of the MPI that the program is built with, and its options; without it these
 //! tests do nothing.

@@ -1,4 +1,4 @@
-//! Long sums: how far the kernels' results are off, beside how far they may be.
+//! Long sums: the errors of the kernels, compared with the bounds.
 //!
 //! Constants are rounded alike in every addition, so their errors add up as they do in the worst case.
 

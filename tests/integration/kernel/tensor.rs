@@ -25,7 +25,7 @@ pub struct Tensor<T> {
 }
 
 impl<T: Element> Tensor<T> {
-    /// A tensor of the given shape; `plain` ones are dense but for the order of dimensions.
+    /// A tensor of the given shape; `plain` ones are dense, in any order of dimensions.
     pub fn random(rng: &mut Rng, extents: &[usize], plain: bool, may_broadcast: bool) -> Self {
         let mut axes: Vec<usize> = (0..extents.len()).collect();
         rng.shuffle(&mut axes);

@@ -290,7 +290,7 @@ fn trees_agree_with_the_whole_sum() {
             let out = run(&mut program, &inputs);
             check(expression, &views, &out, &format!("on {ranks}\n{}", plan.explain()));
 
-            // Onto an output: 2 x - 0.5 x, which is exact but for one rounding of each.
+            // Onto an output: 2 x - 0.5 x, which is exact except for one rounding of each.
             let mut onto = out.clone();
             let operands: Vec<&dyn einsum_dist::Operand<f64>> = inputs.iter().map(|input| input as _).collect();
             program.run_into(2.0, &operands, -0.5, &mut onto).unwrap();

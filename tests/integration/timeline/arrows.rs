@@ -19,8 +19,8 @@ struct Slice {
 /// How many arrows a trace of this many ranks has. Clocks may be off by `late` microseconds.
 ///
 /// Every rank is a process with a name, every track has one and a number that no other and no process has; what lies on a track does
-/// not overlap, but for the end of a receive in it; events are in order of time. Every arrow joins the innermost slices at its ends:
-/// a send, and the end of the receive of the same bytes by its peer, which does not begin earlier.
+/// not overlap, except the end of a receive in it; events are in order of time. Every arrow joins the innermost slices
+/// at its ends: a send, and the end of the receive of the same bytes by its peer, which does not begin earlier.
 #[track_caller]
 pub fn arrows(text: &str, ranks: usize, late: f64) -> usize {
     let trace: Value = serde_json::from_str(text).unwrap();
