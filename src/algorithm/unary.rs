@@ -36,7 +36,7 @@ pub fn unary(builder: &mut Builder, input: &Tensor, out: &Tensor) {
     if alike {
         return step(builder, input.own(rank, &[]), target);
     }
-    // The two blocks differ along a kept dimension: box by box, as the block of out may consist of several boxes.
+    // The two blocks differ along a kept dimension, so work box by box: the block of out may consist of several boxes.
     for bounds in need.boxes() {
         let restrictions: Vec<_> = out.labels.iter().copied().zip(bounds.iter().cloned()).collect();
         if let Some(target) = out.view(rank, &bounds) {

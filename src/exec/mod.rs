@@ -118,7 +118,8 @@ pub fn run(
             program.close(store);
             Ok(metrics)
         }
-        // Transfers in flight may still hold leases; the caller drops the endpoint, then the last lease ends the store.
+        // Transfers in flight may still hold leases: the store is freed with the last one, once the caller has dropped
+        // the endpoint.
         Err(error) => {
             program.leave(store);
             Err(error)

@@ -43,7 +43,7 @@ pub struct Grid {
     pub rounds: usize,
     /// Pieces of an operand in memory at once: one being contracted, the others in transit.
     pub slots: usize,
-    /// The number of pieces in which each summand of a part of out travels.
+    /// The number of pieces into which a rank's summand of a part of out is split for sending.
     pub pieces: usize,
     /// Whether a rank computes its own part of its summand of out in its block of out: less memory, but more
     /// contractions.

@@ -26,7 +26,7 @@ use super::verdict::{Tally, judge};
 /// Operations of a check that takes minutes.
 const MAX_OPERATIONS: f64 = 1e11;
 
-/// Speed-up of a check that justifies more memory.
+/// An error suggests a higher `--memory-limit` if that makes the check at least this many times faster.
 const MIN_SPEEDUP: f64 = 10.0;
 
 /// Compares elements of the result with their reference.

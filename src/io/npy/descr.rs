@@ -105,7 +105,7 @@ fn letter_and_size(text: &str) -> Option<(char, u64)> {
     if !matches!(letter, 'f' | 'c' | 'b' | 'i' | 'u' | 'm' | 'M' | 'S' | 'U' | 'a' | 'O' | 'V') {
         return None;
     }
-    // Units of dates and times.
+    // Drops the unit of a date or time, such as `[ns]` in `M8[ns]`.
     let digits = match rest.split_once('[') {
         Some((digits, unit)) if matches!(letter, 'm' | 'M') && unit.ends_with(']') => digits,
         _ => rest,

@@ -1,9 +1,9 @@
 //! Access rights of a file that replaces another: the same as before.
 //!
 //! Invariants: at no moment does the new file allow anything that the old one did not; the new file has the mode of the
-//! old one and its access control list, and its owner where the system allows that. With a list, the group bits of the
-//! mode are the mask of the list and not the rights of the group. Deliberately absent: other extended attributes, and
-//! lists of other kinds than POSIX's.
+//! old one and its access control list, and its owner where the system allows that. If the file has an access control
+//! list, the group bits of its mode are the mask of that list and not the rights of the group. Deliberately absent:
+//! other extended attributes, and lists of other kinds than POSIX's.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::Result;

@@ -97,7 +97,7 @@ impl Contents {
 }
 
 /// Appends `more` to a sum; `follows` decides whether its first products may come after the last ones of the sum. The
-/// order within `more` was checked where it was added up, possibly on another rank with an order of its own. With
+/// order within `more` was checked where `more` was summed, possibly on another rank in another order. With
 /// `joins`, adjacent regions are merged.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use einsum_dist::plan::Source;
 use einsum_dist::{Dtype, Machine, Plan, PlanOptions, Problem};
 use ndarray::ArrayD;
 
-/// A chain of matrices, contracted in pairs, pairs of pairs and so on, and its shapes.
+/// A chain of matrices, contracted as a balanced binary tree: its expression and the shapes of its operands.
 fn balanced(rng: &mut Rng, depth: u32, most: usize) -> (String, Vec<Vec<usize>>) {
     let matrices = 1usize << depth;
     let names: Vec<char> = ('a'..='z').take(matrices + 1).collect();
