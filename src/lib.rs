@@ -49,10 +49,10 @@
 //! says otherwise. A multiply-add counts as 2 operations, or 8 for complex numbers. A call that fails returns an
 //! [`Error`].
 //!
-//! Features: `cli` (default) builds the command line, `mpi` runs on MPI ranks, `libxsmm` uses LIBXSMM for small
-//! products, `hwloc` reads the machine's topology from hwloc, `full` enables all of them. What is listed here is the
-//! public interface. Modules that the hidden feature `internals` makes public, for the command line, tests and
-//! benchmarks, may change in any version.
+//! Features, none by default: `mpi` runs on MPI ranks, `libxsmm` uses LIBXSMM for small products, `hwloc` reads the
+//! machine's topology from hwloc, `full` enables all of them. The program is the package `einsum-dist-cli`. The items
+//! listed here are the public interface. Modules that the hidden feature `internals` makes public, for the program,
+//! tests and benchmarks, may change in any version.
 
 #![deny(missing_docs)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -10,7 +10,8 @@ cd "$(dirname "$0")/.."
 only=${1:-}
 full=$(./.ci/features)
 export full
-members=(-p einsum-dist -p einsum-parser)
+library=(-p einsum-dist -p einsum-parser)
+members=("${library[@]}" -p einsum-dist-cli)
 # Whether a feature can be built here.
 has() { [[ $full == full || ,$full, == *,$1,* ]]; }
 if has libxsmm; then members+=(-p libxsmm-sys); fi
@@ -108,14 +109,18 @@ if tool fmt rustfmt; then step "format" cargo fmt --all --check; else skip "form
 
 linter=check deny=()
 if tool clippy clippy; then linter=clippy deny=(-- -D warnings); fi
-# Tests and benchmarks differ with the features cli and mpi only.
-combinations=("--all-targets" "--lib --examples --no-default-features" "--all-targets --no-default-features --features internals" "--lib --no-default-features --features mpi"
-    "--all-targets --features $full")
+# The library alone is checked without the feature `internals`, which the program enables. Tests and benchmarks differ with the
+# feature `mpi` only.
+for features in "--lib --examples" "--lib --features mpi"; do
+    # shellcheck disable=SC2086
+    step "$linter of the library, $features" with mpich cargo $linter "${library[@]}" $features "${deny[@]}"
+done
+combinations=("--all-targets" "--all-targets --features $full")
 for feature in libxsmm hwloc; do
     if has $feature; then
-        combinations+=("--lib --bins --no-default-features --features $feature")
+        combinations+=("--lib --bins --features $feature")
     else
-        skip "$linter --no-default-features --features $feature" "no $feature"
+        skip "$linter --features $feature" "no $feature"
     fi
 done
 for features in "${combinations[@]}"; do
@@ -142,7 +147,7 @@ step "build of the tests" with mpich cargo test "${members[@]}" --features $full
 step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test "${members[@]}" --features $full --no-fail-fast
 # Everything is built anew with these flags, so it has a directory of its own.
 step "orders of events" timeout 900 env RUSTFLAGS="--cfg shuttle" MPICC="$(compiler mpich)" CARGO_TARGET_DIR=target/shuttle \
-    cargo test -p einsum-dist --no-default-features --features mpi --lib shuttle_tests
+    cargo test -p einsum-dist --features mpi --lib shuttle_tests
 if cargo +nightly --version > /dev/null 2>&1; then
     step "AddressSanitizer, unit tests" env MPICC="$(compiler mpich)" ./tests/asan.sh --lib
 else
@@ -224,7 +229,7 @@ for mpi in mpich openmpi; do
     # Under MPICH these ran with all the other tests.
     if [ $mpi = openmpi ]; then
         step "command line and faults, $mpi" with mpich env EINSUM_DIST_MPIRUN="$run" \
-            EINSUM_DIST_PROGRAM="$PWD/target/$mpi/debug/einsum-dist" cargo test --features $full --test integration cli_mpi::
+            EINSUM_DIST_PROGRAM="$PWD/target/$mpi/debug/einsum-dist" cargo test -p einsum-dist-cli --features $full --test integration cli_mpi::
     fi
 done
 

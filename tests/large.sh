@@ -42,7 +42,7 @@ step() {
 
 # The path of a test program of an MPI, built if need be.
 binary() {
-    env MPICC="$2" CARGO_TARGET_DIR="target/$1" cargo test -q -p einsum-dist --features "$full" --test "$3" \
+    env MPICC="$2" CARGO_TARGET_DIR="target/$1" cargo test -q --features "$full" --test "$3" \
         --config "target.'cfg(all())'.runner = 'echo'" -- --include-ignored | grep -o "[^ ]*/$3-[^ ]*" | tail -n 1
 }
 

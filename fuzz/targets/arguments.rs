@@ -9,16 +9,11 @@ use std::path::Path;
 
 use clap::Parser;
 use einsum_dist::{Dtype, Machine, World};
+use einsum_dist_cli::args::Args;
+use einsum_dist_cli::config::RunConfig;
+use einsum_dist_cli::start::check_flags;
 use einsum_dist_fuzz::{check_beyond, text};
 use libfuzzer_sys::fuzz_target;
-
-#[allow(dead_code, unused_imports, unexpected_cfgs, reason = "the program uses the rest")]
-#[path = "../../src/cli/mod.rs"]
-mod cli;
-
-use cli::args::Args;
-use cli::config::RunConfig;
-use cli::start::check_flags;
 
 /// Bytes that a plan and its proof may have in use.
 const MAX_PLAN_BYTES: usize = 64 << 20;

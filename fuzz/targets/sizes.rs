@@ -6,14 +6,9 @@
 use std::sync::OnceLock;
 
 use einsum_dist::Problem;
+use einsum_dist_cli::sizes::Sizes;
 use einsum_dist_fuzz::{check, one_line, text};
 use libfuzzer_sys::fuzz_target;
-
-#[allow(dead_code, reason = "the program uses the rest")]
-#[path = "../../src/cli/sizes.rs"]
-mod sizes;
-
-use sizes::Sizes;
 
 fn problems() -> &'static [Problem] {
     static PROBLEMS: OnceLock<Vec<Problem>> = OnceLock::new();

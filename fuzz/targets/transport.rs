@@ -1,14 +1,9 @@
 //! `--transport`: the name of a transport, or a rate.
 #![no_main]
 
+use einsum_dist_cli::start::{Link, transport};
 use einsum_dist_fuzz::{check, text};
 use libfuzzer_sys::fuzz_target;
-
-#[allow(dead_code, unused_imports, unexpected_cfgs, reason = "the program uses the rest")]
-#[path = "../../src/cli/mod.rs"]
-mod cli;
-
-use cli::start::{Link, transport};
 
 fuzz_target!(|input: &[u8]| check(input, || {
     match transport(&text(input)) {

@@ -1,12 +1,9 @@
 //! Numbers of bytes with their units, as in `--memory-limit`: read, and written again to four digits.
 #![no_main]
 
+use einsum_dist_cli::units;
 use einsum_dist_fuzz::{check, one_line, text};
 use libfuzzer_sys::fuzz_target;
-
-#[allow(dead_code, reason = "the program uses the rest")]
-#[path = "../../src/cli/units.rs"]
-mod units;
 
 fuzz_target!(|input: &[u8]| check(input, || {
     match units::parse_bytes(&text(input)) {

@@ -4,22 +4,16 @@
 mod common;
 
 mod algorithm;
+mod cases;
+mod cli;
+#[cfg(feature = "mpi")]
+mod cli_mpi;
+mod command;
 mod expressions;
 mod io;
 mod kernel;
 mod large;
+mod networks;
 mod plan;
 mod tidy;
 mod timeline;
-
-// Everything that starts the program.
-#[cfg(feature = "cli")]
-mod cases;
-#[cfg(feature = "cli")]
-mod cli;
-#[cfg(all(feature = "cli", feature = "mpi"))]
-mod cli_mpi;
-#[cfg(feature = "cli")]
-mod command;
-#[cfg(feature = "cli")]
-mod networks;

@@ -89,7 +89,7 @@ fn bad_operands_and_paths() {
     let both = planned(BRACKETED, PathChoice::Explicit(vec![vec![0, 1], vec![0, 1]])).unwrap_err();
     write!(out, "==== {BRACKETED} --path \"(0,1),(0,1)\"\n{}", words(&both)).unwrap();
     let actual: String = out.lines().map(|line| format!("{}\n", line.trim_end())).collect();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/cli/messages.golden");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/integration/cli/messages.golden");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(path, actual).unwrap();
         return;

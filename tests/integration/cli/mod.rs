@@ -541,7 +541,7 @@ fn numbers_that_cannot_be_meant() {
 #[test]
 fn the_commands_of_the_data_work() {
     let folder = Folder::new("data");
-    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/data");
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../data");
     std::os::unix::fs::symlink(data, folder.path().join("data")).unwrap();
     let text = std::fs::read_to_string(format!("{data}/README.md")).unwrap();
     let commands = text.lines().filter(|line| line.starts_with("einsum-dist ")).collect::<Vec<_>>();

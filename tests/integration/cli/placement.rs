@@ -146,7 +146,7 @@ fn a_topology_says_how_many_ranks_and_workers() {
 /// What docs/placement.md shows is what the program prints, except the names and numbers of this host.
 #[test]
 fn the_documentation_shows_what_is_printed() {
-    let root = env!("CARGO_MANIFEST_DIR");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let folder = Folder::new("placement-docs");
     std::os::unix::fs::symlink(format!("{root}/data"), folder.path().join("data")).unwrap();
     let text = std::fs::read_to_string(format!("{root}/docs/placement.md")).unwrap();

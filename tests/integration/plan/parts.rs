@@ -40,7 +40,7 @@ impl Network {
 
     /// The trees of the Einsum Trees paper, with extents divided.
     fn trees(divided: usize) -> Vec<Network> {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/data/trees.csv");
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../benches/data/trees.csv");
         let text = std::fs::read_to_string(file).unwrap();
         let tree = |line: &str| {
             let fields: Vec<&str> = line.split('"').collect();

@@ -60,7 +60,7 @@ fn ties_are_broken_the_same_way_every_time() {
         }
         terms.iter().map(|term| format!("[{}]", term.join(","))).collect::<Vec<_>>().join(",") + "->[]"
     };
-    let circuit = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/circuit.einsum")).unwrap();
+    let circuit = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../data/circuit.einsum")).unwrap();
     let same = format!("{}->ij", ["ij"; 12].join(","));
     let star = format!("{}->", ('b'..='m').map(|label| format!("a{label},{label}")).collect::<Vec<_>>().join(","));
     let mut faults = Vec::new();

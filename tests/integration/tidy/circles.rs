@@ -1,4 +1,4 @@
-//! No circles of imports: inside every folder of `src`, files and folders import each other in one direction.
+//! No circles of imports: inside every folder of `src` and `cli/src`, files and folders import each other in one direction.
 //!
 //! A module may import from its parent's file, and the parent from its children. Whatever it imports from elsewhere
 //! counts for the two siblings below the closest common parent. A path is followed through every `use` that it leads
@@ -56,18 +56,25 @@ fn circles(imports: &Imports) -> BTreeSet<BTreeSet<&str>> {
 
 #[test]
 fn imports_have_no_circles() {
-    let modules = Modules::of_crate();
     let mut faults = Vec::new();
-    for (parent, imports) in imports(&modules) {
+    for folder in ["src", "cli/src"] {
+        faults.extend(faults_of(folder, &Modules::of_crate(folder)));
+    }
+    none("Siblings import each other in one direction: move what both need to a file of its own.", faults);
+}
+
+fn faults_of(folder: &str, modules: &Modules) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (parent, imports) in imports(modules) {
         for circle in circles(&imports) {
             let inside = |(from, to): &(String, String)| circle.contains(from.as_str()) && circle.contains(to.as_str());
             let names: Vec<&str> = circle.iter().copied().collect();
-            faults.push(format!("in src/{}: {}", parent.join("/"), names.join(", ")));
+            faults.push(format!("in {folder}/{}: {}", parent.join("/"), names.join(", ")));
             let places = imports.iter().filter(|(pair, _)| inside(pair)).flat_map(|(_, places)| places);
             faults.extend(places.map(|place| format!("    {place}")));
         }
     }
-    none("Siblings import each other in one direction: move what both need to a file of its own.", faults);
+    faults
 }
 
 #[test]

@@ -13,13 +13,13 @@ fn module(path: &str) -> Module {
     path.split('/').map(str::to_owned).collect()
 }
 
-/// The sources by module. The file of a test module is left out as soon as its declaration is: it is not in `code`.
-fn modules() -> BTreeMap<Module, Source> {
+/// The sources of a crate by module. The file of a test module is left out as soon as its declaration is: it is not in `code`.
+fn modules(crate_folder: &str) -> BTreeMap<Module, Source> {
     let name = |source: &Source| -> Module {
-        let path = source.path.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
+        let path = source.path[crate_folder.len() + 1..].trim_end_matches(".rs").trim_end_matches("/mod");
         if path == "lib" { Module::new() } else { module(path) }
     };
-    let mut all: BTreeMap<Module, Source> = sources(&["src"]).into_iter().map(|s| (name(&s), s)).collect();
+    let mut all: BTreeMap<Module, Source> = sources(&[crate_folder]).into_iter().map(|s| (name(&s), s)).collect();
     let tests: Vec<Module> = all
         .keys()
         .filter(|module| {
@@ -103,8 +103,9 @@ pub(super) struct Modules {
 }
 
 impl Modules {
-    pub(super) fn of_crate() -> Modules {
-        Modules::new(modules())
+    /// The modules below a folder with a `lib.rs`.
+    pub(super) fn of_crate(folder: &str) -> Modules {
+        Modules::new(modules(folder))
     }
 
     /// For tests: files with their code.

@@ -56,7 +56,7 @@ fn a_small_one_as_text() {
     let timeline = plan("mk,kn->mn", &[vec![64, 64], vec![64, 64]], &machine, options).simulate().unwrap();
     let actual = timeline.trace();
     assert!(arrows(&actual, 2, 0.0) > 0);
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/timeline/trace.golden");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/integration/timeline/trace.golden");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(path, actual).unwrap();
         return;

@@ -15,6 +15,6 @@ pub fn write(text: Arguments<'_>) {
 
 /// Writes a line to standard error, in place of `eprintln!`.
 macro_rules! say {
-    ($($text:tt)*) => { $crate::cli::say::write(format_args!("{}\n", format_args!($($text)*))) };
+    ($($text:tt)*) => { $crate::say::write(format_args!("{}\n", format_args!($($text)*))) };
 }
 pub(crate) use say;

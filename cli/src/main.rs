@@ -1,6 +1,4 @@
-//! The einsum-dist command line; [`cli`] implements it.
-
-mod cli;
+//! The program einsum-dist, which the library of this package implements.
 
 einsum_dist::remember_ignored_signals!();
 
@@ -9,5 +7,5 @@ einsum_dist::remember_ignored_signals!();
 static ALLOCATOR: einsum_dist::memory::ReportingAllocator = einsum_dist::memory::ReportingAllocator;
 
 fn main() -> std::process::ExitCode {
-    cli::main()
+    einsum_dist_cli::main()
 }
