@@ -81,6 +81,19 @@ pub fn contract_strided<T: Element>(
     left: Tensor<T>,
     right: Tensor<T>,
     beta: T,
+    out: TensorMut<T>,
+    workspace: &mut Workspace,
+) -> Result<(), OutOfMemory> {
+    T::contract(plan, alpha, left, right, beta, out, workspace)
+}
+
+/// The kernel of [`contract_strided`].
+pub(super) fn run<T: Element>(
+    plan: &LocalContract,
+    alpha: T,
+    left: Tensor<T>,
+    right: Tensor<T>,
+    beta: T,
     mut out: TensorMut<T>,
     workspace: &mut Workspace,
 ) -> Result<(), OutOfMemory> {

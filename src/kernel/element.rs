@@ -8,11 +8,12 @@ use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 use num_complex::Complex;
 
+use super::compiled::Compiled;
 use super::micro::Vectorized;
 use crate::dtype::Dtype;
 
 mod sealed {
-    pub trait Sealed: super::Vectorized {}
+    pub trait Sealed: super::Vectorized + super::Compiled {}
 }
 
 /// An element type: `f32`, `f64`, or complex of either.

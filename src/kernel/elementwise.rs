@@ -4,28 +4,28 @@ use ndarray::{ArrayViewD, ArrayViewMutD};
 
 use super::permute::{Factors, permute};
 use super::threads::threads_for;
-use super::{Element, TensorMut, widest};
+use super::{Element, Tensor, TensorMut, widest};
 use crate::local_plan::{Dim, Loops, Permute};
 
 /// out = input
 ///
 /// # Panics
 /// If the shapes differ.
-pub fn copy<T: Element>(input: ArrayViewD<T>, out: ArrayViewMutD<T>) {
-    combine(input, out, Factors::PUT);
+pub fn copy<T: Element>(input: ArrayViewD<T>, mut out: ArrayViewMutD<T>) {
+    T::combine((&input).into(), T::ZERO, (&mut out).into());
 }
 
 /// out = out + input
 ///
 /// # Panics
 /// If the shapes differ.
-pub fn add<T: Element>(input: ArrayViewD<T>, out: ArrayViewMutD<T>) {
-    combine(input, out, Factors::PLUS);
+pub fn add<T: Element>(input: ArrayViewD<T>, mut out: ArrayViewMutD<T>) {
+    T::combine((&input).into(), T::ONE, (&mut out).into());
 }
 
 /// Sets every element of out to `value`; out is not read.
 pub fn fill<T: Element>(value: T, mut out: ArrayViewMutD<T>) {
-    broadcast(value, (&mut out).into(), Factors::PUT);
+    T::broadcast(value, T::ZERO, (&mut out).into());
 }
 
 /// out = factor out; with factor 0, out is not read.
@@ -36,28 +36,32 @@ pub fn scale<T: Element>(factor: T, mut out: ArrayViewMutD<T>) {
 /// [`scale`] for a tensor that is not an `ndarray` view.
 pub(super) fn scale_strided<T: Element>(factor: T, out: TensorMut<T>) {
     if factor == T::ZERO {
-        broadcast(T::ZERO, out, Factors::PUT);
+        T::broadcast(T::ZERO, T::ZERO, out);
     } else if factor != T::ONE {
         // Adding -0 changes nothing, not even the sign of a zero.
-        broadcast(-T::ZERO, out, Factors { alpha: T::ONE, beta: factor });
+        T::broadcast(-T::ZERO, factor, out);
     }
 }
 
-fn combine<T: Element>(input: ArrayViewD<T>, mut out: ArrayViewMutD<T>, factors: Factors<T>) {
-    assert_eq!(input.shape(), out.shape(), "tensors of different shapes");
-    let strides = input.strides().iter().zip(out.strides());
-    let dims = out.shape().iter().zip(strides);
+/// The kernel of [`copy`] and [`add`]: out = input + beta out.
+pub(super) fn combine<T: Element>(input: Tensor<T>, beta: T, mut out: TensorMut<T>) {
+    assert_eq!(input.extents, out.extents, "tensors of different shapes");
+    let strides = input.strides.iter().zip(out.strides);
+    let dims = out.extents.iter().zip(strides);
     let dims: Loops<2> = dims.map(|(&extent, (&from, &to))| Dim { extent, strides: [from, to] }).collect();
-    let plan = Permute::new(&dims, size_of::<T>(), threads_for(out.len()));
-    // SAFETY: the loops visit the indices of both views, which have the same shape; out is borrowed mutably, so its
+    let plan = Permute::new(&dims, size_of::<T>(), threads_for(out.extents.iter().product()));
+    let factors = Factors { alpha: T::ONE, beta };
+    // SAFETY: the loops visit the indices of both tensors, which have the same extents; out is borrowed mutably, so its
     // elements are distinct and no other code accesses them.
     unsafe { permute(&plan, widest(), input.as_ptr(), out.as_mut_ptr(), factors) }
 }
 
-fn broadcast<T: Element>(value: T, mut out: TensorMut<T>, factors: Factors<T>) {
+/// The kernel of [`fill`] and [`scale`]: every element of out becomes value + beta element.
+pub(super) fn broadcast<T: Element>(value: T, beta: T, mut out: TensorMut<T>) {
     let dims = out.extents.iter().zip(out.strides);
     let dims: Loops<2> = dims.map(|(&extent, &to)| Dim { extent, strides: [0, to] }).collect();
     let plan = Permute::new(&dims, size_of::<T>(), threads_for(out.extents.iter().product()));
+    let factors = Factors { alpha: T::ONE, beta };
     // SAFETY: all source strides are 0, so only `value` is read; the loops visit the indices of out, which is borrowed
     // mutably.
     unsafe { permute(&plan, widest(), &value, out.as_mut_ptr(), factors) }

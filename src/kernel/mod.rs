@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `element` | the four element types |
+//! | `compiled`, `instances` | the entry points below as concrete functions, so that no other crate compiles kernels again |
 //! | `contract` | out = alpha left right + beta out, as planned by [`crate::local_plan`] |
 //! | `loops`, `gemm`, `products` | its kernels: plain loops, matrix products, batches of small products by LIBXSMM |
 //! | `unary` | permute, diagonal, sum |
@@ -22,6 +23,7 @@
 //! identical results. Complex numbers are never conjugated. Deliberately absent: the choice of a kernel, which
 //! [`crate::local_plan`] makes, and any knowledge of ranks.
 
+mod compiled;
 mod contract;
 mod element;
 mod elementwise;
@@ -29,6 +31,7 @@ mod error_bound;
 mod gemm;
 mod host;
 mod huge_pages;
+mod instances;
 mod loops;
 mod micro;
 mod permute;

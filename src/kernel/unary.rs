@@ -44,7 +44,12 @@ pub fn unary_planned<T: Element>(plan: &UnaryPlan, isa: Isa, input: ArrayViewD<T
 ///
 /// # Panics
 /// As [`unary_planned`].
-pub fn unary_strided<T: Element>(plan: &UnaryPlan, isa: Isa, input: Tensor<T>, mut out: TensorMut<T>) {
+pub fn unary_strided<T: Element>(plan: &UnaryPlan, isa: Isa, input: Tensor<T>, out: TensorMut<T>) {
+    T::unary(plan, isa, input, out);
+}
+
+/// The kernel of [`unary_strided`].
+pub(super) fn run<T: Element>(plan: &UnaryPlan, isa: Isa, input: Tensor<T>, mut out: TensorMut<T>) {
     let layouts = [(input.extents, input.strides), (out.extents, out.strides)];
     for (tensor, (extents, strides)) in layouts.into_iter().enumerate() {
         assert!(plan.fits(tensor, extents, strides), "a plan for tensors of another layout");

@@ -5,7 +5,7 @@
 //! zeroed by the operating system and untouched, so the thread that packs first decides their NUMA node. Contents are
 //! meaningless between two calls.
 
-use super::Element;
+use super::micro::Vectorized;
 use super::zeroed::Zeroed;
 
 /// A page: aligned for every vector register, and no other data precedes packed blocks on their first page.
@@ -46,19 +46,19 @@ impl Workspace {
     ///
     /// # Errors
     /// If there is no memory; the memory held before is freed then.
-    pub fn reserve<T: Element>(&mut self, elements: usize) -> Result<(), OutOfMemory> {
+    pub fn reserve<T: Vectorized>(&mut self, elements: usize) -> Result<(), OutOfMemory> {
         self.slice::<T>(elements).map(|_| ())
     }
 
     /// Returns `elements` elements with unspecified values.
-    pub(super) fn slice<T: Element>(&mut self, elements: usize) -> Result<&mut [T], OutOfMemory> {
+    pub(super) fn slice<T: Vectorized>(&mut self, elements: usize) -> Result<&mut [T], OutOfMemory> {
         let bytes = elements.saturating_mul(size_of::<T>());
         if bytes > self.bytes() {
             self.grow(bytes)?;
         }
         Ok(match &self.memory {
             // SAFETY: memory starts at a page and holds at least `bytes` initialised bytes, any of which form a T
-            // (Element is sealed); &mut self excludes other users.
+            // (Vectorized is for element types only); &mut self excludes other users.
             Some(memory) => unsafe { std::slice::from_raw_parts_mut(memory.start().as_ptr().cast(), elements) },
             None => &mut [],
         })

@@ -103,6 +103,8 @@ impl<R> Call<R> {
 pub type Kernel<R> = unsafe fn(&Call<R>, &[TileOffsets]);
 
 /// Element types as vectors of real numbers.
+///
+/// Invariant: implemented for the four element types only. They have no padding, and every bit pattern is a value.
 pub trait Vectorized: Copy {
     type Real: Real;
 
