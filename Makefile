@@ -22,9 +22,9 @@ KERNEL       ?=
 QUICK        ?=
 PEERS_PYTHON ?=
 
-# make fuzz SECONDS=600 or RUNS=100000 (inputs per target); TARGETS="parse sizes" restricts the fuzz targets. make
-# test-long COMMANDS=100000 or SECONDS=3600; SEED=7 COMMAND=12 repeats one command of that seed; SIGNALS=0 skips the
-# signals.
+# make fuzz SECONDS=600 or RUNS=100000 (inputs per target); TARGETS="parse sizes" restricts the fuzz targets.
+# make test-long COMMANDS=100000 or SECONDS=3600; SEED=7 COMMAND=12 repeats one command of that seed; SIGNALS=0 skips
+# the signals.
 SECONDS  ?=
 RUNS     ?=
 TARGETS  ?=

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `prepare`: creates the operands, `out` and the plan of a slot | `{"kernel": ..}` |
 //! | `run`: runs a slot for the given seconds, at least once | `{"seconds": [one per run]}` |
-//! | `sample`: reads elements of `out` at positions that depend on the length of `out` only | `{"values": [[re, im], ..]}` |
+//! | `sample`: reads elements of `out` at positions that depend on its length only | `{"values": [[re, im], ..]}` |
 //! | `drop`: frees a slot | `{}` |
 //!
 //! A failed request is answered with `{"error": ..}`. Each time is that of one run, without planning and without the

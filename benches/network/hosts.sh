@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Emulates hosts on one machine: `hosts.sh HOSTS RATE PROGRAM...` runs an MPI program with one rank on each host (as
-# root).
+# Emulates hosts on one machine: `hosts.sh HOSTS RATE PROGRAM...` runs an MPI program, one rank per host (as root).
 #
 #     benches/network/hosts.sh 2 1gbit target/mpich/release/einsum-dist --algorithm ring-mn --size 4096 "mk,kn->mn"
 #
