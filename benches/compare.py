@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Compares the times of local contractions by this library and its peers. Writes tables and plots to benches/results/.
+"""Compares the times of local contractions by this library and its peers. Writes tables and plots to
+benches/results/.
 
     compare.py [--only SUITE,..] [--threads 1,2] [--contenders NAME,..] [--kernel NAME] [--quick]
     compare.py --report       rewrites the Markdown and the plot from the existing tables, without timing anything
 
 Every library runs in a server process of its own, which uses no processor time between requests. Ours is
-benches/local.rs, the peers run in benches/peers.py. In every round the contenders run one after another in rotating order. Each
-waits until the threads of its predecessor sleep, runs once untimed, and then runs timed for a fixed duration. All processes ask
-the C library for huge pages, as NumPy does for its arrays, so that all libraries have the same page size.
+benches/local.rs, the peers run in benches/peers.py. In every round the contenders run one after another in rotating
+order. Each waits until the threads of its predecessor sleep, runs once untimed, and then runs timed for a fixed
+duration. All processes ask the C library for huge pages, as NumPy does for its arrays, so that all libraries have the
+same page size.
 """
 
 import argparse
@@ -163,8 +165,8 @@ class Timer:
     def measure(self, case):
         """Returns two dictionaries by contender: measurements, and reasons why a contender did not run.
 
-        A measurement consists of the seconds of all timed runs of each turn, the number of undisturbed turns, and the server's
-        answer to `prepare`."""
+        A measurement consists of the seconds of all timed runs of each turn, the number of undisturbed turns, and the
+        server's answer to `prepare`."""
         contenders, notes = {}, {}
         for slot, name in enumerate(filter(self.wants, case.contenders)):
             try:

@@ -1,7 +1,8 @@
-"""Measures the overhead per step: a chain of 10,000 products of 4 x 4 matrices on one thread, compared with opt_einsum on NumPy.
+"""Measures the overhead per step: a chain of 10,000 products of 4 x 4 matrices on one thread, compared with
+opt_einsum on NumPy.
 
-Both contract from left to right. The path is found and compiled before the clock starts. Runs of the two alternate; the
-medians over all rounds are written to benches/results/overhead.md.
+Both contract from left to right. The path is found and compiled before the clock starts. Runs of the two alternate;
+the medians over all rounds are written to benches/results/overhead.md.
 
     target/peers/bin/python benches/overhead.py PROGRAM
 """

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A server that runs and times one peer library: `peers.py torch | tblis | numpy | mkl`.
 
-The protocol is that of benches/local.rs; a case contains its expression, without brackets, and its path. Every library runs in
-a process of its own, because two copies of MKL or OpenMP in one process resolve each other's symbols.
+The protocol is that of benches/local.rs; a case contains its expression, without brackets, and its path. Every
+library runs in a process of its own, because two copies of MKL or OpenMP in one process resolve each other's symbols.
 """
 
 import ctypes
@@ -46,7 +46,8 @@ class Case:
         return self.aligned(self.shape)
 
     def aligned(self, shape):
-        """Returns an array that starts at a cache line, like all arrays of benches/local.rs. NumPy does not guarantee this."""
+        """Returns an array that starts at a cache line, like all arrays of benches/local.rs. NumPy does not guarantee
+        this."""
         size = int(np.prod(shape)) * np.dtype(DTYPES[self.dtype]).itemsize
         room = np.empty(size + 64, np.uint8)
         first = -room.ctypes.data % 64
@@ -83,7 +84,8 @@ class Torch:
         return f"torch {self.library.__version__} with {blas[0]}, opt_einsum {self.opt_einsum.__version__}"
 
     def einsum(self, case):
-        """Allocates its result, except for one operand: there einsum only makes a view, which is copied into an existing array.
+        """Allocates its result, except for one operand: there einsum only makes a view, which is copied into an
+        existing array.
 
         If the case has a path, opt_einsum follows it."""
         operands = [self.library.from_numpy(operand) for operand in case.operands]

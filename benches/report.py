@@ -1,4 +1,5 @@
-"""Writes the measured times: a CSV per suite and number of threads, and one Markdown file and one plot of all suites."""
+"""Writes the measured times: a CSV per suite and number of threads, and one Markdown file and one plot of all
+suites."""
 
 import csv
 import datetime

@@ -49,10 +49,11 @@ class Case:
 
 
 def nested(case):
-    """Returns the expression with a bracket for every step of the path, and the numbers of its operands in that order.
+    """Returns the expression with a bracket for every step of the path, and the numbers of its operands in that
+    order.
 
-    The labels of an intermediate are first those that both operands and the remaining expression share, then the other ones of left,
-    then the other ones of right.
+    The labels of an intermediate are first those that both operands and the remaining expression share, then the
+    other ones of left, then the other ones of right.
     """
     terms = [(labels, labels, [at]) for at, labels in enumerate(case.operands)]
     for step, pair in enumerate(case.path):

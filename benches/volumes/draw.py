@@ -1,5 +1,5 @@
-"""Plots benches/results/volumes.csv: words received by the busiest rank over the lower bound, by number of ranks. Also writes the
-means to volumes.md, next to Table 4 of the COSMA paper (Kwasniewski and others, 2019)."""
+"""Plots benches/results/volumes.csv: words received by the busiest rank over the lower bound, by number of ranks.
+Also writes the means to volumes.md, next to Table 4 of the COSMA paper (Kwasniewski and others, 2019)."""
 
 import csv
 import sys
@@ -35,7 +35,8 @@ FEWEST, BYTES = {"largeK": 2048, "largeM": 2048}, 8
 
 
 def table(rows):
-    """Means of MB (double precision) over the numbers of ranks from 128 (or FEWEST) on, for which the matrices fit into memory."""
+    """Means of MB (double precision) over the numbers of ranks from 128 (or FEWEST) on, for which the matrices fit
+    into memory."""
     lines = ["| shape | memory | ranks | ours | COSMA's grid | recursive | 2.5D | 2D | paper: COSMA | CARMA | CTF | ScaLAPACK |",
              "|---" * 12 + "|"]
     for (shape, memory), (scalapack, ctf, carma, cosma) in PAPER.items():

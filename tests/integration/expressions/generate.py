@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Writes expected.txt: NumPy's result of every expression in list.txt. Usage: generate.py (needs numpy)
 
-A line of list.txt is an expression and the shapes of its operands (`2x3`, `.` for a scalar); `#` starts a group. Operands are
-small integers that depend on the number of the operand and the position only (`value` here and in mod.rs), so every sum is
-exact in single precision and independent of its order. A line of expected.txt is an expression, shapes, the shape of the result,
-its values for real operands, and its values for complex operands (real and imaginary parts alternate).
+A line of list.txt is an expression and the shapes of its operands (`2x3`, `.` for a scalar); `#` starts a group.
+Operands are small integers that depend on the number of the operand and the position only (`value` here and in
+mod.rs), so every sum is exact in single precision and independent of its order. A line of expected.txt is an
+expression, shapes, the shape of the result, its values for real operands, and its values for complex operands (real
+and imaginary parts alternate).
 
-NumPy does not support ellipses that are summed (opt_einsum sums them), brackets, and more than 52 labels. This script rewrites
-such expressions.
+NumPy does not support ellipses that are summed (opt_einsum sums them), brackets, and more than 52 labels. This script
+rewrites such expressions.
 """
 import pathlib
 import numpy as np
@@ -61,7 +62,8 @@ def indices(term):
 
 
 def call(terms, arrays, output):
-    """Calls numpy.einsum with integer labels, because its text form allows ASCII only. `output` is None if it is implicit."""
+    """Calls numpy.einsum with integer labels, because its text form allows ASCII only. `output` is None if it is
+    implicit."""
     labels = sorted(set("".join(terms).replace(".", "")))
     numbered = lambda term: [
         Ellipsis if part == "..." else labels.index(part)
