@@ -2,8 +2,8 @@
 //!
 //! Each contraction is compared with a plain loop of the same traffic: the loop reads and writes the same number of
 //! bytes, in memory order, with the same number of threads and the widest vectors of the machine. Runs of the two
-//! alternate. Printed are the median bandwidth of both and the median ratio of paired runs. Bytes count once per
-//! tensor: a cache line that is read before it is overwritten counts as written only.
+//! alternate. The benchmark prints the median bandwidth of both and the median ratio of paired runs. Bytes count once
+//! per tensor: a cache line that is read before it is overwritten counts as written only.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

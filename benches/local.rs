@@ -252,7 +252,7 @@ fn choice(case: &Case) -> Result<KernelChoice, Failure> {
     Ok(case.kernel.as_deref().filter(|name| !name.is_empty()).unwrap_or("auto").parse()?)
 }
 
-/// The kernel that the choice of a case resolves to on this machine, and the target to plan for.
+/// The kernel that a case uses on this machine, and the target for its plan.
 fn contractor<T: Element>(case: &Case) -> Result<(ResolvedKernel, Target), Failure> {
     let contractor = ResolvedKernel::resolve(choice(case)?, T::DTYPE)?;
     match contractor {
@@ -329,8 +329,8 @@ impl<T: Element> Runs for Unary<T> {
     }
 }
 
-/// Measures memory bandwidth with a plain loop. Of operands with the length of `out`, one is copied and two are
-/// multiplied into `out`; other operands are summed. Without an operand of its length, `out` is filled.
+/// Measures memory bandwidth with a plain loop. One operand of the length of `out` is copied, two are multiplied
+/// element by element. Other operands are summed. Without an operand of its length, `out` is filled with the sum.
 struct Loop<T>(Tensors<T>);
 
 impl<T: Stream> Runs for Loop<T> {

@@ -1,5 +1,6 @@
-//! Measures how much of the ring algorithms' transfers is hidden behind computing: `cargo bench --bench overlap --
-//! [extent] [rounds]`.
+//! Measures how much of the ring algorithms' transfers is hidden behind computing.
+//!
+//! Command: `cargo bench --bench overlap -- [extent] [rounds]`.
 //!
 //! Each rank multiplies matrices of f32 with one worker. The throttled transport takes time for a transfer, but no
 //! processor. The link's rate is chosen so that a rank's transfers take as long as its computing.
@@ -125,7 +126,7 @@ fn second_run(world: &World, workers: usize, algorithm: AlgorithmName) -> f64 {
     Product::<f32>::new(world, &plan).run()
 }
 
-/// Seconds of a run on two MPI ranks, which run this program. `None` if no mpirun is named.
+/// Seconds of a run on two MPI ranks, which run this program. `None` if `EINSUM_DIST_MPIRUN` is not set.
 fn mpi_ranks() -> Option<f64> {
     let mpirun = std::env::var("EINSUM_DIST_MPIRUN").ok().filter(|_| cfg!(feature = "mpi"))?;
     let mut words = mpirun.split_whitespace();

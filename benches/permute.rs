@@ -1,5 +1,6 @@
-//! Bandwidth (GB/s) of permutations and sums, compared with a plain loop of the same traffic: `cargo bench --bench
-//! permute -- [threads] [filter]`.
+//! Bandwidth (GB/s) of permutations and sums, compared with a plain loop of the same traffic.
+//!
+//! Command: `cargo bench --bench permute -- [threads] [filter]`.
 //!
 //! Runs of the two alternate. The plain loop reads and writes the same number of bytes with the same number of threads.
 //! The best of several rounds is printed.

@@ -1,5 +1,6 @@
-//! A chain of three contractions on three ranks, pipelined in 16 batches: `cargo bench --bench pipeline --
-//! [extent] [rounds]`.
+//! A chain of three contractions on three ranks, pipelined in 16 batches.
+//!
+//! Command: `cargo bench --bench pipeline -- [extent] [rounds]`.
 //!
 //! The throttled transport takes time for a transfer, but no processor. Its rate is chosen so that the transfer of a
 //! batch takes twice as long as its contraction. Ranks without a core of their own share the cores, which slows down

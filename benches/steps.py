@@ -3,8 +3,8 @@
 Trees have 100 to 10,000 contractions, several shapes, and 1, 3 or 64 ranks. Trees on 64 ranks are planned and
 verified, not run. Some rows force an algorithm for all steps, others add output such as --explain or --trace. Each
 line prints the wall time, the CPU time of all processors, and the CPU time per step, from which the time of a tree of
-ten steps is subtracted. After the lengths of one row follows the ratio of the CPU time per step of the longest tree
-to that of 1,000 steps: 1 is linear, 10 would be quadratic.
+ten steps is subtracted. The last line of a row prints the ratio of the CPU time per step of the longest tree to that
+of 1,000 steps: 1 is linear, 10 would be quadratic.
 
     python3 benches/steps.py PROGRAM [--quick] [--mpirun mpirun.mpich]
 

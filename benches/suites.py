@@ -53,7 +53,7 @@ def nested(case):
     order.
 
     The labels of an intermediate are first those that both operands and the remaining expression share, then the
-    other ones of left, then the other ones of right.
+    remaining labels of left, then those of right.
     """
     terms = [(labels, labels, [at]) for at, labels in enumerate(case.operands)]
     for step, pair in enumerate(case.path):

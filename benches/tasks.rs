@@ -1,5 +1,6 @@
-//! Measures the overhead of a task, without its arithmetic, on two ranks: `cargo bench --bench tasks -- [steps]
-//! [rounds]`.
+//! Measures the overhead of a task, without its arithmetic, on two ranks.
+//!
+//! Command: `cargo bench --bench tasks -- [steps] [rounds]`.
 //!
 //! ```text
 //! work        a chain of tiny products, cut along c: a task each, which waits for the one before

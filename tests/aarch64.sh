@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 triple=aarch64-unknown-linux-gnu
-# Sysroot of libc for the emulator. The default is Debian's.
+# Sysroot of libc for the emulator. The default is its path on Debian.
 sysroot=${AARCH64_SYSROOT:-/usr/aarch64-linux-gnu}
 export CARGO_TARGET_DIR=target/aarch64 RUST_BACKTRACE=1
 # Emulation is slow, so the tests are optimised; overflow checks and other assertions stay enabled.
@@ -85,7 +85,7 @@ rust_from_debian() {
         local package
         for package in "$place"/archives/*.deb; do dpkg-deb -x "$package" "$place"; done
         rm -rf "$place"/{lists,archives}
-        # The unpacked compiler would search its libraries at their installed path.
+        # The unpacked compiler would search for its libraries at their installed path.
         cat > "$place/rustc" <<END
 #!/bin/sh
 LD_LIBRARY_PATH=\$(echo "$place"/usr/lib/*-linux-gnu | tr ' ' :) exec "$place/usr/bin/rustc" --sysroot "$place/usr" "\$@"
@@ -115,7 +115,7 @@ if [ "$(uname -m)" != aarch64 ]; then
     echo "$("${RUSTC:-rustc}" --version) for $triple, $emulator as $QEMU_CPU"
 fi
 
-# Only generic code of the dependencies affects the speed, and it is compiled with this package.
+# Dependencies need little optimisation: their generic code, which determines the speed, is compiled with this package.
 build() {
     local command=$1
     shift

@@ -18,8 +18,8 @@ passed=0 failed=0 failures=()
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# Both launchers must accept more ranks than cores, root as user, and containers that forbid a process to read another
-# one's memory.
+# Both launchers must start more ranks than cores, run as root, and work in containers that forbid a process to read the
+# memory of another process.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
@@ -149,7 +149,7 @@ if cargo +nightly --version > /dev/null 2>&1; then
 else
     skip "AddressSanitizer" "no nightly compiler; make test-asan installs one"
 fi
-# Runs the corpora and a fixed number of random inputs; `make fuzz` runs for any time.
+# Runs the corpora and a fixed number of random inputs; `make fuzz` runs for a given time.
 if command -v c++ > /dev/null; then
     step "fuzz targets, build" timeout 1500 ./fuzz/run.sh --build
     step "fuzz targets, random inputs" env FUZZ_RUNS=12000 FUZZ_SEED=1 ./fuzz/run.sh

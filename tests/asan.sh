@@ -16,8 +16,8 @@ target=$(cargo +nightly -vV | sed -n 's/^host: //p')
 # Build scripts and macros are not instrumented, because `--target` is given. Higher optimisation would remove accesses
 # that should be checked; without optimisation, vector code takes minutes.
 export RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR=target/asan CARGO_PROFILE_TEST_OPT_LEVEL=1
-# A test requests more memory than exists. UCX, which some MPIs load, would replace the sanitizer's allocation functions
-# by its own.
+# A test requests more memory than exists, so the allocator must return null. UCX, which some MPIs load, would replace
+# the sanitizer's allocation functions by its own.
 export ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 export UCX_MEM_MMAP_HOOK_MODE=none
 run() { cargo +nightly test --target "$target" --features "$(./.ci/features)" --no-fail-fast "$@"; }

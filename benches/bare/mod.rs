@@ -10,7 +10,7 @@ use ndarray::ArrayD;
 
 pub use xsmm::Real;
 
-/// A batch of row-major products and the code for one.
+/// A batch of row-major products, and the generated code for one of them.
 pub struct Bare<R> {
     operands: [ArrayD<R>; 2],
     out: ArrayD<R>,

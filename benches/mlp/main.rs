@@ -1,6 +1,6 @@
-//! The two matrix products of a transformer's MLP layer, between all combinations of distributions: `cargo bench
-//! --bench mlp --
-//! [quick] [MACHINE.toml]`.
+//! The two matrix products of a transformer's MLP layer, between all combinations of distributions.
+//!
+//! Command: `cargo bench --bench mlp -- [quick] [MACHINE.toml]`.
 //!
 //! Source: Brock and Golin, "Slicing Is All You Need", section 5.2.1. MLP-1 multiplies a batch by a wide matrix of
 //! weights, MLP-2 projects the result back. Each of the three matrices is cut by rows, by columns or into tiles, with

@@ -19,7 +19,7 @@ pub struct Case {
 }
 
 /// For the rings and slicing, the matrix that travels keeps its size, and the third extent determines the computing
-/// time. For grids the planner chooses, and the smallest matrix travels. So all extents grow.
+/// time. For grids, the planner lets the smallest matrix travel, so all extents grow.
 pub const CASES: [Case; 4] = [
     Case { algorithm: AlgorithmName::RingMn, cut: Some("m"), distributions: None, grows: [true, false, false] },
     Case { algorithm: AlgorithmName::RingK, cut: Some("k"), distributions: None, grows: [false, false, true] },
@@ -35,7 +35,7 @@ pub const CASES: [Case; 4] = [
 /// Extents are multiples of this number.
 const EXTENT_MULTIPLE: f64 = 16.0;
 
-/// Maximum number of measurements while extents are fitted, and the ratio of the two times at which the fitting stops.
+/// Maximum number of measurements while extents are fitted, and the maximum ratio of the two times after the fitting.
 const MAX_MEASUREMENTS: usize = 4;
 const MAX_IMBALANCE: f64 = 1.05;
 
@@ -58,8 +58,8 @@ impl Case {
     pub fn balanced(&self, worlds: &Worlds, settings: &Settings) -> ([usize; 3], Plan) {
         let ranks = worlds.work.ranks();
         let options = self.options(ranks);
-        // The benchmark measures transfers behind computing, so the plan must assume that transfers do not slow down
-        // computing.
+        // The benchmark measures how transfers overlap with computing, so the plan must assume that they do not slow it
+        // down.
         let mut machine = Machine { interference: 0.0, link_bandwidth: settings.link, ..Machine::new(ranks, 1) };
         let mut growing = settings.growing;
         for _ in 0..MAX_MEASUREMENTS {

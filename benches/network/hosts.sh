@@ -48,8 +48,8 @@ plug() {
     ip netns add "$host"
     ip link add eth0 netns "$host" type veth peer name "port$1" netns "$switch"
     ip -n "$host" address add "$net.$1/24" dev eth0
-    # Where bbr is the default, hosts pace their packets with timers, and every timer interrupts a virtual processor.
-    # cubic may be forbidden in a namespace.
+    # Use reno: bbr paces packets with timers, each of which interrupts a virtual processor, and cubic may be forbidden
+    # in a namespace.
     ip netns exec "$host" sysctl -qw net.ipv4.tcp_congestion_control=reno
     ip -n "$host" link set lo up
     ip -n "$host" link set eth0 up

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A replacement of ssh: `launcher.sh [OPTIONS] ADDRESS COMMAND...` runs a shell command on one of the hosts of hosts.sh.
+# A replacement for ssh: `launcher.sh [OPTIONS] ADDRESS COMMAND...` runs a shell command on one of the hosts of
+# hosts.sh.
 set -euo pipefail
 
 while [[ $1 == -* ]]; do shift; done

@@ -1,10 +1,10 @@
-//! Measures the overlap of transfers and computing on several hosts: `cargo bench --bench network -- [quick]
-//! [ALGORITHM...] [HOSTSxGBIT...]`, as root.
+//! Measures the overlap of transfers and computing on several hosts.
+//!
+//! Command, as root: `cargo bench --bench network -- [quick] [ALGORITHM...] [HOSTSxGBIT...]`.
 //!
 //! Hosts are network namespaces of this machine, joined by links of a given rate (`hosts.sh`), with one rank of one
 //! worker each. Each host has its own share of this machine's cores. `EINSUM_DIST_MPIRUN` names the launcher of the MPI
-//! that this
-//! program is built with.
+//! that this program is built with.
 //!
 //! Each algorithm multiplies matrices of f64 whose sizes make computing alone and transfers alone take about equally
 //! long. "Alone" means the same schedule with only its work tasks or only its transfers ([`einsum_dist::exec::Only`]).

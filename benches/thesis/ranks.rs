@@ -21,14 +21,14 @@ use super::variant::VariantSummary;
 /// First argument of the processes that this program starts as MPI ranks.
 pub const MPI_RANK: &str = "mpi-rank";
 
-/// The MPI ranks, from the view of the process that assigns the turns.
+/// The MPI ranks, as seen by the process that assigns the turns.
 pub struct Ranks {
     launcher: Child,
     streams: Vec<BufReader<TcpStream>>,
 }
 
 impl Ranks {
-    /// Starts the ranks. `None` if no mpirun is named or the feature `mpi` is disabled.
+    /// Starts the ranks. `None` if `EINSUM_DIST_MPIRUN` is not set or the feature `mpi` is disabled.
     pub fn start(arguments: &[String]) -> Option<Ranks> {
         let mpirun = std::env::var("EINSUM_DIST_MPIRUN").ok().filter(|_| cfg!(feature = "mpi"))?;
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");

@@ -1,5 +1,6 @@
-//! Words that the busiest rank receives with every algorithm, from its schedule and in closed form: `cargo bench
-//! --bench volumes -- algorithms`.
+//! Words that the busiest rank receives with every algorithm, from its schedule and in closed form.
+//!
+//! Command: `cargo bench --bench volumes -- algorithms`.
 
 use einsum_dist::algorithm::{Contraction, Tensor};
 use einsum_dist::plan::{AlgorithmName, Source, Value};

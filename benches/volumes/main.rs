@@ -1,5 +1,6 @@
-//! Words that the busiest rank receives, for the shapes of the COSMA paper on 2 to 18,432 ranks: `cargo bench --bench
-//! volumes`.
+//! Words that the busiest rank receives, for the shapes of the COSMA paper on 2 to 18,432 ranks.
+//!
+//! Command: `cargo bench --bench volumes`.
 //!
 //! Our words are summed from generated schedules, not estimated. They are compared with the best grid of an exhaustive
 //! search (words without rounding), the grids of four decompositions, and the lower bound. All are counted in words

@@ -40,7 +40,7 @@ impl Case {
         (held <= self.memory).then_some(words)
     }
 
-    /// All grids of a sufficient number of ranks whose parts are at most the extents.
+    /// All grids that use enough of the ranks, and cut no dimension into more parts than its extent.
     fn grids(&self) -> impl Iterator<Item = Grid> + '_ {
         let Shape { m, n, k } = self.extents;
         let (ranks, least) = (self.ranks, self.ranks.saturating_sub(self.idle).max(1));

@@ -16,7 +16,7 @@ use num_complex::Complex;
 use super::counting::{ALONE, OF_POOL, POOL, POOL_OF_THREAD};
 use super::targets;
 
-/// Runs before the count, in which threads allocate their permanent data, and counted runs.
+/// Number of uncounted runs, in which threads allocate their permanent data, and number of counted runs.
 const WARM: usize = 3;
 const RUNS: usize = 20;
 

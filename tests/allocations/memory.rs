@@ -164,7 +164,7 @@ fn rings_take_the_memory_that_they_say() {
         |shapes, ranks, algorithm, accumulate| Run { expression: "mk,kn->mn", shapes, ranks, algorithm, accumulate };
     for ranks in [1, 2, 3, 4, 8] {
         let blocks = (ranks as u64 - 1).min(2);
-        // n is much longer than the panel that a worker packs, so travelling blocks have their full size.
+        // Travelling blocks count in full, because n is much longer than the panel that a worker packs.
         for shapes in [matrices(384, 480, 4800), matrices(390, 481, 4805)] {
             for accumulate in [false, true] {
                 let run = run(shapes.clone(), ranks, RingMn, accumulate);
@@ -185,7 +185,7 @@ fn rings_take_the_memory_that_they_say() {
         let most = onto.check(|plan, _| if ranks > 1 { 3 * half(plan) } else { 0 });
         println!("ring-k, onto, on {ranks}: {most} bytes, {:.3} blocks", blocks_of(&onto, most));
     }
-    // Another dimension to halve, and extents that the ranks do not divide.
+    // The halved dimension is another one, and the number of ranks does not divide the extents.
     let batched = [vec![6, 161, 200], vec![6, 200, 160]];
     for ranks in [2, 3, 5] {
         let run =

@@ -2,7 +2,7 @@
 //!
 //! The test compares the bytes that all threads allocate for a tree and for a tree of twice the length, while no other
 //! test runs. This finds lists and maps that are as long as the tree and are built at each step. Scans without
-//! allocation are not found here; tests beside the code that could contain them count their steps.
+//! allocation are not found here; unit tests of the code that could contain them count their steps.
 
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -281,8 +281,8 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// Plans a case with the applicable algorithm of `among` that has the fewest non-empty cases. The case is counted,
-    /// as non-empty if `counts`.
+    /// Plans a case with the applicable algorithm of `among` that has the fewest non-empty cases. Counts the case, as a
+    /// non-empty one if `counts`.
     pub fn plan(
         &mut self,
         among: &[AlgorithmName],

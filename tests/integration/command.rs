@@ -21,7 +21,7 @@ pub fn executable() -> &'static str {
     EXECUTABLE.as_str()
 }
 
-/// Environment variables that would make the program believe that a launcher or a fault injection started it.
+/// Environment variables of launchers and of fault injection, which must not reach the program.
 const LAUNCHERS: [&str; 6] =
     ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "EINSUM_DIST_INJECT"];
 
@@ -41,7 +41,7 @@ impl Folder {
         &self.0
     }
 
-    /// A directory next to it for the temporary files of a launcher.
+    /// A directory next to the folder, for the temporary files of a launcher.
     fn session(&self) -> PathBuf {
         self.0.with_extension("mpi")
     }

@@ -354,7 +354,7 @@ fn unsafe_code_says_why() {
         let (lines, code): (Vec<&str>, Vec<&str>) = (source.text.lines().collect(), source.code.lines().collect());
         for line in source.lines_with("unsafe") {
             let text = code[line - 1];
-            // Function types and extern declarations promise nothing.
+            // Function types and extern declarations need no safety comment.
             let declares = text.contains("unsafe fn(") || text.contains("unsafe extern") || text.contains("unsafe_");
             // Safety comments of a trait also apply to its methods and implementations.
             let opens = |above: &str| has_word(above, "impl") || has_word(above, "trait");

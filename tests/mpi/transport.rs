@@ -328,12 +328,12 @@ fn agreement(world: &Communicator) {
     assert_eq!(sums, [ranks as f64, (ranks * last) as f64 / 2.0]);
     assert_eq!(world.all_reduce(Reduce::Max, &[rank as u64, 7]).unwrap(), [last as u64, 7]);
 
-    // Rank 0 arrives late and finds the other ranks waiting without using a core each.
+    // Rank 0 arrives late. The other ranks must wait without needing a core of their own.
     std::thread::sleep(Duration::from_millis(if rank == 0 { 100 } else { 0 }));
     world.barrier().unwrap();
 }
 
-/// Rank 0 sends another number of elements than rank 1 expects.
+/// Rank 0 sends more or fewer elements than rank 1 expects.
 fn mismatch(world: &Communicator, scenario: &str) {
     let mut end = endpoint(world, false, 1 << 20);
     let elements = 1usize << 20;

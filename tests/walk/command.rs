@@ -27,7 +27,7 @@ pub struct Command {
     pub checks: bool,
     pub json: bool,
     pub verbose: bool,
-    /// The command does not run a contraction.
+    /// The command runs nothing, or its result is unknown.
     pub plans: bool,
     /// Files and folders that the command may create.
     pub asked: Vec<String>,
@@ -275,7 +275,8 @@ impl Command {
         let mut file = None;
         if rng.one_in(2) {
             let name = ["out.npy", "0.npy", "none/out.npy", "."][if rng.one_in(20) { 1 + rng.below(3) } else { 0 }];
-            // Replacing an operand is rejected. An existing file is no operand if the command only plans.
+            // Replacing an operand is rejected. If `plans`, the existing file may be no operand, and may then be
+            // replaced.
             let clashes = folder.join(name).exists();
             if clashes && self.plans {
                 self.asked.push(name.to_owned());

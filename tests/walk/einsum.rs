@@ -1,7 +1,7 @@
 //! Expected results: products are added in sequence in double precision, step by step in the order of the brackets.
 //!
-//! This code shares nothing with the library. With every number it computes the sum of the absolute products, to which
-//! errors are relative.
+//! This code shares nothing with the library. For every number it also computes the sum of the absolute products, to
+//! which errors are relative.
 
 use num_complex::Complex;
 

@@ -157,7 +157,7 @@ fn c_position(shape: &[usize], mut place: usize) -> usize {
 /// Kinds of invalid files, or of files that do not match the expression.
 pub const DAMAGES: [&str; 6] = ["missing", "short", "empty", "text", "directory", "rank"];
 
-/// Types that the program rejects with a NumPy command that converts them, or converts itself.
+/// Element types that the program converts, or rejects with a message that contains a NumPy command for the conversion.
 pub const FOREIGN: [&str; 4] = ["<i8", ">f4", "|b1", "<f2"];
 
 /// Creates an invalid operand of this shape at the path.
@@ -193,7 +193,8 @@ pub type Contents = (Dtype, Vec<usize>, Vec<Complex<f64>>);
 
 /// Reads a file that the program wrote, with one of the four types.
 ///
-/// # Errors If the file does not have the form that NumPy writes.
+/// # Errors
+/// If the file does not have the form that NumPy writes.
 pub fn read(path: &Path) -> Result<Contents, String> {
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     let text = bytes.get(10..).and_then(|rest| rest.split(|byte| *byte == b'\n').next()).unwrap_or_default();

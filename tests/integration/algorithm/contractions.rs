@@ -1,5 +1,5 @@
 //! 2,000 random contractions on in-process ranks agree with the reference, and planned bytes equal moved bytes.
-//! Contractions of infinities, NaN, huge and tiny numbers have the right classes of results.
+//! Contractions of infinities, NaN, huge and tiny numbers yield finite, infinite or NaN elements as expected.
 
 use crate::common::{Balance, Case, Rng};
 use einsum_dist::World;

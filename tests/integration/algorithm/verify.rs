@@ -137,7 +137,7 @@ fn faults_of_ranks_that_others_have_blocks_from_are_found() {
         let spec = plan.spec();
         follow(&|rank| plan.schedule(rank), &spec, &[0, 5]).unwrap();
         for change in changes {
-            // The change is made on every rank, so also on ranks from which the followed ranks receive blocks.
+            // The change is made on every rank, including ranks whose blocks the verified ranks 0 and 5 receive.
             let changed = |rank: usize| {
                 let mut schedule = plan.schedule(rank);
                 change(&mut schedule).then_some(schedule)

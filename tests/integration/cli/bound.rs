@@ -16,8 +16,8 @@ fn doubles(folder: &Folder, name: &str, shape: &[usize], values: &[f64]) {
     write_block(&path, &header, &ranges, &bytes).unwrap();
 }
 
-/// 0.1 is inexact, and multiples of it are rounded in the same direction: adding the elements in sequence would cause
-/// an error of 1e-2.
+/// 0.1 is inexact, and partial sums are rounded in the same direction: adding the elements in sequence would cause an
+/// error of 1e-2.
 #[test]
 fn long_sums_are_exact() {
     let folder = Folder::new("long-sums");

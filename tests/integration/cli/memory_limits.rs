@@ -71,8 +71,7 @@ fn little_memory_is_one_message() {
     sweep([90_000, 400_000].into_iter());
 }
 
-/// As above, with limits from one below which the program cannot start to one at which all but the largest runs
-/// succeed.
+/// As above, with limits from too little memory to start the program up to enough memory for all but the largest runs.
 #[test]
 #[ignore = "takes minutes"]
 fn any_memory_is_one_message_or_enough() {

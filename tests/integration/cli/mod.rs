@@ -225,7 +225,7 @@ fn what_cannot_be_traced_is_found_before_the_run() {
         ("--timeline", "none/t.svg", "none/t.svg: the directory none does not exist"),
         ("--trace", ".", "is a directory"),
     ] {
-        // An expensive product, so that an error after the run would take a minute.
+        // An expensive product: an error that came only after the run would take a minute.
         run(&folder, &["mk,kn->mn", "-s3000", "--kernel", "reference", flag, path]).refused(says);
     }
     assert_eq!(folder.files(), [""; 0]);
@@ -441,7 +441,7 @@ fn without_mpi_one_process_speaks_for_all_of_mpirun() {
     assert_eq!(version.out, format!("einsum-dist {}\n", env!("CARGO_PKG_VERSION")));
 }
 
-/// Failures to write warnings and errors do not change the result.
+/// The result does not depend on whether warnings and errors can be written.
 #[test]
 fn standard_error_may_be_full_and_standard_output_may_not() {
     let folder = Folder::new("full");

@@ -94,7 +94,7 @@ fn faults_of_a_process() {
     }
 }
 
-/// The other ranks wait between runs, where all ranks agree on the success of writing.
+/// The other ranks wait between runs, where all ranks agree whether writing succeeded.
 #[test]
 fn a_process_that_is_silent_while_the_others_write_ends_all() {
     let folder = Folder::new("mpi-silent");

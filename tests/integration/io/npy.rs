@@ -355,7 +355,7 @@ fn what_numpy_does_not_read() {
     }
 }
 
-/// A command in an error message overwrites neither the file nor another one.
+/// A command that an error message suggests overwrites neither the file nor another one.
 #[test]
 fn advice_overwrites_nothing() {
     let scratch = Scratch::new("advice");

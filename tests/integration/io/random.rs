@@ -67,8 +67,8 @@ fn no_elements_and_no_dimensions() {
     assert_eq!(fill(Dtype::Complex128, &[], &[]), described(Dtype::Complex128, 0));
 }
 
-/// Values of another implementation of the documentation. Changing them would change all results that users have
-/// recorded.
+/// Values from an independent implementation of the documentation. Changing the generator would change all results that
+/// users have recorded.
 #[test]
 fn golden_values() {
     for ((seed, operand, index), want) in [

@@ -1,5 +1,5 @@
-//! 20,000 random contractions with every kernel, compared with the reference. Random are the kinds of dimensions, their
-//! order, strides, factors, extents near the sizes of all blocks, cache sizes, threads, and element types.
+//! 20,000 random contractions with every kernel, compared with the reference. The kinds of dimensions, their order,
+//! strides, factors, extents near the sizes of all blocks, cache sizes, threads and element types vary.
 //!
 //! `KERNEL_CASES` sets the number of cases per type (default 5,000). With fewer cases, rare code paths are not required
 //! to occur.
@@ -10,7 +10,7 @@ use super::targets::{kernels, name};
 use einsum_dist::kernel::Element;
 use num_complex::Complex;
 
-/// Number of cases per type, and the number of cases of which one is large.
+/// Number of cases per type. One in `LARGE` cases is large.
 const CASES: usize = 5_000;
 const LARGE: usize = 50;
 /// Size of the largest index space.

@@ -11,7 +11,7 @@ fn labels(text: &str) -> Vec<Label> {
 }
 
 /// Contracts tensors that are large enough for threads and slabs. Compares a sample of elements, and requires the same
-/// bits twice.
+/// bits from a second run.
 fn large(left: &str, right: &str, out: &str, extents: &[(char, usize)]) {
     let mut rng = Rng::new(9);
     let shape =

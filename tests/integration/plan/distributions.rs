@@ -15,7 +15,7 @@ use einsum_dist::{Plan, World};
 const CASES: [usize; 2] = [1000, 4000];
 
 /// Counts the elements that ranks must receive, from sets of indices per dimension and from the distributions of
-/// tensors. Of the plan it uses only the choice of the stationary tensor.
+/// tensors. It uses nothing of the plan except the choice of the stationary tensor.
 struct Counted<'a> {
     case: &'a Case,
     ranks: usize,

@@ -74,7 +74,7 @@ fn rings_receive_what_their_closed_forms_say() {
                 let mut program = world.compile::<f64>(&plan).unwrap();
                 run(&mut program, &operands(&plan, 1));
                 let measured = program.measured().unwrap();
-                // The tensor that travels, and the offset of the rank whose block a rank does not receive.
+                // The tensor that travels. A rank receives all of its blocks except that of rank `rank + offset`.
                 let (travels, offset) = match algorithm {
                     RingMn if plan.operand(0).distribution == plan.output().distribution => (plan.operand(1), 0),
                     RingMn => (plan.operand(0), 0),
@@ -349,7 +349,7 @@ fn summand(shape: &[usize], summand: usize) -> ArrayD<f64> {
     })
 }
 
-/// Requires that each block equals that part of the whole tensor.
+/// Requires that each block equals the corresponding part of the whole tensor.
 fn assert_blocks(tensor: &DistTensor<f64>, whole: &ArrayD<f64>, what: &str) {
     for (region, block) in tensor.blocks() {
         assert_eq!(block, part(whole, region), "{what}");

@@ -5,7 +5,7 @@ use einsum_dist::plan::{PipelineChoice, Source};
 use einsum_dist::{Dtype, Machine, Operand, Plan, PlanOptions, Problem, World};
 use ndarray::ArrayD;
 
-/// `[[bi,ij->bj],jk->bk],kl->bl` and its shapes. With `batched`, all tensors have another batch dimension `c`.
+/// `[[bi,ij->bj],jk->bk],kl->bl` and its shapes. With `batched`, all tensors have an additional batch dimension `c`.
 fn chain(rng: &mut Rng, contractions: usize, batched: bool) -> (String, Vec<Vec<usize>>) {
     let names: Vec<char> = ('i'..='z').take(contractions + 1).collect();
     let extents: Vec<usize> = (0..=contractions).map(|_| 1 + rng.below(24)).collect();
@@ -93,7 +93,8 @@ fn bits_do_not_depend_on_batches() {
     assert!(sixteen == four && four == none);
 }
 
-/// The batches of a constant intermediate share memory in turn. A run must not use those that the previous run left.
+/// The batches of a constant intermediate use the same memory one after another. A run must not read a batch that the
+/// previous run left there.
 #[test]
 fn constants_are_the_same_in_every_run() {
     let mut rng = Rng::new(5);

@@ -89,7 +89,7 @@ fn subtrees_of_constant_operands_are_computed_once() {
                 let sum = &want * 3.0 - &out * 2.0;
                 program.run_into(3.0, &borrowed(&operands), -2.0, &mut out).unwrap();
                 assert_eq!(out, sum, "{what}");
-                // A constant operand changes, and `renew` announces the change.
+                // A constant operand changes, followed by a call of `renew`.
                 let old = operands.clone();
                 constant.iter().for_each(|&at| operands[at].assign(&operand(at + 30, shapes[at])));
                 program.renew();
@@ -106,8 +106,8 @@ fn subtrees_of_constant_operands_are_computed_once() {
     assert!(most >= 3, "a subtree of several steps is kept");
 }
 
-/// Rings on several ranks, with transfers that are still in flight where a step of a full run would have waited for
-/// them.
+/// Rings on several ranks. Later runs omit the steps of kept values, so transfers may still be in flight for which an
+/// omitted step would have waited.
 #[test]
 fn rings_around_what_is_kept() {
     let expressions = ["[ab,bc->ac],[cd,de->ce]->ae", "[cd,de->ce],[ab,bc->ac]->ae"];

@@ -227,7 +227,7 @@ fn what_is_no_regular_file_is_refused_before_any_work() {
     fs::create_dir(folder.path().join("directory")).unwrap();
     symlink("directory", folder.path().join("to-directory")).unwrap();
     symlink("new/", folder.path().join("slash")).unwrap();
-    // An expensive product, so that an error after the run would take a minute.
+    // An expensive product: an error that came only after the run would take a minute.
     let slow = ["mk,kn->mn", "-s3000", "-t1", "--kernel", "reference"];
     for flag in ["-o", "--trace", "--timeline"] {
         for path in ["/dev/null", "/dev/full", "/dev/stdout", "fifo", "socket", "link"] {
@@ -291,7 +291,7 @@ fn files_that_cannot_be_written_are_one_message() {
     }
 }
 
-/// Otherwise only the rename would fail, after all the work.
+/// Without an early check, only the final rename would fail, after all the work.
 #[test]
 fn files_of_others_in_a_shared_directory_are_refused_before_any_work() {
     let folder = Folder::new("sticky");
