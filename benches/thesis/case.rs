@@ -25,8 +25,8 @@ impl Sizes {
     }
 }
 
-/// The two contractions of the thesis and the plain product, which has no c dimension, in several shapes. Except for
-/// the smallest size, the inner extent is that of the thesis.
+/// The two contractions of the thesis, with its inner extent except for the smallest size, and the plain product, which
+/// has no c dimension, in several sizes and shapes.
 ///
 /// In the first contraction, the thesis compares `c` with `master-worker` only up to the size at which its message
 /// counts overflow.

@@ -174,7 +174,7 @@ fn a_missing_value_is_missed() {
     assert_eq!(folder.files(), [""; 0]);
 }
 
-/// Grids whose number of ranks differs from that of the world, or overflows.
+/// Grids that need more ranks than exist, including numbers of ranks that overflow.
 #[test]
 fn grids_are_counted_before_they_are_used() {
     let folder = Folder::new("grids");

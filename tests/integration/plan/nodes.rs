@@ -1,4 +1,4 @@
-//! Machines with several nodes: most transfers stay within a node.
+//! Machines with several nodes: most of the transferred bytes stay within a node.
 
 use einsum_dist::plan::{AlgorithmName, PipelineChoice, Source};
 use einsum_dist::schedule::{Action, Schedule};

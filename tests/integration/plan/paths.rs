@@ -1,4 +1,5 @@
-//! Contraction orders: reproducible, equal to a given path, and at most as expensive as published paths.
+//! Contraction orders are reproducible and follow a given path. Found orders cost at most as much as left-to-right and
+//! as the paths of the data file.
 
 use crate::common::{Rng, trees};
 use einsum_dist::plan::PathChoice;
