@@ -12,9 +12,9 @@
 //! ```
 //!
 //! On s x s ranks, a rank first receives one block of each operand, unless it already has the block that it starts
-//! with. Then it receives s - 1 more blocks of each operand, one step before their products. Blocks travel only left
-//! and up, so links to neighbours suffice: blocks that [`super::grid`] receives from s - 1 ranks come from one
-//! neighbour here. Deliberately absent: grids that are not square.
+//! with. Then it receives s - 1 more blocks of each operand, each one step before the products that use it. Blocks
+//! travel only left and up, so links to neighbours suffice: blocks that [`super::grid`] receives from s - 1 ranks come
+//! from one neighbour here. Deliberately absent: grids that are not square.
 
 use serde::{Deserialize, Serialize};
 

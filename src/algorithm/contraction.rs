@@ -14,8 +14,8 @@ pub struct Tensor {
     pub shape: Vec<usize>,
     pub distribution: Distribution,
     pub buffer: Option<BufferId>,
-    /// Set if this is a piece of a larger tensor whose buffer has the whole dimension on every rank: the dimension, and
-    /// the start of the piece along it.
+    /// Set for a piece of a larger tensor: the dimension that the piece is cut from, and the start of the piece along
+    /// it. The buffer has all indices of that dimension on every rank.
     pub window: Option<(usize, usize)>,
 }
 
@@ -85,8 +85,8 @@ impl Tensor {
         bounds
     }
 
-    /// Returns this rank's block, reduced to the restrictions, as a view of its buffer. If one dimension becomes empty,
-    /// the extents of the other dimensions do not change.
+    /// Returns the part of this rank's block that satisfies all restrictions, as a view of its buffer. If one dimension
+    /// becomes empty, the extents of the other dimensions do not change.
     pub fn own(&self, rank: usize, restrictions: &[Restriction]) -> Option<View> {
         let region: Region = self.distribution.block(&self.shape, rank)?;
         let mut kept = region.dims().to_vec();

@@ -12,8 +12,8 @@ use crate::distribution::tile_bounds;
 use crate::dtype::Dtype;
 use crate::machine::Machine;
 
-/// Number of summed indices in a round from which its products take much longer than one pass over out. It is about the
-/// depth of a k block of the local product.
+/// With at least this many summed indices, the products of a round take much longer than one pass over out. The number
+/// is about the depth of a k block of the local product.
 pub const DEEP_ROUND_INDICES: f64 = 512.0;
 
 /// Prices steps with the rates of a machine, for one element type.
@@ -62,8 +62,8 @@ impl Cost<'_> {
         self.hidden([compute, 0.0], [receive, 0.0])
     }
 
-    /// Seconds of computing and receiving that overlap partly. Each argument has the total seconds, and the exposed
-    /// part of them, which comes before or after all work of the other kind.
+    /// Seconds of computing and receiving that overlap partly. Each argument is a pair of total seconds and exposed
+    /// seconds. Exposed work runs before or after all work of the other kind.
     pub fn hidden(&self, [compute, computing_alone]: [f64; 2], [receive, receiving_alone]: [f64; 2]) -> f64 {
         (compute + receiving_alone).max(receive + computing_alone)
             + self.machine.interference * compute.min(receive - receiving_alone)

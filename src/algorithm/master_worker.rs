@@ -12,8 +12,8 @@
 //! ```
 //!
 //! A worker receives its part of the operands; rank 0 receives all of out except its own part. All transfers have one
-//! order: first the operand that is not cut, then the chunks, each with the chunk of out that precedes it. Transfers of
-//! a chunk are in order of ranks.
+//! order: first the operand that is not cut, then chunk after chunk of the cut operands, each followed by the previous
+//! chunk of out. Within a chunk, transfers are in order of ranks.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ use crate::distribution::{Distribution, tile_bounds};
 use crate::machine::Machine;
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// Rank 0 sends parts of `cut` to the ranks, one part per rank. `ends` has the end of each part, by rank.
+/// Rank 0 divides `cut` among the ranks, one part per rank. `ends` has the end of each part, by rank.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MasterWorker {
     pub cut: Label,

@@ -11,10 +11,10 @@
 //! bitwise reproducible. In a partial target, the first summand has the values and the other summands are zeros. In
 //! round d, rank r sends to rank r + d, so that the ranks do not all send to the same rank first.
 //!
-//! From one rank to every rank of a run with more than two ranks, the tensor is broadcast ([`collective`]): along a
-//! ring if it is large enough for many pieces, else along a tree. Every rank receives the same bytes as with direct
-//! messages, but the root sends the tensor 1 to log2(p) times instead of p - 1 times. Deliberately absent: other
-//! collectives, which would not save bytes because no rank sends a byte twice.
+//! A tensor on one rank is broadcast ([`collective`]) if more than two ranks need all of it: along a ring if it is
+//! large enough for many pieces, else along a tree. Every rank receives the same bytes as with direct messages, but the
+//! root sends the tensor 1 to log2(p) times instead of p - 1 times. Deliberately absent: other collectives, which would
+//! not save bytes because no rank sends a byte twice.
 
 use super::contraction::{Tensor, most_pieces};
 use crate::distribution::{Bounds, Region, Role};
@@ -37,8 +37,9 @@ fn views(tensor: &Tensor, rank: usize, boxes: &[Bounds]) -> Vec<View> {
     boxes.iter().filter_map(|bounds| tensor.view(rank, bounds)).collect()
 }
 
-/// If one rank has the whole tensor and every rank of a group needs all of it: the root's position in the group, and
-/// the group. `None` otherwise. Also `None` for groups of at most two ranks, in which there is no rank to forward it.
+/// Returns the position of a root in a group, and the group, if the root has the whole tensor and every rank of the
+/// group needs all of it. `None` otherwise, and for groups of at most two ranks, in which no rank could forward the
+/// tensor.
 fn broadcasts(from: &Tensor, to: &Tensor) -> Option<(usize, Vec<usize>)> {
     let (from, to) = (&from.distribution, &to.distribution);
     let replicates = to.axes().iter().all(|axis| axis.ranks == 1 || axis.role == Role::Replicate);

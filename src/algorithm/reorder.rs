@@ -24,7 +24,7 @@ const MAX_EXHAUSTIVE_CHUNKS: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reorder {
-    /// Ascending, cyclically from the chunk of which the rank has most data (direct execution with an iteration
+    /// Ascending, cyclically from the chunk of which the rank has the most data (direct execution with an iteration
     /// offset).
     #[default]
     Direct,
@@ -101,7 +101,7 @@ fn by_cost(chunks: &[Effort]) -> Vec<usize> {
     order
 }
 
-/// A search through all orders. It drops a partial order as soon as that is not faster than the best complete order.
+/// A search through all orders. A partial order is dropped as soon as it is no faster than the best complete order.
 struct OrderSearch<'a> {
     chunks: &'a [Effort],
     best: (u64, Vec<usize>),

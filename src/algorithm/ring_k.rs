@@ -151,8 +151,7 @@ impl Generator for RingK {
         cost.ring(compute, c * block, pieces, 2.0 * compute / (ranks * pieces))
     }
 
-    /// The sums of all blocks of out except the block of the next rank: this rank computes the first summand of that
-    /// block.
+    /// The words of all blocks of out except the block of the next rank, whose first summand this rank computes itself.
     fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
         let out = &contraction.out;
         Some(out.elements() - out.held((rank + 1) % ranks))
@@ -171,7 +170,8 @@ fn ring_k(builder: &mut Builder, contraction: &Contraction, [cut, split]: [Label
     let block = contraction.out.distribution.largest_block(&contraction.out.shape);
     let most = most_pieces(block.iter().product::<usize>() as f64).min(pieces).clamp(2, smallest.max(2));
     let largest = contraction.out.tile(0, split).len();
-    // Twice the remainder must fit into one piece. Numbers of pieces that divide the smallest block leave the least.
+    // Twice the remainder must fit into one piece. If the number of pieces divides the smallest block, the remainder is
+    // smallest.
     let fits = |pieces: &usize| 2 * (largest - pieces * (smallest / pieces)) <= smallest / pieces;
     let equal = (2..=most).rev().filter(|pieces| smallest.is_multiple_of(*pieces)).find(fits);
     let pieces = equal.or_else(|| (2..=most).rev().find(fits)).unwrap_or(2);

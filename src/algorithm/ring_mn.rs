@@ -97,8 +97,9 @@ impl Generator for RingMn {
         let (along, pieces) = (travelling[dim], pieces as f64);
         let summed = travelling.iter().filter(|label| !out.contains(label));
         let depth: f64 = summed.map(|&label| extent(label) as f64).product();
-        // The last block is contracted in pieces. The additional work depends on the dimension that pieces cut. Each
-        // piece packs the whole stationary operand again; or there is none; or each piece needs another pass over out.
+        // The last block is contracted in pieces. Depending on the dimension that pieces cut, each piece packs the
+        // whole stationary operand again, or adds no work, or packs only its own part but may need another pass over
+        // out.
         let again = match along {
             _ if !staying.contains(&along) => (pieces - 1.0) * stays * share,
             _ if out.contains(&along) => 0.0,
@@ -115,7 +116,7 @@ impl Generator for RingMn {
         cost.ring(compute, travels * block, pieces, last / pieces)
     }
 
-    /// The travelling operand without the rank's own block.
+    /// The words of the travelling operand, without the rank's own block.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let Contraction { left, right, .. } = contraction;
         let travels = if left.labels.contains(&self.cut) { right } else { left };

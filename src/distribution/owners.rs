@@ -21,7 +21,7 @@ pub enum Owners {
     From(usize),
     /// These distinct ranks, in row-major order.
     Listed(Vec<usize>),
-    /// Ranks that start at 0 and have a stride for each axis.
+    /// Rank 0 is at the first place; each axis has a rank stride.
     Strided(Vec<usize>),
 }
 

@@ -158,7 +158,7 @@ impl Distribution {
         let (mut extents, mut pieces) = (shape.to_vec(), vec![1usize; shape.len()]);
         for axis in &self.axes {
             if let Role::Cut { dim, how } = &axis.role {
-                // Indices that two axes cut have the boundaries of both cuts.
+                // A block that two axes cut along one dimension has the boundaries of both cuts.
                 pieces[*dim] = pieces[*dim].saturating_add(how.pieces(extents[*dim], axis.ranks).saturating_sub(1));
                 extents[*dim] = how.largest(extents[*dim], axis.ranks);
             }

@@ -472,7 +472,7 @@ mod tests {
         assert_eq!(host("numa:2 core:8").workers(3, true), 3);
     }
 
-    /// Returns the default ranks and workers of a host with these numbers of cores in its domains.
+    /// Checks the default ranks and workers of hosts with given numbers of cores in their domains.
     #[test]
     fn uneven_masks_leave_few_cores_idle() {
         let of = |cores: &[usize]| {

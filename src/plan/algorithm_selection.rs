@@ -2,8 +2,8 @@
 //!
 //! Each node has a table; the tables of inputs are built first. For every distribution in which some algorithm can
 //! leave the node's tensor, the table stores the cheapest way to produce it, including the redistributions of
-//! intermediates below it. The root's entries are compared with the redistribution to the requested distribution of the
-//! result included. Tracing the cheapest of them back yields the algorithm of every contraction.
+//! intermediates below it. The selection starts at the root's cheapest entry, to which the redistribution to the
+//! requested distribution of the result is added. Tracing that entry back yields the algorithm of every contraction.
 //!
 //! Invariant: the selection is the cheapest of all combinations of candidates by [`Cost`], unless tables are truncated.
 //! In trees of more than [`MAX_FULL_TABLE_NODES`] nodes a table keeps only its best few entries. In very large trees a

@@ -3,8 +3,8 @@
 //! The bound is the larger of two bounds, and at least 0. The first bound depends on memory: with x = m n k / (p/c)
 //! multiply-adds per rank and S words of memory per rank, a rank needs Q = 2x/a + a^2 words, where a = min(sqrt S,
 //! x^(1/3)) (COSMA, Theorem 2, in the form that its proof supports). The second bound does not depend on memory: the
-//! 1D, 2D and 3D cases of Al Daas, Ballard, Grigori, Kumar and Rouse (2022). Both count the words that a rank needs. A
-//! rank already has its share of the three tensors, 1/p, which is subtracted.
+//! 1D, 2D and 3D cases of Al Daas, Ballard, Grigori, Kumar and Rouse (2022). Both count the words that a rank needs.
+//! The words that a rank already has, 1/p of the three tensors, are subtracted.
 
 use std::ops::Range;
 

@@ -35,7 +35,7 @@ const SECTION_OVERHEAD: f64 = 2e5;
 /// Branches must take at most this fraction of the time of sequential steps.
 const MAX_TIME_SHARE: f64 = 0.8;
 
-/// The peak memory of a plan with branches, at most, relative to that of the sequential plan.
+/// Maximum peak memory of a plan with branches, as a multiple of the peak of the sequential plan.
 const MAX_MEMORY_FACTOR: u64 = 2;
 
 /// Lets small subtrees run side by side on one rank, if that is faster and memory suffices. `tree` is the tree that

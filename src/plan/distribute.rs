@@ -54,8 +54,8 @@ pub fn whole_tree(
     emit(context, space, algorithm_selection::algorithms(space)?, branches)
 }
 
-/// Considers the plan in which each step has the algorithm that is cheapest for that step alone. Returns it instead of
-/// `plan` if it moves fewer bytes and is about as fast: predictions are not exact.
+/// Returns the plan in which each step has the algorithm that is cheapest for that step alone, if it moves fewer bytes
+/// than `plan` and is about as fast: predictions are not exact. Otherwise returns `plan`.
 pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Plan {
     let SearchSpace { tree, machine, options, arguments, .. } = *space;
     let several = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).nth(1).is_some();
@@ -305,7 +305,7 @@ impl Planner<'_> {
     }
 }
 
-/// The distribution of a unary step's input from which the wanted distribution of the result follows without
+/// The distribution that the input of a unary step must have, so that the result gets the wanted distribution without
 /// communication. The input is cut like the result. If the cut dimension is part of a diagonal, the input is replicated
 /// along that axis of the grid instead.
 fn required(wanted: &Distribution, out: &[Label], input: &[Label]) -> Distribution {

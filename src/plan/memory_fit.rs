@@ -1,9 +1,9 @@
 //! Finds slices with which a plan fits into a memory limit.
 //!
 //! A model of the tree ([`slice_model`](super::slice_model)) chooses the dimensions to slice. A complete plan then
-//! shows whether the busiest rank fits; if not, the model is asked again with a smaller memory target. For small trees,
-//! dimensions are also sliced one after another, with a complete plan each time, and the cheaper of both results is
-//! used.
+//! shows whether the busiest rank fits; if not, the model is evaluated again with a smaller memory target. For small
+//! trees, dimensions are also sliced one after another, with a complete plan each time, and the cheaper of both results
+//! is used.
 //!
 //! The result stays whole if that fits and costs little more. Otherwise the result is delivered in parts, if the caller
 //! accepts parts and they are cheaper or the only way to fit. Deliberately absent: other contraction orders, even where

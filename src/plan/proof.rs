@@ -1,11 +1,12 @@
 //! Proves plans for thousands of ranks by symmetry classes.
 //!
-//! Each step is proved as a plan of its own, with its inputs as operands. If every step produces the result that the
-//! plan describes from the inputs that the plan describes, so do all steps together. Within a step, ranks whose blocks
-//! of inputs and result have equal extents form a class: their schedules are equal except for the positions of the
-//! blocks. For one rank of each class, the proof follows every element of its block through all ranks that it comes
-//! from ([`verify::follow`]). A grid of 10 x 10 x 10 ranks has up to eight classes if the extents are not divisible by
-//! 10.
+//! Each step is proved as a plan of its own, with its inputs as operands. From the inputs that the whole plan
+//! describes, it must produce the result that the whole plan describes; if all steps do, the whole plan is correct.
+//!
+//! Within a step, ranks whose blocks of inputs and result have equal extents form a class: their schedules are equal
+//! except for the positions of the blocks. For one rank of each class, the proof follows every element of its block
+//! through all ranks that it comes from ([`verify::follow`]). A grid of 10 x 10 x 10 ranks has up to eight classes if
+//! the extents are not divisible by 10.
 //!
 //! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. A partial sum and the step that adds
 //! up its parts count as one step here, and so do all steps of a pipeline. Deliberately absent: a proof that ranks of
@@ -29,7 +30,7 @@ pub struct Classes {
     pub steps: usize,
     /// Number of classes, summed over the steps.
     pub classes: usize,
-    /// Maximum over the steps of the number of ranks that were followed.
+    /// Maximum number of ranks that were followed in one step.
     pub followed: usize,
 }
 

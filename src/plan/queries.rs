@@ -151,9 +151,9 @@ impl Plan {
     /// ([`longest_chain`](crate::local_plan::longest_chain)). It also counts the additions that combine the partial
     /// sums of threads, ranks, pieces and slices, and the addition onto an output.
     ///
-    /// Let e be the [`error_bound`](crate::kernel::error_bound) for that many terms with the operands as factors. The
-    /// error of an element is at most e times the sum of its absolute products. Cost: O(steps); on several ranks, also
-    /// the cost of building all of their schedules.
+    /// Let e be the [`error_bound`](crate::kernel::error_bound) for this number of terms with the operands as factors.
+    /// The error of an element is at most e times the sum of its absolute products. Cost: O(steps); on several ranks,
+    /// also the cost of building all of their schedules.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem};
@@ -166,9 +166,9 @@ impl Plan {
     }
 
     /// Bytes that a rank needs: its blocks of operands and output, intermediates, and packing workspace. A run on dense
-    /// arrays uses no more, for whole arrays and for single blocks; on one rank a run measures the same number to the
-    /// byte. Packing is not counted without a [`target`](crate::PlanOptions::target). Cost: that of the rank's
-    /// schedule, and of planning its local contractions.
+    /// arrays, which may be whole tensors or single blocks, uses no more. On one rank, a run measures exactly this
+    /// number of bytes. Packing is not counted without a [`target`](crate::PlanOptions::target). Cost: that of the
+    /// rank's schedule, and of planning its local contractions.
     pub fn peak_bytes(&self, rank: usize) -> u64 {
         Packing::new(self).peak_bytes(&self.schedule(rank))
     }

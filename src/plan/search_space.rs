@@ -17,11 +17,13 @@ use crate::tree::{NodeId, Step, Tree};
 /// The distributions before and after a unary step whose input already has a distribution. The search prices this
 /// value, and the plan is built from it.
 pub struct UnaryPlacement {
-    /// The distribution to which the input is redistributed before the step, if the step cannot keep the input's own.
+    /// The distribution to which the input is redistributed before the step; `None` if the step can keep the
+    /// distribution of its input.
     pub before: Option<Distribution>,
     /// The distribution of the step's result.
     pub step: Distribution,
-    /// The distribution to which the result is redistributed after the step, if it consists of partial sums.
+    /// The distribution to which the result is redistributed after the step; `None` unless the result consists of
+    /// partial sums.
     pub after: Option<Distribution>,
     /// Predicted seconds of the redistribution before, the step, and the redistribution after; 0 for a redistribution
     /// that is not needed.

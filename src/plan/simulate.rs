@@ -66,15 +66,15 @@ struct Lanes {
     tasks: [Vec<TaskId>; 3],
     next: [usize; 3],
     free: [f64; 3],
-    /// For each lane, the time at which all tasks that have run so far ended.
+    /// For each lane, the latest end of the tasks that have run.
     over: [f64; 3],
     /// The end of each task that has run.
     done: Vec<Option<f64>>,
 }
 
 impl Lanes {
-    /// The time at which the earlier tasks on the lanes that must not overlap with `lane` ended; `None` if one of them
-    /// has not run. None of these lanes has run a task later than `task`, because later tasks wait for `task`.
+    /// The time at which the earlier tasks on the lanes that must not overlap with `lane` ended; `None` if an earlier
+    /// task has not run. These lanes cannot have run a task later than `task`, because such a task waits for `task`.
     fn turn(&self, lane: Lane, task: TaskId) -> Option<f64> {
         let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
         others.iter().try_fold(0.0, |turn: f64, &other| {

@@ -168,7 +168,7 @@ pub enum ResultResidency {
 pub struct Pipeline {
     /// The dimension, which no step sums.
     pub label: Label,
-    /// Number of batches, which are tiles of this dimension of equal extent up to 1.
+    /// Number of batches. Each batch is a tile of this dimension; the extents of tiles differ by at most 1.
     pub pieces: usize,
     /// Number of groups of ranks.
     pub groups: usize,
@@ -341,7 +341,7 @@ impl Plan {
         self.whole_dims(value).collect()
     }
 
-    /// As [`Plan::whole_shape`], as an iterator, without allocating a list.
+    /// As [`Plan::whole_shape`], but returns an iterator and allocates no list.
     pub fn whole_dims<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = usize> + Clone + 'a {
         value.labels.iter().map(|&label| self.whole_extent(label))
     }

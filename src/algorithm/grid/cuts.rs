@@ -40,7 +40,7 @@ pub struct Grid {
     /// For left, right and out: how ranks that need the same tile share it. Along a cut that is not listed, the first
     /// rank stores the tile.
     pub shared: [Vec<Sharing>; 3],
-    /// The number of rounds in which operands arrive. There are fewer if the parts of the operands need fewer.
+    /// The number of rounds in which operands arrive. Fewer rounds are used if the parts of the operands need fewer.
     pub rounds: usize,
     /// The number of pieces of an operand in memory at a time: one is contracted while the others travel.
     pub slots: usize,
@@ -61,8 +61,8 @@ pub struct Sharing {
     pub cut: Label,
     /// The dimension of the tensor that is divided.
     pub along: Label,
-    /// The number of parts. For each cut, the product over all its entries is its number of tiles; the last entry
-    /// varies fastest.
+    /// The number of parts. For one cut, these numbers multiply to the cut's number of tiles; the last entry varies
+    /// fastest.
     pub ranks: usize,
 }
 

@@ -48,10 +48,10 @@ struct Tiles<'a> {
     contraction: &'a Contraction,
     /// The dimension along which operands arrive in rounds.
     along: Option<Label>,
-    /// The ranges of indices that one round covers each. They are the same for all ranks with the same tile of `along`.
+    /// The range of indices that each round covers. Ranks with the same tile of `along` have the same ranges.
     cells: Vec<Range<usize>>,
-    /// The ranges of `along` of left and of right that a rank stores, for this rank and for each rank that shares an
-    /// operand with it.
+    /// For this rank and each rank that shares an operand with it, the ranges of `along` that the rank stores of left
+    /// and of right.
     held: BTreeMap<usize, [Range<usize>; 2]>,
 }
 

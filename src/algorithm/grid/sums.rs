@@ -6,8 +6,8 @@
 //!   in place   rows 2 and 3 in its block of out; rows 0 and 1, and 4 and 5, in scratch buffers
 //! ```
 //!
-//! In place needs less memory, but one more contraction per round for each scratch buffer. Invariant: the places cover
-//! the tile, and the final part of any rank is inside one place.
+//! In place needs less memory, but one more contraction per round for each scratch buffer. Invariant: the boxes in
+//! memory cover the tile, and the part of the tile that any rank finally keeps is inside one box.
 
 use super::Grid;
 use crate::algorithm::contraction::{Contraction, Tensor, contract};
@@ -65,7 +65,7 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// This rank's summand of `part`, which is the final part of another rank.
+    /// This rank's summand of `part`, which is the part of the tile that another rank finally keeps.
     pub fn stored(&self, part: &Region) -> Option<View> {
         self.places.iter().find_map(|OutPart { bounds: place, view, .. }| {
             let of = bounds(part);

@@ -171,8 +171,8 @@ impl<'a> Geometry<'a> {
         tiles
     }
 
-    /// The chunks of a rank. They start with the chunk of which the rank has most data (the iteration offset of section
-    /// 4.1).
+    /// The chunks of a rank. They start with the chunk of which the rank has the most data (the iteration offset of
+    /// section 4.1).
     fn chunks_of(&self, rank: usize, along: Option<Label>, cells: &[Intervals]) -> Vec<WorkShare> {
         let Some(share) = self.share(rank, along) else { return Vec::new() };
         let Some(along) = along else { return vec![share] };

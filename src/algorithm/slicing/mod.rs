@@ -20,11 +20,11 @@
 //! | the order in which summands are added | `order` |
 //! | the order in which a rank's chunks are contracted | [`super::reorder`] |
 //!
-//! A rank receives each element of its pieces that it does not have, once. With r replicas of out, it also receives 2
-//! (r - 1) / r of its block of out ([`super::replicas`]). The total order of transfers is by chunk, then by distance
-//! between the ranks. Pieces of two more chunks travel while one chunk is contracted (prefetching, section 4.2).
-//! Deliberately absent: partial sums as inputs, which are redistributed first, and computing the geometry of only some
-//! of the ranks.
+//! A rank receives every element of its pieces once, unless it already has the element. With r replicas of out, it also
+//! receives 2 (r - 1) / r of its block of out ([`super::replicas`]). The total order of transfers is by chunk, then by
+//! distance between the ranks. Pieces of two more chunks travel while one chunk is contracted (prefetching, section
+//! 4.2). Deliberately absent: partial sums as inputs, which are redistributed first, and computing the geometry of only
+//! some of the ranks.
 
 mod geometry;
 mod order;

@@ -1,4 +1,5 @@
-//! With a stationary operand, a rank computes summands of out and sends each to one owner of every block it overlaps.
+//! With a stationary operand, a rank computes summands of out. For every block that a summand overlaps, it is sent to
+//! one owner of the block.
 //!
 //! An owner adds its own and the arriving summands in order of chunks, then of the distance between ranks, so results
 //! are bitwise reproducible.

@@ -121,15 +121,15 @@ fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted:
     cost.hidden([compute, compute / count], [first + others + others_too, first])
 }
 
-/// Two times, if the transfer of one panel takes `panel` seconds: until the first of `count` panels has reached all
-/// ranks of a line, and from then until the last panel has. The ranks of the line own the panels in turn.
+/// Returns two times: until the first of `count` panels has reached all ranks of a line, and from then until the last
+/// panel has. The transfer of one panel takes `panel` seconds. The ranks of the line own the panels in turn.
 fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> (f64, f64) {
     let others = line as f64 - 1.0;
     match broadcast {
         // A rank forwards the last panel of the previous owner before it sends its own first panel.
         CollectiveAlgorithm::Ring => (others * panel, (count - 1.0 + others) * panel),
         // One transfer per level for each panel if only one rank sent panels at a time, and about half of that if all
-        // ranks did. With two slots, the time is between both.
+        // ranks did. Two slots allow a rate between these two.
         CollectiveAlgorithm::Tree => {
             let levels = f64::from(line.next_power_of_two().ilog2());
             (levels * panel, (count - 1.0) * (3.0 * levels + 1.0) / 4.0 * panel)

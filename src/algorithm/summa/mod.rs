@@ -28,7 +28,7 @@
 //! | `panels` | the panels of k, and the rows and columns that own them |
 //! | `choose` | shapes of the grid, widths of panels, and broadcasts; their predicted time |
 //!
-//! Deliberately absent: idle ranks, which [`super::grid`] allows where that moves less; cutting k to sum replicas of
+//! Deliberately absent: idle ranks, which [`super::grid`] allows where that moves less; cutting k among replicas of
 //! out.
 
 mod choose;

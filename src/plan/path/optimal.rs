@@ -3,9 +3,8 @@
 //! The cheapest way to contract a set is the cheapest over all its splits into two sets. Sets are built in order of
 //! size. Only sets that cost at most a cap are kept; the cap grows until a set contains all tensors, as in the dynamic
 //! programming of `opt_einsum`. The first pass pairs sets that share a label, one connected component of the network
-//! after another. The results of the components are multiplied at the end, the smallest first. The second pass has a
-//! bounded number of steps. It searches for a cheaper order that also multiplies tensors without a common label
-//! earlier.
+//! after another. The results of the components are multiplied at the end, the smallest first. The second pass also
+//! pairs sets without a common label. It has a bounded number of steps and only searches for cheaper orders.
 //!
 //! Invariants: the same network and limit give the same order, because the limit counts steps and not seconds. A label
 //! that several tensors have is summed when the last of them is contracted; a label of the output is never summed.
@@ -230,7 +229,7 @@ impl<const W: usize> Sets<W> {
 
     /// Builds the set of all tensors by pairing sets that have a label in common.
     fn connected(&mut self, left: &mut u64) -> Result<usize, Proof> {
-        // Every tensor takes part in a contraction, so no order costs less than the largest tensor has elements.
+        // Every tensor takes part in a contraction, so the cost of an order is at least the size of the largest tensor.
         let largest = self.all.iter().map(|set| set.log2).fold(0.0, f64::max);
         let mut cap = (largest - self.known).exp2().max(f64::MIN_POSITIVE) * CAP_GROWTH;
         loop {
@@ -322,8 +321,8 @@ impl<const W: usize> Sets<W> {
         let summed = common.iter().filter(is_summed).fold(Bits::default(), Bits::with);
         let labels = one.labels.or(other.labels).without(summed);
         let log2 = self.log2(labels);
-        // Skips a set whose next contraction would exceed the cap: it costs at least one multiply-add per element of
-        // this set.
+        // Skips a set whose next contraction would exceed the cap. That contraction costs at least one multiply-add per
+        // element of the set's result.
         let whole = level + 1 == self.levels.len();
         if whole || cost + (log2 - self.known).exp2() <= cap {
             self.push(Set { tensors, labels, log2, cost, pair: Some([one.id, other.id]) }, level);

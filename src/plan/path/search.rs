@@ -16,7 +16,7 @@ use super::optimal::{self, Labelled, Proof};
 use crate::dims::Label;
 use crate::tree::{Network, Order};
 
-/// Seconds of a search that users do not notice.
+/// Users do not notice a search of this many seconds.
 pub const UNNOTICED_SECONDS: f64 = 5e-3;
 
 /// Maximum number of tensors that are annealed, because annealing recurses to the depth of the tree.

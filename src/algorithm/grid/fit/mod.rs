@@ -88,9 +88,9 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
 type Found = ((f64, f64), [usize; 4]);
 
 impl GridFit<'_> {
-    /// The grid that moves the fewest words with at most `idle` idle ranks. Among equal grids, the busiest rank has the
-    /// least work. `None` if no grid fits into memory, or if there are too few indices. Cost: about r (ln r)^2 steps
-    /// for r ranks.
+    /// The grid that moves the fewest words with at most `idle` idle ranks; among equals, the grid whose busiest rank
+    /// has the least work. `None` if no grid fits into memory, or if there are too few indices. Cost: about r (ln r)^2
+    /// steps for r ranks.
     pub fn best(&self, idle: usize) -> Option<Grid> {
         self.near_best(idle).into_iter().next()
     }
@@ -148,8 +148,9 @@ impl GridFit<'_> {
         let shared = self.shared(&cuts);
         let [left, right, out] = volumes.tensors();
         let summed = out / parts[3] as f64;
-        // One round for the part of each rank that shares an operand. More rounds would cost more passes over out. If
-        // no operand is shared, nothing arrives in rounds.
+        // Up to one round for each part of a shared operand. There are more rounds only if each still has
+        // `DEEP_ROUND_INDICES` summed indices; shorter rounds would cost more passes over out. If no operand is shared,
+        // nothing arrives in rounds.
         let shares = parts[1] > 1 || parts[2] > 1;
         let deep = if shares { (volumes.tile[3] / DEEP_ROUND_INDICES) as usize } else { 1 };
         let summed_indices = (volumes.tile[3] as usize).max(1);
@@ -164,9 +165,9 @@ impl GridFit<'_> {
         Some(Grid { cuts, shared, rounds, slots, pieces, in_place, algorithm: CollectiveAlgorithm::Direct })
     }
 
-    /// The same grid with one round per part of an operand, if it has more rounds; otherwise `None`. More rounds only
-    /// help if transfers take as long as computing, and if memory is short, because pieces are smaller. The result is
-    /// therefore also `None` with a memory limit.
+    /// The same grid with one round per part of an operand, if it has more rounds; otherwise `None`. More rounds have
+    /// two benefits: they hide more of transfers that take as long as computing, and they need less memory because
+    /// pieces are smaller. The result is therefore also `None` with a memory limit.
     pub fn few_rounds(&self, grid: &Grid) -> Option<Grid> {
         let rounds = self.sharing_most(grid);
         (self.memory.is_none() && rounds < grid.rounds).then(|| Grid { rounds, ..grid.clone() })

@@ -24,7 +24,7 @@ impl Volumes {
         [c * m * k, c * k * n, c * m * n]
     }
 
-    /// The words that the busiest rank receives, if parts need not be rounded to whole indices.
+    /// The words that the busiest rank receives, without rounding parts to whole indices.
     pub fn words(&self) -> f64 {
         let of_others = |sharing: usize| 1.0 - 1.0 / sharing as f64;
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
@@ -32,8 +32,8 @@ impl Volumes {
     }
 
     /// The words that a rank stores: its parts of the three tensors, its summand of out, and `slots` slots for operand
-    /// pieces of at least one index of k. With `in_place`, its own part of the summand is its part of out. Summands
-    /// travel after all operands have arrived.
+    /// pieces of at least one index of k. With `in_place`, the rank computes its own part of the summand directly in
+    /// its part of out. Summands travel after all operands have arrived.
     pub fn held(&self, slots: f64, in_place: bool) -> f64 {
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
         let own = out / k as f64;
