@@ -27,7 +27,7 @@ impl Plan {
         Plan::searched_tree(einsums, machine, options).map(|(tree, _)| tree)
     }
 
-    /// As [`Plan::tree`]. Also returns one [`SearchLimit`] for each einsum whose path search was cut short.
+    /// As [`Plan::tree`]. Also returns one `SearchLimit` for each einsum whose path search was cut short.
     ///
     /// # Errors
     /// As [`Plan::tree`].

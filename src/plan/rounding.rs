@@ -56,7 +56,7 @@ fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
 }
 
 /// The kind of sum of a contraction. Kernels treat a dimension of kind c along which an operand has stride 0 as m or n.
-/// A batch of matrix-vector products therefore does not count as [`SumKind::Loops`].
+/// A batch of matrix-vector products therefore does not count as `SumKind::Loops`.
 fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u64) -> SumKind {
     let [c, m, n] = [&kinds.c, &kinds.m, &kinds.n].map(|labels| product(&mut labels.iter().copied()));
     match (c, m, n) {

@@ -35,7 +35,7 @@ pub fn candidates(setting: &Setting) -> Vec<Summa> {
     triples.flat_map(|triple| quickest(triple, &contracted, setting)).collect()
 }
 
-/// The [`SHAPES`] fastest shapes of the grid for these dimensions, fastest first.
+/// The `SHAPES` fastest shapes of the grid for these dimensions, fastest first.
 fn quickest(dims: [Label; 3], contracted: &Contracted, setting: &Setting) -> Vec<Summa> {
     let ranks = contracted.ranks();
     let shapes = (1..=ranks).filter(|rows| ranks.is_multiple_of(*rows)).map(|rows| [rows, ranks / rows]);

@@ -70,7 +70,7 @@ struct Network<'a> {
     log2: &'a dyn Fn(u32) -> f64,
     /// Labels of every tensor, ascending; `None` for contracted tensors.
     labels: Vec<Option<Vec<u32>>>,
-    /// For each label, the tensors that have it, ascending. [`OUTPUT`] counts as a tensor that is never contracted, and
+    /// For each label, the tensors that have it, ascending. `OUTPUT` counts as a tensor that is never contracted, and
     /// comes first.
     holders: Vec<Vec<usize>>,
 }

@@ -173,7 +173,7 @@ impl GridFit<'_> {
         (self.memory.is_none() && rounds < grid.rounds).then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// The same grid with up to [`MAX_PIECES`] rounds, if it has fewer. On slow links, smaller pieces leave less
+    /// The same grid with up to `MAX_PIECES` rounds, if it has fewer. On slow links, smaller pieces leave less
     /// transfer time exposed. `None` with a memory limit, or if no operand is shared.
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
